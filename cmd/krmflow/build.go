@@ -1,19 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/spf13/cobra"
 )
 
-func buildCommand(a *app.App) *cobra.Command {
+func buildCommand(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var validating validation.Flags
 	cmd := &cobra.Command{
@@ -39,45 +40,33 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			a.Helm.Hash = a.HoldHelm
-			var text []byte // of an earlier run
-			if dest == "" && check == nil {
-				a.Reuse(func(_ string, made *reuse.Record) (ok bool) {
-					text, ok = a.Kept(made)
-					return ok
-				})
-			}
-			plan, err := a.Plan(cmd, []string{dir})
+			run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Text: dest == "" && check == nil})
 			if err != nil {
 				return err
 			}
-			if a.Reused(dir) != nil {
-				a.Log.Unchanged(dir)
-				if err := a.StrictError(); err != nil {
-					return err
-				}
-				_, err := a.Stdout.Write(text)
+			if done, err := run.Kept(a.Stdout); done {
 				return err
 			}
 			if dest != "" {
-				if err := errors.Join(refuseInput(a, dest, plan), sink.CheckBuild(dest)); err != nil {
+				if err := errors.Join(refuseInput(a, dest, run.Plan()), sink.CheckBuild(dest)); err != nil {
 					return err
 				}
 			}
-			result, err := a.RunOne(cmd.Context(), plan)
+			result, err := onlyResult(cmd.Context(), a, run)
 			if err != nil {
 				return err
 			}
 			a.Recorder.Stage(profile.Writing)
 			if check != nil {
-				check.Root(plan.Graph.Roots[0], result)
-				if err := validated(a, check, plan); err != nil {
+				check.Root(result.Root, result.List)
+				if err := validated(a, check, run); err != nil {
 					return err
 				}
 			}
 			if dest != "" {
-				return sink.WriteBuild(dest, result, a.RememberWritten)
+				return sink.WriteBuild(dest, result.List, a.Earlier().SaveWritten)
 			}
-			return a.RememberText(plan, result)
+			return run.KeepList(a.Stdout, result.List)
 		},
 	}
 	a.Flags.Register(cmd)
@@ -87,4 +76,14 @@ same, so that krmflow build can take its place in scripts.`,
 	a.RegisterProfile(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
+}
+
+// onlyResult makes the only root of a run.
+func onlyResult(ctx context.Context, a *cli.Invocation, run *engine.Run) (result engine.Result, err error) {
+	for made, failed := range run.Results(ctx, engine.Hooks{}) {
+		if err = failed; err == nil {
+			result = made
+		}
+	}
+	return result, errors.Join(err, a.StrictError())
 }

@@ -9,13 +9,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/spf13/cobra"
 )
 
-func configCommand(a *app.App) *cobra.Command {
+func configCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show what is set without flags, and where",
@@ -49,7 +49,7 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 }
 
 // showConfig prints all settings. What is wrong in the file is returned behind that.
-func showConfig(a *app.App, output string) error {
+func showConfig(a *cli.Invocation, output string) error {
 	if output != "text" && output != "json" {
 		return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json", output))
 	}
@@ -68,12 +68,12 @@ func showConfig(a *app.App, output string) error {
 	list := s.Show(flags, config)
 	if output == "json" {
 		data, broken := json.MarshalIndent(list, "", "  ")
-		return errors.Join(broken, a.Print(string(data)+"\n"), app.WrongSetting(err))
+		return errors.Join(broken, a.Print(string(data)+"\n"), cli.WrongSetting(err))
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, x := range list {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", x.Key, cmp.Or(diag.OneLine(x.Value), `""`), x.From)
 	}
-	return errors.Join(t.Flush(), a.Print(diag.Sanitise(b.String())), app.WrongSetting(err))
+	return errors.Join(t.Flush(), a.Print(diag.Sanitise(b.String())), cli.WrongSetting(err))
 }

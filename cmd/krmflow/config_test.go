@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/spf13/pflag"
 )
@@ -58,7 +58,7 @@ func TestSettings(t *testing.T) {
 		if !c.complete {
 			continue
 		}
-		c.make(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}).Flags().VisitAll(func(f *pflag.Flag) {
+		c.make(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}).Flags().VisitAll(func(f *pflag.Flag) {
 			g := first[f.Name]
 			if g == nil {
 				g = f

@@ -6,15 +6,16 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/convert"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
-func convertCommand(a *app.App) *cobra.Command {
+func convertCommand(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var replace bool
 	cmd := &cobra.Command{
@@ -45,29 +46,28 @@ so remove the kustomization file behind it, or let --replace do it.`,
 	return parent
 }
 
-func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) error {
+func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace bool) error {
 	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
 		return usageError(fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir)))
 	}
-	plan, before, err := rendered(a, cmd, dir)
+	run, before, err := rendered(a, cmd, engine.Request{Dirs: []string{dir}})
 	if err != nil {
 		return err
 	}
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted, Free: a.Opts.Plan.Free})
-	c, err := convert.Directory(files, dir, plan.Files())
+	o := run.Options().Plan
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: o.Cwd, Roots: []string{dir}, Unrestricted: o.Unrestricted, Free: o.Free})
+	c, err := convert.Directory(files, dir, run.Plan().Files())
 	if err != nil {
 		return err
 	}
 	for _, n := range c.Notes {
 		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
-	a.Instead = c.Instead()
-	a.Quiet = true // what there is to warn about is the same
-	_, after, err := rendered(a, cmd, dir)
+	_, after, err := rendered(a, cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // the warnings are the same
 	if err != nil {
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)
 	}
-	if !bytes.Equal(before[plan.Graph.Roots[0].Dir].Bytes(), after[plan.Graph.Roots[0].Dir].Bytes()) {
+	if !bytes.Equal(before[diag.Redact(dir)], after[diag.Redact(dir)]) {
 		return diag.Errorf(diag.Pos{File: c.From}, "", "cannot be converted: its Composition renders something else").
 			Hint("make it an item of kind Kustomization as a whole, or a path of a ResourceAccumulator")
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/create"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func createCommand(a *app.App) *cobra.Command {
+func createCommand(a *cli.Invocation) *cobra.Command {
 	var o create.Options
 	cmd := &cobra.Command{
 		Use:     "create",

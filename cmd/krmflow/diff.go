@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/diffing"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/terminal"
@@ -13,7 +13,7 @@ import (
 
 // differing is the command diff, with the flags that are its alone.
 type differing struct {
-	*app.App
+	*cli.Invocation
 	against, output string
 	stat, exitCode  bool
 	maxSize         int
@@ -26,8 +26,8 @@ var errDiffers = errors.New("there are differences")
 // diffForms are the forms of a difference.
 var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
-func diffCommand(a *app.App) *cobra.Command {
-	c := &differing{App: a, color: "auto"}
+func diffCommand(a *cli.Invocation) *cobra.Command {
+	c := &differing{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR...]",
 		Short: "Show what a change makes of the rendered resources",
@@ -93,7 +93,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	default:
 		return graphing.IllegalForm(cmd, c.output, diffForms...)
 	}
-	result, err := diffing.Compare(c.App, cmd, args, c.against)
+	result, err := diffing.Compare(c.Invocation, cmd, args, c.against)
 	if result == nil {
 		return err
 	}

@@ -3,14 +3,14 @@ package main
 import (
 	"fmt"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/spf13/cobra"
 )
 
-func docsCommand(a *app.App) *cobra.Command {
+func docsCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "docs", Short: "Write documentation of the commands"}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "man DIR",

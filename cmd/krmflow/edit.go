@@ -1,14 +1,14 @@
 package main
 
 import (
-	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func editCommand(a *app.App) *cobra.Command {
+func editCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",
 		Short: "Change files that a render reads",

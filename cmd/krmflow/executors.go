@@ -7,12 +7,12 @@ import (
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/helm"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func executorCommand(a *app.App) *cobra.Command {
+func executorCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the executors and what isolates functions on this machine", Example: "  krmflow executor list", Args: options.AtMost(0),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/sink"
@@ -94,7 +95,10 @@ func (e *exitError) Unwrap() []error { return []error{e.err} }
 func usageError(err error) error { return options.UsageError(err) }
 
 // exitCode returns the exit code that err stands for, if it is no bug. Errors of several kinds have the highest one.
-func exitCode(err error) int { return max(exitOfRun(err), exitOfSource(err)) }
+func exitCode(err error) int {
+	err = cli.AsUsage(err)
+	return max(exitOfRun(err), exitOfSource(err))
+}
 
 // exitOfSource returns the exit code for what is wrong with what is remote, or takes too much.
 func exitOfSource(err error) int {

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
-func fetchCommand(a *app.App) *cobra.Command {
+func fetchCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",
 		Short: "Fetch what is remote into the cache, and do nothing else",
@@ -25,8 +27,8 @@ executed.`,
 			if a.NoCache {
 				return usageError(errors.New("--no-cache keeps nothing, and krmflow fetch does nothing else"))
 			}
-			a.Refetches = true
-			return fetchAll(a, cmd, args, true)
+			_, err := fetchAll(a, cmd, args, engine.LockUse{Refetch: true}, true)
+			return err
 		},
 	}
 	a.RegisterRendering(cmd)
@@ -34,24 +36,36 @@ executed.`,
 }
 
 // fetchAll plans the directories, fetches the programs of functions if they are wanted, and prints what was fetched.
-func fetchAll(a *app.App, cmd *cobra.Command, args []string, programs bool) error {
-	_, plan, err := a.PlanRoots(cmd, args)
-	if err != nil {
-		return err
+func fetchAll(a *cli.Invocation, cmd *cobra.Command, args []string, use engine.LockUse, programs bool) (*engine.Run, error) {
+	if err := refuseVendor(a, cmd); err != nil {
+		return nil, err
 	}
+	run, err := a.Plan(cmd, engine.Request{Args: args, Lock: use})
+	if err != nil {
+		return nil, err
+	}
+	plan := run.Plan()
 	list := plan.Fetched()
 	if programs {
-		found, failed := render.Fetch(cmd.Context(), plan, a.Opts)
+		found, failed := render.Fetch(cmd.Context(), plan, run.Options())
 		list, err = append(list, found...), failed
 	}
 	var b strings.Builder
 	for _, f := range list {
 		fmt.Fprintf(&b, "%s %s  %s\n", f.Verb(), diag.OneLine(f.Reference), f.Version)
 	}
-	return errors.Join(a.Print(diag.Sanitise(b.String())), plan.Err(), err, a.StrictError())
+	return run, errors.Join(a.Print(diag.Sanitise(b.String())), plan.Err(), err, a.StrictError())
 }
 
-func vendorCommand(a *app.App) *cobra.Command {
+// refuseVendor refuses --vendor for a command that fetches anew.
+func refuseVendor(a *cli.Invocation, cmd *cobra.Command) error {
+	if f := cmd.Flags().Lookup("vendor"); f.Changed && f.Value.String() != "" {
+		return usageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))
+	}
+	return nil
+}
+
+func vendorCommand(a *cli.Invocation) *cobra.Command {
 	var dest string
 	cmd := &cobra.Command{
 		Use:   "vendor [DIR...]",
@@ -65,22 +79,23 @@ Nothing is executed.`,
 			if cmd.Flags().Changed("locked") && !a.Locked {
 				return usageError(errors.New("krmflow vendor copies only what is locked: leave --locked=false out"))
 			}
-			a.Refetches, a.Copies, a.Locked = true, true, true
-			defer func() {
-				if s := a.Opts.Sources; s != nil && s.Cache != nil { // which are there when planning has begun
-					err = errors.Join(err, s.Cache.Close())
-				}
-			}()
-			if err := fetchAll(a, cmd, args, false); err != nil {
+			seen := &locking.Seen{}
+			run, err := fetchAll(a, cmd, args, engine.LockUse{Seen: seen, Refetch: true, Copy: true, Only: true}, false)
+			if run == nil {
 				return err
 			}
-			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !a.Seen.Any() {
+			cache := run.Options().Sources.Cache
+			defer func() { err = errors.Join(err, cache.Close()) }()
+			if err != nil {
+				return err
+			}
+			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !seen.Any() {
 				return a.Print("nothing is remote: there is nothing to copy\n")
 			}
-			return a.Opts.Sources.Cache.CopyUsed(dest)
+			return cache.CopyUsed(dest)
 		},
 	}
 	a.RegisterRendering(cmd)
-	cmd.Flags().StringVarP(&dest, "output", "o", app.VendorName, "the folder")
+	cmd.Flags().StringVarP(&dest, "output", "o", cli.VendorName, "the folder")
 	return cmd
 }

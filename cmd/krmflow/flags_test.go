@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/spf13/pflag"
 )
 
@@ -17,7 +17,7 @@ func TestSameFlags(t *testing.T) {
 		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
 		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true,
 		"layers": true, "affected-by": true, "reduce": true, "path": true, "cycles": true} // the last ones say what is drawn
-	root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
+	root := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	build, _, err := root.Find([]string{"build"})
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +53,9 @@ func TestSameFlags(t *testing.T) {
 
 // A command that is made because the command line names it is the one of that name, and like the one among all.
 func TestCommandsByName(t *testing.T) {
-	all := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
+	all := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	for _, c := range commands {
-		root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, []string{c.name})
+		root := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, []string{c.name})
 		alone, _, err := root.Find([]string{c.name})
 		if err != nil || alone.Name() != c.name {
 			t.Errorf("%s: %q, %v", c.name, alone.Name(), err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +14,7 @@ import (
 
 // Every command that does something has an example, which names it, and the groups of help name nothing that is not there.
 func TestHelpOfCommands(t *testing.T) {
-	root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
+	root := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	flags := map[string]bool{}
 	var names []string
 	var look func(cmd *cobra.Command)

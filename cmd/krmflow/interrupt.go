@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/watchdog"
 )
@@ -57,7 +57,7 @@ const (
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
 // not, because it computes something or waits for something that does not come, await clears up in its place and reports why.
-func await(ctx context.Context, a *app.App, done <-chan int, end console.Reporter) int {
+func await(ctx context.Context, a *cli.Invocation, done <-chan int, end console.Reporter) int {
 	select {
 	case code := <-done:
 		return code

@@ -6,18 +6,15 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/localize"
 	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
-func localizeCommand(a *app.App) *cobra.Command {
+func localizeCommand(a *cli.Invocation) *cobra.Command {
 	var o localize.Options
 	var unverified bool
 	cmd := &cobra.Command{
@@ -46,26 +43,24 @@ must have a ref or a digest. Then both are built: the copy must render the same 
 	return cmd
 }
 
-func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified bool) error {
-	if err := a.Validate(); err != nil {
-		return err
-	}
-	a.StartLog()
-	sources, err := a.Sources(cmd, []string{o.Target})
+func localizeDir(a *cli.Invocation, cmd *cobra.Command, o localize.Options, unverified bool) error {
+	e, err := a.Engine(cmd)
 	if err != nil {
 		return err
 	}
-	opts := a.PlannerOptions(cmd, planner.Functions{})
-	var end func()
-	a.Fetch, end = sources.Fetching(cmd.Context()) // also for the builds: they see what was copied
+	opts, err := e.Prepare(cmd.Context(), []string{o.Target})
+	if err != nil {
+		return err
+	}
+	fetch, end := opts.Sources.Fetching(cmd.Context()) // also for the builds: they see what was copied
 	defer end()
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Cwd, Roots: []string{o.Target}, Budget: opts.Input, Fetch: a.Fetch})
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Plan.Cwd, Roots: []string{o.Target}, Budget: opts.Plan.Input, Fetch: fetch})
 	dest, root, err := localize.Run(files, o)
 	if err != nil {
 		return err
 	}
 	if !unverified {
-		if err := sameRender(a, cmd, o.Target, root); err != nil {
+		if err := sameRender(a, cmd, fetch, o.Target, root); err != nil {
 			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s is there, but nothing has shown that it renders the same", dest).Hint("--no-verify makes a copy that is not rendered"))
 		}
 	}
@@ -73,33 +68,33 @@ func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified 
 }
 
 // sameRender renders a directory and its copy and returns an error if the results differ.
-func sameRender(a *app.App, cmd *cobra.Command, dir, copied string) error {
-	_, results, err := rendered(a, cmd, dir, copied)
+func sameRender(a *cli.Invocation, cmd *cobra.Command, fetch loaders.Fetch, dir, copied string) error {
+	_, results, err := rendered(a, cmd, engine.Request{Dirs: []string{dir, copied}, Fetch: fetch})
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(results[diag.Redact(dir)].Bytes(), results[copied].Bytes()) {
+	if !bytes.Equal(results[diag.Redact(dir)], results[copied]) {
 		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what")
 	}
 	return nil
 }
 
-// rendered returns what directories render, by their names in the plan, and that plan.
-func rendered(a *app.App, cmd *cobra.Command, dirs ...string) (*planner.Plan, map[string]*bytes.Buffer, error) {
-	plan, err := a.Plan(cmd, dirs)
-	if err == nil {
-		err = a.MayRun(plan)
-	}
+// rendered returns what the roots of a request render, by their names in the plan.
+func rendered(a *cli.Invocation, cmd *cobra.Command, q engine.Request) (*engine.Run, map[string][]byte, error) {
+	run, err := a.Plan(cmd, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	results := map[string]*bytes.Buffer{}
-	for _, dir := range dirs {
-		results[diag.Redact(dir)] = &bytes.Buffer{}
+	texts := map[string][]byte{}
+	for result, err := range run.Results(cmd.Context(), engine.Hooks{}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		var b bytes.Buffer
+		if err := result.List.WriteYAML(&b); err != nil {
+			return nil, nil, err
+		}
+		texts[result.Root.Dir] = b.Bytes()
 	}
-	o, end := a.RunOptions(cmd.Context(), nil, func(r graph.Root, list *krm.List) error {
-		return list.WriteYAML(results[r.Dir])
-	})
-	defer end()
-	return plan, results, render.Run(cmd.Context(), plan, o)
+	return run, texts, nil
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/lock"
@@ -17,7 +18,7 @@ import (
 )
 
 // warnUnknown says which functions may not run here, so that nobody knows what they need.
-func warnUnknown(a *app.App, plan *planner.Plan) {
+func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
 			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}, Code: diag.Denied})
@@ -38,7 +39,7 @@ func unlockable(plan *planner.Plan) error {
 // everything is the value of --update without one.
 const everything = "*"
 
-func lockCommand(a *app.App) *cobra.Command {
+func lockCommand(a *cli.Invocation) *cobra.Command {
 	var u locking.Update
 	var check bool
 	cmd := &cobra.Command{
@@ -65,14 +66,17 @@ use them. Nothing is executed.`,
 }
 
 // writeLock plans the directories and writes what remote references stand for, or says what it would write.
-func writeLock(a *app.App, cmd *cobra.Command, args []string, u locking.Update, check bool) error {
+func writeLock(a *cli.Invocation, cmd *cobra.Command, args []string, u locking.Update, check bool) error {
 	if cmd.Flags().Changed("locked") {
 		return usageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
 	}
 	if a.LockFile == "" {
 		return usageError(errors.New("--lock-file must name the file to write"))
 	}
-	roots, err := a.Roots(cmd, args)
+	if err := refuseVendor(a, cmd); err != nil {
+		return err
+	}
+	roots, _, err := a.Find(cmd, engine.Search{Args: args})
 	if err != nil {
 		return err
 	}
@@ -86,11 +90,11 @@ func writeLock(a *app.App, cmd *cobra.Command, args []string, u locking.Update, 
 	if err := u.Check(file); err != nil {
 		return usageError(diag.Errorf(diag.Pos{}, "", "--update: %w", err))
 	}
-	a.Learns, a.Refetches, a.Again = true, true, u.Moves
-	plan, err := a.Plan(cmd, roots.Dirs())
+	seen := &locking.Seen{}
+	run, err := a.Plan(cmd, engine.Request{Roots: roots, Lock: engine.LockUse{Seen: seen, Learn: true, Refetch: true, Again: u.Moves}})
 	if err == nil {
-		warnUnknown(a, plan)
-		err = errors.Join(plan.Err(), a.Seen.Ambiguous(), unlockable(plan), a.StrictError())
+		warnUnknown(a, run.Plan())
+		err = errors.Join(run.Plan().Err(), seen.Ambiguous(), unlockable(run.Plan()), a.StrictError())
 	}
 	if err != nil {
 		return err
@@ -100,14 +104,14 @@ func writeLock(a *app.App, cmd *cobra.Command, args []string, u locking.Update, 
 		if file == nil {
 			file = &lock.File{Path: a.LockFile}
 		}
-		changes, err = u.Learn(file, &a.Seen)
+		changes, err = u.Learn(file, seen)
 	} else {
-		file, changes, err = u.Write(a.LockFile, &a.Seen)
+		file, changes, err = u.Write(a.LockFile, seen)
 	}
 	if err != nil {
 		return err
 	}
-	err = a.Print(diag.Sanitise(a.Seen.Report(file, changes)))
+	err = a.Print(diag.Sanitise(seen.Report(file, changes)))
 	if err == nil && check && len(changes) > 0 {
 		err = &exitError{exitChanged, fmt.Errorf("%s would change", a.LockFile)}
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/affected"
-	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/dirmode"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/explain"
@@ -41,7 +41,7 @@ import (
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
 func seeUsage(cmd *cobra.Command, err error) error {
 	var usage *options.Error
-	if !errors.As(err, &usage) || usage.Kind != options.Usage {
+	if err = cli.AsUsage(err); !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
 	if e := diag.AsError(usage.Err); e.Pos.File != "" {
@@ -52,7 +52,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	}
 	e := *diag.AsError(usage.Err)
 	e.With(diag.Usage)
-	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
+	e.Hints = append(slices.Clip(e.Hints), cli.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -83,7 +83,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	human := diag.SanitisingWriter(status)
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
-	a := &app.App{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
+	a := &cli.Invocation{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
 	end := a.Reporter(wantsJSON(args))
 	done := make(chan int, 1)
 	go func() {
@@ -98,7 +98,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 }
 
 // perform runs the command of the App's command line, and says what came of it. Its Stdout is a [*stdout.Writer].
-func perform(ctx context.Context, a *app.App) (code int) {
+func perform(ctx context.Context, a *cli.Invocation) (code int) {
 	out := a.Stdout.(*stdout.Writer)
 	cmd := newCommand(a, a.CommandLine)
 	cmd.SetArgs(a.CommandLine)
@@ -140,7 +140,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 // something as well, take the defaults of the flags that they do not have from those.
 var commands = []struct {
 	name     string
-	make     func(*app.App) *cobra.Command
+	make     func(*cli.Invocation) *cobra.Command
 	complete bool
 }{
 	{"build", buildCommand, true},
@@ -177,18 +177,18 @@ var commands = []struct {
 	{"wrap", wrapping.Command, false},
 }
 
-func benchCommand(a *app.App) *cobra.Command {
+func benchCommand(a *cli.Invocation) *cobra.Command {
 	return benching.Command(a, func(name string) *pflag.FlagSet {
 		if name == "build" {
-			return buildCommand(&app.App{}).Flags()
+			return buildCommand(&cli.Invocation{}).Flags()
 		}
-		return renderCommand(&app.App{}).Flags()
+		return renderCommand(&cli.Invocation{}).Flags()
 	})
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
-func newCommand(a *app.App, args []string) *cobra.Command {
+func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 	a.AllFlags = settingFlags
 	root := rootCommand(a)
 	root.SetOut(a.Stdout) // which the next command takes over now
@@ -233,7 +233,7 @@ func settingFlags() *pflag.FlagSet {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, c := range commands {
 		if c.complete {
-			all.AddFlagSet(c.make(&app.App{Stdout: io.Discard, Stderr: io.Discard}).Flags())
+			all.AddFlagSet(c.make(&cli.Invocation{Stdout: io.Discard, Stderr: io.Discard}).Flags())
 		}
 	}
 	return all
@@ -244,7 +244,7 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 
 `
 
-func rootCommand(a *app.App) *cobra.Command {
+func rootCommand(a *cli.Invocation) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "krmflow",
@@ -271,7 +271,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	})
 	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		all := newCommand(&app.App{Name: a.Name, Stdout: io.Discard, Stderr: io.Discard}, nil)
+		all := newCommand(&cli.Invocation{Name: a.Name, Stdout: io.Discard, Stderr: io.Discard}, nil)
 		return options.FlagError(cmd, all, err)
 	})
 	return root

@@ -12,7 +12,8 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/plandiff"
@@ -35,12 +36,13 @@ import (
 
 // planning is the command plan, with the flags that are its alone.
 type planning struct {
-	*app.App
+	*cli.Invocation
 	output  string
 	detail  string
 	noEval  bool
 	against string
 	missing bool // there is no such folder
+	leftOut int  // how many roots were found and are not meant
 	diff    string
 	folder  sink.FolderFlags // of against
 	color   terminal.Colors
@@ -49,8 +51,8 @@ type planning struct {
 	text    bytes.Buffer    // what was written to stdout
 }
 
-func planCommand(a *app.App) *cobra.Command {
-	c := &planning{App: a, color: "auto"}
+func planCommand(a *cli.Invocation) *cobra.Command {
+	c := &planning{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{
 		Use:   "plan [DIR...]",
 		Short: "Print what rendering would do, without doing it",
@@ -117,57 +119,53 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if err := c.validate(cmd); err != nil {
 		return err
 	}
+	base := ""
 	if c.against != "" && c.folder.OnlyThese {
-		c.Base = output.Base(c.against)
+		base = output.Base(c.against)
 	}
 	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
-	keepGoing := c.KeepGoing
-	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
-	var known []byte
+	roots, leftOut, err := c.Find(cmd, engine.Search{Args: args, Base: base})
+	if err != nil {
+		return err
+	}
+	c.leftOut = leftOut
+	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan says which roots have mistakes
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
-		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
-			known, ok = c.KeptPlan(c.key(all, c.States(nil, c.Asked())))
-			return ok
-		})
+		q.Key = func(all []*reuse.Record, states map[string]reuse.State) krm.Digest { return c.key(roots, all, states) }
 	}
-	roots, plan, err := c.PlanRoots(cmd, args)
+	run, err := c.Plan(cmd, q)
 	if err != nil {
 		return err
 	}
-	if known != nil {
-		for _, root := range roots {
-			c.Log.Unchanged(root.Dir)
-		}
-		_, err := c.Stdout.Write(known)
-		return errors.Join(err, c.StrictError())
+	if done, err := run.Kept(c.Stdout); done {
+		return err
 	}
+	plan := run.Plan()
 	plandoc.HideSecrets(plan)
-	made, mistakes, err := c.preview(cmd.Context(), roots, plan)
+	made, mistakes, err := c.preview(cmd.Context(), run)
 	if err != nil {
 		return err
 	}
-	states := c.States(plan, roots.Dirs())
 	if made != nil {
-		made.Since = why.New(plan, c.Opts.Plan.Cwd, states).Since()
+		made.Since = why.New(plan, run.Options().Plan.Cwd, run.States()).Since()
 	}
-	denied := c.Denied(plan)
-	if denied != nil && plan.Err() != nil && !keepGoing {
+	denied := run.Denied()
+	if denied != nil && plan.Err() != nil && !c.KeepGoing {
 		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
 	}
 	if c.check != nil {
-		mistakes = append(mistakes, findings(c.App, c.check, plan))
+		mistakes = append(mistakes, findings(c.Invocation, c.check, run))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
 	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
-		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
-		defer func() { err = errors.Join(err, c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes())) }()
+		defer func() { err = errors.Join(err, run.KeepText(c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {
 	case c.diff != "":
-		return errors.Join(c.compare(cmd, args, roots.Dirs(), plandoc.New(plan, made)), err)
+		return errors.Join(c.compare(cmd, args, run, plandoc.New(plan, made)), err)
 	case c.output == "html":
 		return errors.Join(c.write(func(w io.Writer) error { return planpage.Write(w, plandoc.New(plan, made)) }), err)
 	case c.output == "json":
@@ -181,8 +179,8 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // compare writes how the plan differs from the one that --diff names.
-func (c *planning) compare(cmd *cobra.Command, args, dirs []string, now *plandoc.Document) error {
-	old, err := plandiff.Plan(c.App, cmd, args, dirs, c.diff, !c.noEval)
+func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, now *plandoc.Document) error {
+	old, err := plandiff.Plan(cmd, c.Invocation, args, run, c.diff, !c.noEval)
 	if err != nil {
 		return err
 	}
@@ -199,16 +197,16 @@ func (c *planning) compare(cmd *cobra.Command, args, dirs []string, now *plandoc
 }
 
 // key returns what decides about the text of a plan of these roots, which have these states.
-func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm.Digest {
-	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut(), c.Asked())
-	for _, r := range roots {
+func (c *planning) key(roots render.Roots, records []*reuse.Record, states map[string]reuse.State) krm.Digest {
+	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut, roots.Dirs())
+	for _, r := range records {
 		inputs := r.Inputs()
 		b = append(b, inputs[:]...)
 		for _, w := range r.Ran { // a record that is not of a plan may know fewer of them
 			b = fmt.Appendf(b, "%q", w.String())
 		}
 	}
-	for _, dir := range c.Asked() {
+	for _, dir := range roots.Dirs() {
 		last := states[diag.Redact(dir)].Last
 		b = append(b, last[:]...)
 	}
@@ -216,10 +214,12 @@ func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm
 }
 
 // preview runs what of the plan needs no function. It returns nil if the user does not want that.
-func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planner.Plan) (made *plandoc.Preview, mistakes []error, err error) {
+func (c *planning) preview(ctx context.Context, run *engine.Run) (made *plandoc.Preview, mistakes []error, err error) {
 	if c.noEval {
 		return nil, nil, nil
 	}
+	plan := run.Plan()
+	roots, _ := run.Roots()
 	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != "", Run: scheduler.Options{
 		Jobs:  c.Jobs,
 		Limit: c.Used.Jobs(),
@@ -260,7 +260,7 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 	}
 	before, more := len(plan.Warnings), plan.MoreWarnings
 	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
-		made.Answers = c.KnownAnswers(ctx, plan)
+		made.Answers = run.Answers(ctx)
 		made.Missing = c.missing
 	}
 	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
@@ -280,7 +280,7 @@ func (c *planning) write(form func(io.Writer) error) error {
 // writeText writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
 func (c *planning) writeText(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
 	text := plandoc.NewText(plan, made, plandoc.Style{
-		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.LeftOut()})
+		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
 	if err := c.write(text.WriteRoots); err != nil {
 		return err
 	}

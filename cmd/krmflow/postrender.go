@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/spf13/cobra"
 )
 
-func postRenderCommand(a *app.App) *cobra.Command {
+func postRenderCommand(a *cli.Invocation) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "post-render [DIR]",
@@ -30,25 +31,26 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if err := readStdin(a, dir, file); err != nil {
-				return err
-			}
-			a.Helm.Hash = a.HoldHelm
-			plan, err := a.Plan(cmd, []string{dir})
+			instead, err := readStdin(a, dir, file)
 			if err != nil {
 				return err
 			}
-			for _, data := range a.Instead {
-				if !slices.ContainsFunc(plan.Files(), func(f *yaml.Source) bool { return bytes.Equal(f.Data, data) }) {
+			a.Helm.Hash = a.HoldHelm
+			run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: instead})
+			if err != nil {
+				return err
+			}
+			for _, data := range instead {
+				if !slices.ContainsFunc(run.Plan().Files(), func(f *yaml.Source) bool { return bytes.Equal(f.Data, data) }) {
 					return diag.Errorf(diag.Pos{}, "", "nothing in %q uses %s, which is what stdin has", dir, file).
 						Hint("name it under resources in its kustomization file, or another one with --file")
 				}
 			}
-			result, err := a.RunOne(cmd.Context(), plan)
+			result, err := onlyResult(cmd.Context(), a, run)
 			if err != nil {
 				return err
 			}
-			return result.WriteYAML(a.Stdout)
+			return result.List.WriteYAML(a.Stdout)
 		},
 	}
 	a.Flags.Register(cmd)
@@ -57,25 +59,24 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 	return cmd
 }
 
-// readStdin puts what stdin has in the place of a file in dir.
-func readStdin(a *app.App, dir, file string) error {
+// readStdin returns what stdin has, in the place of a file in dir.
+func readStdin(a *cli.Invocation, dir, file string) (map[string][]byte, error) {
 	if !filepath.IsLocal(file) || filepath.Base(file) != file || file == "." {
-		return usageError(fmt.Errorf("--file is %q, not the name of a file in the directory", file))
+		return nil, usageError(fmt.Errorf("--file is %q, not the name of a file in the directory", file))
 	}
 	data, err := io.ReadAll(io.LimitReader(a.Stdin, yaml.MaxFile+1))
 	if err != nil {
-		return fmt.Errorf("cannot read stdin: %w", err)
+		return nil, fmt.Errorf("cannot read stdin: %w", err)
 	}
 	if len(data) > yaml.MaxFile {
-		return diag.Errorf(diag.Pos{}, "", "stdin has more than %s", diag.Size(yaml.MaxFile))
+		return nil, diag.Errorf(diag.Pos{}, "", "stdin has more than %s", diag.Size(yaml.MaxFile))
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil { // else the planner says what is wrong with it
 		abs = real
 	}
-	a.Instead = map[string][]byte{filepath.Join(abs, file): data}
-	return nil
+	return map[string][]byte{filepath.Join(abs, file): data}, nil
 }

@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/schemas"
 	"github.com/spf13/cobra"
 )
 
-func schemaCommand(a *app.App) *cobra.Command {
+func schemaCommand(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of a kind of krmflow's own: " + strings.Join(schemas.Kinds, ", "),

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/krm"
@@ -55,9 +56,9 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
 // earlier is that of [sink.Secrets].
 func (c *applyRender) sink(
-	cmd *cobra.Command, roots render.Roots, plan *planner.Plan, earlier func(dir string, s *secret.Set),
+	cmd *cobra.Command, run *engine.Run, earlier func(dir string, s *secret.Set),
 ) (sink.Sink, error) {
-	to, err := c.open(cmd, roots, plan)
+	to, err := c.open(cmd, run)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,8 @@ func isFileName(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, error) {
+	roots, _ := run.Roots()
 	info, _ := os.Stat(c.output)
 	stream, folder := c.isStream(), c.isFolder(roots)
 	for _, flag := range forFolders {
@@ -104,7 +106,7 @@ func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner
 	case stream:
 		return sink.Stream(c.Stdout, roots), nil
 	case !folder:
-		if err := refuseInput(c.App, c.output, plan, c.planFile); err != nil {
+		if err := refuseInput(c.Invocation, c.output, run.Plan(), c.planFile); err != nil {
 			return nil, err
 		}
 		return c.openFile(roots)
@@ -113,24 +115,24 @@ func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner
 		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(c.output))
 		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
 	}
-	return c.openFolder(cmd.Context(), roots, plan)
+	return c.openFolder(cmd.Context(), roots, run)
 }
 
 func (c *applyRender) openFile(roots render.Roots) (sink.Sink, error) {
 	o := sink.FileOptions{Check: c.check}
 	if !c.force {
-		o.Mine = func(sum krm.Digest) bool { return c.Wrote(c.output, sum) }
+		o.Mine = func(sum krm.Digest) bool { return c.Earlier().Wrote(c.output, sum) }
 	}
 	o.Wrote = func(change output.Change, sum krm.Digest) {
 		if change != output.Streamed {
-			c.RememberWritten(c.output, sum)
+			c.Earlier().SaveWritten(c.output, sum)
 			c.Log.Wrote(c.output, change)
 		}
 	}
 	return sink.File(c.output, roots, o)
 }
 
-func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, run *engine.Run) (sink.Sink, error) {
 	o, err := c.folder.Options(roots)
 	if err != nil {
 		return nil, usageError(err)
@@ -142,17 +144,17 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 	}
 	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
 	var files []string
-	for _, src := range plan.Files() {
+	for _, src := range run.Plan().Files() {
 		files = append(files, src.File)
 	}
 	for _, root := range roots {
-		if made := c.Reused(root.Dir); made != nil {
+		if made := run.Known(root.Dir).Record; made != nil {
 			files = slices.AppendSeq(files, made.Files)
 		}
 	}
-	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, files)...), &c.Places
+	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, files)...), run.Options().Sources.Places
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
-	c.known = c.KnownOutput(c.output)
+	c.known = c.Earlier().Output(c.output)
 	o.Known, o.Again = c.known, c.Watch != nil
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
@@ -200,7 +202,7 @@ func commandLine(name string, args []string) string {
 }
 
 // refuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.
-func refuseInput(a *app.App, dest string, plan *planner.Plan, others ...string) error {
+func refuseInput(a *cli.Invocation, dest string, plan *planner.Plan, others ...string) error {
 	dir, base := filepath.Split(dest)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {

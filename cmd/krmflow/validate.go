@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/validation"
-	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
-func validateCommand(a *app.App) *cobra.Command {
+func validateCommand(a *cli.Invocation) *cobra.Command {
 	flags := validation.Flags{On: true}
 	cmd := &cobra.Command{
 		Use:   "validate [DIR...]",
@@ -27,18 +23,22 @@ the resource, of a patch or of another step. Functions run as they do for build.
 			if err != nil {
 				return err
 			}
-			_, plan, err := a.PlanRoots(cmd, args)
+			run, err := a.Plan(cmd, engine.Request{Args: args})
 			if err != nil {
 				return err
 			}
-			if err := a.MayRun(plan); err != nil {
-				return err
+			failed := run.Plan().Err()
+			for result, err := range run.Results(cmd.Context(), engine.Hooks{}) {
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				check.Root(result.Root, result.List)
 			}
-			failed := errors.Join(plan.Err(), renderFor(cmd.Context(), a, plan, check))
 			if failed != nil && (!a.KeepGoing || cmd.Context().Err() != nil) {
 				return failed
 			}
-			return errors.Join(failed, validated(a, check, plan))
+			return errors.Join(failed, validated(a, check, run))
 		},
 	}
 	a.RegisterRendering(cmd)
@@ -47,27 +47,17 @@ the resource, of a patch or of another step. Functions run as they do for build.
 	return cmd
 }
 
-// renderFor runs a plan for its validation alone.
-func renderFor(ctx context.Context, a *app.App, plan *planner.Plan, check *validation.Run) error {
-	o, end := a.RunOptions(ctx, nil, func(root graph.Root, list *krm.List) error {
-		check.Root(root, list)
-		return nil
-	})
-	defer end()
-	return render.Run(ctx, plan, o)
-}
-
 // validated returns what is wrong with the lists of a run, as [findings] does, and that warnings are errors if they are.
-func validated(a *app.App, check *validation.Run, plan *planner.Plan) error {
-	return errors.Join(findings(a, check, plan), a.StrictError())
+func validated(a *cli.Invocation, check *validation.Run, run *engine.Run) error {
+	return errors.Join(findings(a, check, run), a.StrictError())
 }
 
 // findings returns what is wrong with the lists of a run. It prints warnings, and leaves the result to be the last line.
-func findings(a *app.App, check *validation.Run, plan *planner.Plan) error {
-	report := check.End(plan)
+func findings(a *cli.Invocation, check *validation.Run, run *engine.Run) error {
+	report := check.End(run.Plan())
 	for _, w := range report.Warnings() {
 		a.Log.Warn(w)
 	}
-	a.Result = report.Summary(len(a.Opts.Dirs))
+	a.Result = report.Summary(len(run.Options().Dirs))
 	return report.Err()
 }

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
-func versionCommand(a *app.App) *cobra.Command {
+func versionCommand(a *cli.Invocation) *cobra.Command {
 	var short bool
 	var format string
 	cmd := &cobra.Command{

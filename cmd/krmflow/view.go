@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 
-	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
@@ -12,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func viewCommand(a *app.App) *cobra.Command {
+func viewCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view",
 		Short: "Show what files come to, without running anything",
@@ -21,7 +23,7 @@ func viewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func viewCompositionCommand(a *app.App) *cobra.Command {
+func viewCompositionCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "composition [DIR]",
 		Short: "Print a Composition with its imports, overrides and order worked in",
@@ -34,21 +36,12 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if err := a.Validate(); err != nil {
-				return err
+			var v yaml.Value
+			compile := func(ctx context.Context, o render.Options) (plan *planner.Plan, err error) {
+				v, plan, err = render.Consolidate(ctx, dir, o)
+				return plan, err
 			}
-			a.StartLog()
-			sources, err := a.Sources(cmd, []string{dir})
-			if err != nil {
-				return err
-			}
-			v, plan, err := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.PlannerOptions(cmd, planner.Functions{}), Sources: &sources})
-			if err != nil {
-				return err
-			}
-			a.Log.Planned(plan)
-			a.WarnUnlocked(sources.Lock)
-			if err := plan.Err(); err != nil {
+			if _, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Compile: compile}); err != nil {
 				return err
 			}
 			return errors.Join(a.Print(string(yaml.AppendYAML(nil, v))), a.StrictError())

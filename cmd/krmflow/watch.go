@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 
-	"github.com/krmflow/krmflow/internal/rounds"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
@@ -33,9 +32,9 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	if err := c.checkWatch(cmd); err != nil {
 		return err
 	}
-	code, err := rounds.Run(cmd.Context(), c.App, rounds.Options{Writes: c.output, Grace: grace, Hopeless: func(code int, err error) bool {
+	code, err := c.Rounds(cmd.Context(), c.output, grace, func(code int, err error) bool {
 		return code == exitUsage || errors.As(err, new(*output.RefusedError)) || errors.As(err, new(*output.LockedError))
-	}})
+	})
 	if err != nil {
 		return err
 	}

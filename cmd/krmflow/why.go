@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/why"
 	"github.com/spf13/cobra"
 )
 
-func whyCommand(a *app.App) *cobra.Command {
+func whyCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ROOT|STEP [DIR...]",
 		Short: "Say what has changed since a root was rendered, and which steps that concerns",
@@ -41,13 +42,14 @@ The cache knows the last render of a root by build or apply-render with the flag
 			case len(dirs) == 0:
 				dirs = []string{path.Dir(file)}
 			}
-			a.KeepGoing = true                                         // what has changed may be why a root has mistakes
-			a.Reuse(func(string, *reuse.Record) bool { return false }) // everything is planned
-			roots, plan, err := a.PlanRoots(cmd, dirs)
+			all := func(string, *reuse.Record) bool { return false }
+			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true}) // what has changed may be why a root has mistakes
 			if err != nil {
 				return err
 			}
-			reasons := why.New(plan, a.Opts.Plan.Cwd, a.States(plan, roots.Dirs()))
+			plan := run.Plan()
+			roots, _ := run.Roots()
+			reasons := why.New(plan, run.Options().Plan.Cwd, run.States())
 			if !isStep {
 				return errors.Join(reasons.WriteRoot(a.Stdout, diag.Redact(roots[0].Dir)), plan.Err())
 			}

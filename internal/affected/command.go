@@ -12,19 +12,19 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/inputs"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
-	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
 // command is the command affected with its flags.
 type command struct {
-	*app.App
+	*cli.Invocation
 	in     []string
 	since  string
 	files  bool
@@ -38,8 +38,8 @@ type command struct {
 }
 
 // Command returns the command affected.
-func Command(a *app.App) *cobra.Command {
-	c := &command{App: a}
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "affected --since REV | --files FILE... | -",
 		Short: "Print the roots whose output a change can affect",
@@ -85,16 +85,20 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if c.tree != nil {
 		defer c.tree.Close()
 	}
-	found, plan, err := c.plan(cmd)
+	run, err := c.plan(cmd)
 	if err != nil {
 		return err
 	}
-	all, err := c.all(cmd, found, plan, changes)
+	var found render.Roots
+	if run != nil {
+		found, _ = run.Roots()
+	}
+	all, err := c.all(cmd, found, run, changes)
 	if err != nil {
 		return err
 	}
 	if c.tree != nil && (c.really || c.form == "json") {
-		if all, err = c.compare(cmd, plan, all, changes); err != nil {
+		if all, err = c.compare(cmd, run, all, changes); err != nil {
 			return err
 		}
 	}
@@ -108,24 +112,24 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = b.WriteTo(c.Stdout); plan == nil {
+	if _, err = b.WriteTo(c.Stdout); run == nil {
 		return err
 	}
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
 // plan plans the roots that are there. There may be none if the revision has some: then the plan is nil.
-func (c *command) plan(cmd *cobra.Command) (render.Roots, *planner.Plan, error) {
-	c.Observes, c.KeepGoing = true, true // what cannot be planned may be affected, too
+func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
+	c.KeepGoing = true // what cannot be planned may be affected, too
 	in, err := c.there()
 	if err != nil || len(in) < len(c.in) && len(in) == 0 {
-		return nil, nil, err
+		return nil, err
 	}
-	found, plan, err := c.PlanRoots(cmd, in)
+	run, err := c.Plan(cmd, engine.Request{Args: in, Observe: true})
 	if c.tree != nil && diag.CodeOf(err) == diag.NoRoots {
 		err = nil
 	}
-	return found, plan, err
+	return run, err
 }
 
 // there returns the directories of --in that are there. What only the revision has is gone, with the roots in it; what neither has is a mistake.
@@ -134,7 +138,7 @@ func (c *command) there() (dirs []string, err error) {
 		info, statErr := os.Stat(dir)
 		switch {
 		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
-			return nil, app.NotInRevision(c.tree, dir)
+			return nil, &engine.RemoteError{Arg: dir, Tree: c.tree}
 		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // that it is empty is told with the others
 			dirs = append(dirs, dir)
 			continue
@@ -227,8 +231,8 @@ func absolute(names []string, cwd string) (paths []string) {
 }
 
 // all returns the roots that the changes can affect, sorted.
-func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan, changes Changes) (all []Root, err error) {
-	if c.naming, err = c.names(plan, found.Dirs()); err != nil {
+func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, changes Changes) (all []Root, err error) {
+	if c.naming, err = c.names(run, found.Dirs()); err != nil {
 		return nil, err
 	}
 	before := map[string]bool{} // the roots of the revision, by what they are called now
@@ -237,7 +241,7 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan
 			return nil, err
 		}
 	}
-	for _, r := range planned(c.App, plan, found.Dirs()) {
+	for _, r := range planned(c.Invocation, run, found.Dirs()) {
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
 		switch {
 		case c.tree != nil && !before[r.Dir]:
@@ -273,9 +277,9 @@ func (c *command) stateOfNew(dir string) (string, error) {
 }
 
 // names returns how paths are shown.
-func (c *command) names(plan *planner.Plan, dirs []string) (inputs.Naming, error) {
-	if plan != nil {
-		return inputs.NamingOf(c.App, dirs), nil
+func (c *command) names(run *engine.Run, dirs []string) (inputs.Naming, error) {
+	if run != nil {
+		return inputs.NamingOf(run.Options().Plan.Cwd, dirs), nil
 	}
 	cwd, err := os.Getwd()
 	if err == nil {
@@ -285,16 +289,20 @@ func (c *command) names(plan *planner.Plan, dirs []string) (inputs.Naming, error
 }
 
 // planned returns the inputs of the roots of a plan, nil if there is none.
-func planned(a *app.App, plan *planner.Plan, dirs []string) []inputs.Root {
-	if plan == nil {
+func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
+	if run == nil {
 		return nil
 	}
-	return inputs.Planned(a, plan, dirs)
+	return inputs.Planned(a, run, dirs)
 }
 
 // before returns the roots of the revision. Those that are among dirs have the same names as there.
 func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, error) {
-	names, err := c.RootsIn(cmd.Context(), c.tree, c.in)
+	e, err := c.Engine(cmd)
+	if err != nil {
+		return nil, err
+	}
+	names, err := e.FindIn(cmd.Context(), engine.Side{Tree: c.tree, Dirs: c.in})
 	if err != nil {
 		return nil, err
 	}

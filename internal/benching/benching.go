@@ -12,7 +12,7 @@ import (
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,7 +20,7 @@ import (
 
 // measuring is the command bench, with the flags that are its alone.
 type measuring struct {
-	*app.App
+	*cli.Invocation
 	o              bench.Options
 	versus         string
 	trace, html    string
@@ -31,8 +31,8 @@ type measuring struct {
 }
 
 // Command returns the command. flags returns those of build and apply-render, to which they are passed on.
-func Command(a *app.App, flags func(command string) *pflag.FlagSet) *cobra.Command {
-	m := &measuring{App: a, flags: flags}
+func Command(a *cli.Invocation, flags func(command string) *pflag.FlagSet) *cobra.Command {
+	m := &measuring{Invocation: a, flags: flags}
 	cmd := &cobra.Command{
 		Use:   "bench [DIR...]",
 		Short: "Profile a render of directories, or measure krmflow against kustomize",

@@ -14,7 +14,8 @@ import (
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/profile/page"
 	"github.com/krmflow/krmflow/internal/settings"
@@ -29,11 +30,10 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	roots, err := m.Roots(cmd, args)
+	roots, _, err := m.Find(cmd, engine.Search{Args: args})
 	if err != nil {
 		return err
 	}
-	m.StartLog()
 	both, ours := m.passedOn(cmd)
 	flags := slices.Concat(both, ours)
 	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive, KeepGoing: m.KeepGoing, Roots: len(roots), Runs: m.o.Runs, Work: m.o.Keep,
@@ -92,7 +92,7 @@ func (m *measuring) prepare() (old *profile.Report, err error) {
 	}
 	for _, f := range []struct{ path, begins, what string }{{m.trace, profile.TraceBegins, "a trace"}, {m.html, page.Begins, "such a page"}} {
 		if f.path != "" {
-			if err := app.CheckOwn(f.path, f.begins, f.what); err != nil {
+			if err := cli.CheckOwn(f.path, f.begins, f.what); err != nil {
 				return nil, err
 			}
 		}

@@ -13,14 +13,14 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command with all of them below.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
 		Short: "Show, verify and empty the cache",
@@ -36,7 +36,7 @@ tree, and any of them can be used while other runs use the cache.`,
 }
 
 // existing opens the cache that the flags name. It is nil if there is none, which the user is told.
-func existing(a *app.App) (*cache.Cache, error) {
+func existing(a *cli.Invocation) (*cache.Cache, error) {
 	dir, err := a.Fetching().CacheFolder()
 	if err != nil {
 		return nil, diag.CacheFolder.Of(err)
@@ -48,7 +48,7 @@ func existing(a *app.App) (*cache.Cache, error) {
 	return c, diag.CacheFolder.Of(err)
 }
 
-func folderCommand(a *app.App) *cobra.Command {
+func folderCommand(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:     "dir",
 		Short:   "Print the folder of the cache",
@@ -72,7 +72,7 @@ type report struct {
 	Kinds  []cache.Usage `json:"kinds"`
 }
 
-func usageCommand(a *app.App) *cobra.Command {
+func usageCommand(a *cli.Invocation) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "du",
@@ -134,7 +134,7 @@ func size(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + unit
 }
 
-func verifyCommand(a *app.App) *cobra.Command {
+func verifyCommand(a *cli.Invocation) *cobra.Command {
 	var dryRun, roots bool
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -180,7 +180,7 @@ func verified(files, roots int, both bool) string {
 }
 
 // verifyFiles checks the files of the cache, and returns how many there are.
-func verifyFiles(ctx context.Context, a *app.App, c *cache.Cache, dryRun bool) (all int, err error) {
+func verifyFiles(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
 	damaged := 0
 	all, err = c.Verify(ctx, dryRun, func(path string, why error) {
 		damaged++
@@ -193,7 +193,7 @@ func verifyFiles(ctx context.Context, a *app.App, c *cache.Cache, dryRun bool) (
 }
 
 // verifyRoots checks the inputs of remembered roots, and returns how many roots there are.
-func verifyRoots(ctx context.Context, a *app.App, c *cache.Cache, dryRun bool) (all int, err error) {
+func verifyRoots(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
 	changed := 0
 	all, err = reuse.VerifyRoots(ctx, c, dryRun, func(path string) {
 		changed++

@@ -7,12 +7,12 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func trimCommand(a *app.App) *cobra.Command {
+func trimCommand(a *cli.Invocation) *cobra.Command {
 	var most options.Size
 	t := cache.Trim{Max: -1}
 	cmd := &cobra.Command{
@@ -50,7 +50,7 @@ hours stays, because runs may need it that are not done; krmflow cache clean rem
 	return cmd
 }
 
-func cleanCommand(a *app.App) *cobra.Command {
+func cleanCommand(a *cli.Invocation) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "clean",

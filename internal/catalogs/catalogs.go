@@ -9,7 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -18,7 +18,7 @@ import (
 )
 
 // readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
-func readCatalog(ctx context.Context, a *app.App, text string) (View, error) {
+func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, error) {
 	ref, err := options.ParseRef("catalog", text)
 	if err != nil {
 		return View{}, err
@@ -31,7 +31,7 @@ func readCatalog(ctx context.Context, a *app.App, text string) (View, error) {
 }
 
 // ViewCommand returns the command that prints what a catalog lists, without trusting it.
-func ViewCommand(a *app.App) *cobra.Command {
+func ViewCommand(a *cli.Invocation) *cobra.Command {
 	var format string
 	var builtIn bool
 	cmd := &cobra.Command{
@@ -70,7 +70,7 @@ now.`,
 	return cmd
 }
 
-func viewCatalog(a *app.App, v View, format string) error {
+func viewCatalog(a *cli.Invocation, v View, format string) error {
 	switch format {
 	case "text":
 		return a.Print(diag.Sanitise(v.Text()))
@@ -98,7 +98,7 @@ func visibleYAML(v yaml.Value) string {
 }
 
 // viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
-func viewBuiltIn(ctx context.Context, a *app.App, format string) error {
+func viewBuiltIn(ctx context.Context, a *cli.Invocation, format string) error {
 	for _, s := range settings.BuiltIn() {
 		var v View
 		var err error
@@ -120,7 +120,7 @@ func viewBuiltIn(ctx context.Context, a *app.App, format string) error {
 }
 
 // LintCommand returns the command that checks files which krmflow reads, for those who write them.
-func LintCommand(a *app.App) *cobra.Command {
+func LintCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
 	catalog := &cobra.Command{
 		Use:   "catalog FILE...",

@@ -7,18 +7,18 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
 // GenerateCommand returns the command that writes a catalog of the functions that configurations name themselves.
-func GenerateCommand(a *app.App) *cobra.Command {
+func GenerateCommand(a *cli.Invocation) *cobra.Command {
 	var o generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate-catalog [DIR]",
@@ -64,11 +64,7 @@ type generateOptions struct {
 	force, strip, localize bool
 }
 
-func generateCatalog(a *app.App, cmd *cobra.Command, dir string, o generateOptions) error {
-	if err := a.Validate(); err != nil {
-		return err
-	}
-	a.Log = a.Logger()
+func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o generateOptions) error {
 	if _, err := os.Lstat(o.dest); err == nil && !o.force {
 		return diag.Errorf(diag.Pos{}, "", "%s exists", o.dest).Hint("add --force to replace it")
 	}
@@ -88,17 +84,11 @@ func generateCatalog(a *app.App, cmd *cobra.Command, dir string, o generateOptio
 		Trusted: trusted, Publishers: publishers, PluginHome: options.PluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
-	sources, err := a.Sources(cmd, []string{dir})
+	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Functions: &functions})
 	if err != nil {
 		return err
 	}
-	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.PlannerOptions(cmd, functions), Sources: &sources})
-	if err != nil {
-		return err
-	}
-	if err := plan.Err(); err != nil {
-		return err
-	}
+	plan := run.Plan()
 	entries, err := Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)), o.localize)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/publish"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -14,7 +14,7 @@ import (
 )
 
 // PublishCommand returns the command below which catalogs are published.
-func PublishCommand(a *app.App) *cobra.Command {
+func PublishCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "catalog", Short: "Publish catalogs"}
 	publish := &cobra.Command{
 		Use:   "publish FILE oci://REGISTRY/REPOSITORY:TAG",
@@ -36,7 +36,7 @@ digest, and the flag that trusts it.`,
 	return cmd
 }
 
-func publishCatalog(a *app.App, cmd *cobra.Command, file, place string) error {
+func publishCatalog(a *cli.Invocation, cmd *cobra.Command, file, place string) error {
 	if err := a.SourceFlags.Validate(); err != nil {
 		return err
 	}

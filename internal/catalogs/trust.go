@@ -8,7 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/trust"
@@ -16,7 +16,7 @@ import (
 )
 
 // TrustCommand returns the command that lists and changes the catalogs which the configuration file of the user trusts.
-func TrustCommand(a *app.App) *cobra.Command {
+func TrustCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List and change the catalogs that are trusted without a flag",
@@ -53,7 +53,7 @@ catalog below that place that a Kustomization or Composition names; these are no
 	return cmd
 }
 
-func trustList(ctx context.Context, a *app.App) error {
+func trustList(ctx context.Context, a *cli.Invocation) error {
 	config, err := settings.ReadConfig()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func trustList(ctx context.Context, a *app.App) error {
 }
 
 // stateOf says whether the catalog of an entry is what the entry says.
-func stateOf(ctx context.Context, a *app.App, e trust.Configured) string {
+func stateOf(ctx context.Context, a *cli.Invocation, e trust.Configured) string {
 	if e.Below {
 		return "every catalog below it, not pinned"
 	}
@@ -96,7 +96,7 @@ func stateOf(ctx context.Context, a *app.App, e trust.Configured) string {
 	return diag.Count(len(c.Entries), "function")
 }
 
-func trustAdd(ctx context.Context, a *app.App, text string) error {
+func trustAdd(ctx context.Context, a *cli.Invocation, text string) error {
 	if settings.Locked() {
 		return options.ErrLocked()
 	}
@@ -120,7 +120,7 @@ func trustAdd(ctx context.Context, a *app.App, text string) error {
 	return a.Print(fmt.Sprintf("%s is trusted now, in %s\n", entry, settings.ConfigPath()))
 }
 
-func trustRemove(a *app.App, text string) error {
+func trustRemove(a *cli.Invocation, text string) error {
 	entry, err := absoluteRef(text)
 	if err != nil {
 		return err

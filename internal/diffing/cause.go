@@ -53,11 +53,11 @@ func (c *comparison) explainer(u *unit) *explainer {
 	}
 	x.compared = c.before != nil && c.counterpart != nil
 	x.steps = sync.OnceValue(func() []*graph.Node {
-		g := c.plan.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.now) })
+		g := c.run.Plan().Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.now) })
 		if !x.compared {
 			return g.Nodes
 		}
-		return c.otherSteps(g, c.before.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.was) }))
+		return c.otherSteps(g, c.before.Plan().Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.was) }))
 	})
 	if x.compared {
 		x.was, x.counterpart = c.wasFiles(), c.counterpart

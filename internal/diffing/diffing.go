@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm"
@@ -26,10 +26,10 @@ import (
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/manifest"
-	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Result is how two sides differ.
@@ -71,29 +71,33 @@ type unit struct {
 
 // comparison compares two sides in one run.
 type comparison struct {
-	*app.App
+	*cli.Invocation
 	cmd     *cobra.Command
 	against string
 	units   []*unit
 	result  *Result
 
-	plan, before *planner.Plan // of the new side, and of the old one if that is rendered
-	counterpart  func(file string) string
-	nowFiles     func() map[string]*yaml.Source
-	wasFiles     func() map[string]*yaml.Source
-	keys         sync.Map // krm.Digest of steps, by side and id
-	failed       []error
-	ordered      bool // both sides have the resources in the order of the render
+	engine      *engine.Engine
+	run, before *engine.Run // of the new side, and of the old one if that is rendered
+	counterpart func(file string) string
+	nowFiles    func() map[string]*yaml.Source
+	wasFiles    func() map[string]*yaml.Source
+	keys        sync.Map // krm.Digest of steps, by side and id
+	failed      []error
+	ordered     bool // both sides have the resources in the order of the render
 }
 
 // Compare compares what the directories that args stand for render to with against. Errors of a root are returned beside the result of the
 // others if the flags say so; else there is no result.
-func Compare(a *app.App, cmd *cobra.Command, args []string, against string) (*Result, error) {
-	c := &comparison{App: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
-	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.plan) })
-	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before) })
+func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string) (*Result, error) {
+	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
+	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.run.Plan()) })
+	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before.Plan()) })
 	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
 	var err error
+	if c.engine, err = a.Engine(cmd); err != nil {
+		return nil, err
+	}
 	switch {
 	case isRevision:
 		err = c.withRevision(args, rev)
@@ -108,7 +112,7 @@ func Compare(a *app.App, cmd *cobra.Command, args []string, against string) (*Re
 	if err == nil {
 		err = c.remember()
 	}
-	if err != nil && (!c.KeepGoing || c.plan == nil) {
+	if err != nil && (!c.KeepGoing || c.run == nil) {
 		return nil, err
 	}
 	return c.finish(), errors.Join(append(c.failed, err)...)
@@ -121,7 +125,7 @@ func (c *comparison) remember() error {
 			return diag.Errorf(diag.Pos{File: u.name}, "", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
 		}
 	}
-	return c.RememberNew(c.plan)
+	return c.run.Remember()
 }
 
 // finish returns the result when both sides are done.
@@ -167,7 +171,7 @@ func (c *comparison) isRendered() (bool, error) {
 	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
 		return false, nil
 	}
-	_, err = c.Below(c.cmd.Context(), c.against)
+	_, err = c.engine.FindIn(c.cmd.Context(), engine.Side{Dirs: []string{c.against}})
 	return err == nil, nil
 }
 
@@ -182,13 +186,13 @@ func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
 // withDirectory compares with what other directories render to.
 func (c *comparison) withDirectory(args []string) error {
 	ctx := c.cmd.Context()
-	roots, err := c.Roots(c.cmd, args)
+	roots, _, err := c.Find(c.cmd, engine.Search{Args: args})
 	if err != nil {
 		return err
 	}
 	var others []string
 	if c.Recursive {
-		if others, err = c.Below(ctx, c.against); err != nil && diag.CodeOf(err) != diag.NoRoots {
+		if others, err = c.engine.FindIn(ctx, engine.Side{Dirs: []string{c.against}}); err != nil && diag.CodeOf(err) != diag.NoRoots {
 			return err
 		}
 	}
@@ -211,15 +215,14 @@ func (c *comparison) withDirectory(args []string) error {
 	for _, dir := range slices.Sorted(maps.Keys(left)) {
 		c.units = append(c.units, &unit{name: dir, was: dir})
 	}
-	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
 		return err
 	}
-	before, o, err := c.PlanOthers(ctx, c.names(was))
-	if err != nil {
+	if c.before, err = c.run.Beside(ctx, engine.Side{Dirs: c.names(was)}); err != nil {
 		return err
 	}
 	c.ordered = true
-	return c.both(before, o)
+	return c.both()
 }
 
 // withRevision compares with a revision of the repository that the directories are in.
@@ -235,11 +238,11 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	}
 	defer c.Exits.Add(tree.Close)()
 	c.result.Commit = tree.Commit()
-	roots, errRoots := c.Roots(c.cmd, args)
+	roots, _, errRoots := c.Find(c.cmd, engine.Search{Args: args})
 	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
 		return errRoots
 	}
-	names, err := c.RootsIn(ctx, tree, args)
+	names, err := c.engine.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
 	if err != nil {
 		return err
 	}
@@ -249,20 +252,19 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if err := c.pair(roots, tree, names); err != nil {
 		return err
 	}
-	c.Observes = true
-	seen := newSeen(c.App, tree)
+	seen := newSeen(c.engine, c.LockFile, tree)
 	there := map[string]bool{} // what is a root on both sides
 	for _, u := range c.units {
 		there[u.now] = u.now != "" && u.was != ""
 	}
-	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(dir, r) })
-	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+	q := engine.Request{Dirs: c.names(now), Observe: true, Unseen: true}
+	q.Reuse = func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(dir, r) }
+	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}
 	c.leaveOut(seen)
 	seen.ids().Save()
-	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
-	if err != nil {
+	if c.before, err = c.run.Beside(ctx, engine.Side{Tree: tree, Dirs: c.names(was)}); err != nil {
 		return err
 	}
 	c.ordered = true
@@ -273,22 +275,23 @@ func (c *comparison) withRevision(args []string, rev string) error {
 		}
 		return tree.Shown() + name
 	}
-	return c.both(before, o)
+	return c.both()
 }
 
 // leaveOut marks the roots that are made of the same files in a revision.
 func (c *comparison) leaveOut(seen *seen) {
 	failed := map[string]bool{}
-	for _, f := range c.plan.Failed {
+	for _, f := range c.run.Plan().Failed {
 		failed[f.Dir] = true
 	}
 	for _, u := range c.units {
 		if u.now == "" || u.was == "" {
 			continue
 		}
-		u.claimed = c.Claimed(u.now)
-		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.plan, u.now) {
-			if c.Reused(u.now) != nil {
+		known := c.run.Known(u.now)
+		u.claimed = known.Claimed
+		if gone := known.Failed; known.Record != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.run.Plan(), u.now) {
+			if known.Record != nil {
 				c.Log.Unchanged(u.now)
 			}
 			u.broken = failed[diag.Redact(u.now)]
@@ -360,12 +363,11 @@ func askable(tree *revision.Tree, dir, name string) error {
 
 // withOutput compares with what was rendered before.
 func (c *comparison) withOutput(args []string) error {
-	if c.Base = output.Base(c.against); c.Base != "" {
-		if _, err := os.Stat(c.Base); err != nil {
-			c.Base = ""
-		}
+	base := output.Base(c.against)
+	if _, err := os.Stat(base); err != nil {
+		base = ""
 	}
-	roots, err := c.Roots(c.cmd, args)
+	roots, _, err := c.Find(c.cmd, engine.Search{Args: args, Base: base})
 	if err != nil {
 		return err
 	}
@@ -383,7 +385,7 @@ func (c *comparison) withOutput(args []string) error {
 	}
 	if c.Recursive && !c.Filtered() || old.file {
 		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
-			if !c.asked(args, out) {
+			if !asked(base, args, out) {
 				continue
 			}
 			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
@@ -391,22 +393,22 @@ func (c *comparison) withOutput(args []string) error {
 			u.compare(nil)
 		}
 	}
-	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
 		return err
 	}
-	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) { c.compare(u, list) })
+	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
 }
 
 // asked reports whether a root of which the output has the folder out would be at or below one of the directories args. If the output does not say where its
 // roots are, or they are not where the directories are, all of them may be meant.
-func (c *comparison) asked(args []string, out string) bool {
+func asked(base string, args []string, out string) bool {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	root := filepath.Join(c.Base, filepath.FromSlash(out))
+	root := filepath.Join(base, filepath.FromSlash(out))
 	return slices.ContainsFunc(args, func(arg string) bool {
 		dir, err := filepath.Abs(arg)
-		return err != nil || c.Base == "" || diag.Within(root, dir) || !diag.Within(dir, c.Base)
+		return err != nil || base == "" || diag.Within(root, dir) || !diag.Within(dir, base)
 	})
 }
 
@@ -415,7 +417,8 @@ func now(u *unit) string { return u.now }
 func was(u *unit) string { return u.was }
 
 // names returns what the units are called on one side.
-func (c *comparison) names(side func(*unit) string) (names []string) {
+func (c *comparison) names(side func(*unit) string) []string {
+	names := []string{}
 	for _, u := range c.units {
 		if name := side(u); name != "" && !u.got && !u.broken {
 			names = append(names, name)
@@ -425,15 +428,14 @@ func (c *comparison) names(side func(*unit) string) (names []string) {
 }
 
 // both runs the plans of both sides, first that of the old one, and compares each root when both of its lists are there.
-func (c *comparison) both(before *planner.Plan, o render.Options) error {
-	c.before = before
-	if err := c.fail(before.Err()); err != nil {
+func (c *comparison) both() error {
+	if err := c.fail(c.before.Plan().Err()); err != nil {
 		return err
 	}
-	if err := c.fail(c.plan.Err()); err != nil {
+	if err := c.fail(c.run.Plan().Err()); err != nil {
 		return err
 	}
-	err := c.run(before, o, was, func(u *unit, list *krm.List) { u.old = list })
+	err := c.make(c.before, was, func(u *unit, list *krm.List) { u.old = list })
 	for _, u := range c.units {
 		if u.was != "" && u.now == "" && u.old != nil {
 			c.compare(u, nil)
@@ -442,47 +444,44 @@ func (c *comparison) both(before *planner.Plan, o render.Options) error {
 	if err != nil {
 		return err
 	}
-	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) {
+	return c.make(c.run, now, func(u *unit, list *krm.List) {
 		if u.was == "" || u.old != nil {
 			c.compare(u, list)
 		}
 	})
 }
 
-// run runs those roots of a plan that are not yet known to be the same, and gives their lists to take: several at a time.
-func (c *comparison) run(plan *planner.Plan, o render.Options, side func(*unit) string, take func(*unit, *krm.List)) error {
+// make makes those roots of a side that are not yet known to be the same, and gives their lists to take: several at a time.
+func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*unit, *krm.List)) error {
 	by := map[string]*unit{}
 	for _, u := range c.units {
 		if name := side(u); name != "" && !u.got && !u.broken {
 			by[diag.Redact(name)] = u
 		}
 	}
-	only := *plan
-	only.Graph = plan.Graph.Only(func(r graph.Root) bool { return by[r.Dir] != nil })
-	nodes := map[string]bool{}
-	for _, n := range only.Graph.Nodes {
-		nodes[n.ID] = true
-	}
-	only.Denied = slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool { return d.Node != "" && !nodes[d.Node] })
-	if len(only.Graph.Roots) == 0 {
-		return nil
-	}
-	if err := c.MayRun(&only); err != nil {
-		return c.fail(err)
-	}
 	secrets := &history.Secrets{}
-	ro, end := c.RunOptionsOf(c.cmd.Context(), o, nil, func(r graph.Root, list *krm.List) error {
-		u := by[r.Dir]
-		u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, only.Graph, r) })
-		take(u, list)
-		return nil
-	})
-	defer end()
-	ro.Run.Seen = secrets.Seen
-	if plan == c.before {
-		ro.Run.Warn = nil // nobody can change any more what the old side warns about
+	hooks := engine.Hooks{
+		Only:   func(dir string) bool { return by[dir] != nil },
+		Seen:   secrets.Seen,
+		Silent: run == c.before, // nobody can change any more what the old side warns about
 	}
-	return c.fail(render.Run(c.cmd.Context(), &only, ro))
+	var takes errgroup.Group
+	takes.SetLimit(max(c.Jobs, 1))
+	var failed error
+	for result, err := range run.Results(c.cmd.Context(), hooks) {
+		u := by[result.Root.Dir]
+		switch {
+		case err != nil:
+			failed = err
+		case u != nil && result.List != nil:
+			takes.Go(func() error {
+				u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, run.Plan().Graph, result.Root) })
+				take(u, result.List)
+				return nil
+			})
+		}
+	}
+	return c.fail(errors.Join(failed, takes.Wait()))
 }
 
 // compare compares the lists of a root.

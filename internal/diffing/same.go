@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -32,9 +33,9 @@ type place struct {
 	recorded bool
 }
 
-func newSeen(a *app.App, tree *revision.Tree) *seen {
-	return &seen{tree: tree, known: map[place]bool{}, real: a.Places.Real, sameLock: sameLock(a, tree),
-		ids: sync.OnceValue(func() *reuse.IDs { return a.ObjectIDs(tree.Top()) })}
+func newSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *seen {
+	return &seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
+		ids: sync.OnceValue(func() *reuse.IDs { return e.Earlier().Objects(tree.Top()) })}
 }
 
 // same reports whether a root is made of the same files in the revision: then it renders to the same, and need not be rendered.
@@ -130,18 +131,18 @@ func (s *seen) look(p reuse.Part, content func(name string) bool) bool {
 }
 
 // sameLock reports whether the lock file is the same on both sides.
-func sameLock(a *app.App, tree *revision.Tree) bool {
-	if a.LockFile == "" {
+func sameLock(lockFile string, tree *revision.Tree) bool {
+	if lockFile == "" {
 		return true
 	}
-	name, err := tree.Name(a.LockFile)
+	name, err := tree.Name(lockFile)
 	if err != nil {
 		return true // it is that of this machine
 	}
-	data, err := os.ReadFile(a.LockFile)
+	data, err := os.ReadFile(lockFile)
 	if err != nil {
 		_, err = fs.Stat(tree, name)
 		return err != nil
 	}
-	return tree.Shares(name, &yaml.Source{File: a.LockFile, Data: data})
+	return tree.Shares(name, &yaml.Source{File: lockFile, Data: data})
 }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit/inplace"
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/dirmode/merge"
 	"github.com/krmflow/krmflow/internal/dirmode/rewrite"
 	"github.com/krmflow/krmflow/internal/dirmode/tree"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/sink"
@@ -26,13 +26,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
 // command is the command run with its flags.
 type command struct {
-	*app.App
+	*cli.Invocation
 	fnPaths     []string
 	results     string
 	pattern     string
@@ -48,11 +47,12 @@ type command struct {
 	before, now *merge.Memory // what functions had generated, and have
 	said        []said        // by the functions that have run
 	secrets     history.Secrets
+	taken       int64 // bytes that were read
 }
 
 // Command returns the command run.
-func Command(a *app.App) *cobra.Command {
-	c := &command{App: a}
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "run [DIR]",
 		Short: "Run the functions that files of a directory configure, and write their results back into the files",
@@ -107,24 +107,26 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	} else if rewrite.Pending(dir) {
 		return diag.Interrupted.Errorf("%s: a run was interrupted while it wrote: run krmflow run without --dry-run and --check, which completes it", dir)
 	}
-	if err := c.read(cmd.Context(), dir); err != nil {
-		return err
-	}
-	plan, err := c.Plan(cmd, []string{dir})
+	files, err := c.read(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}
+	run, err := c.Plan(cmd, engine.Request{Dirs: []string{dir}, Files: []*planner.Files{files}, Taken: c.taken})
+	if err != nil {
+		return err
+	}
+	plan := run.Plan()
 	if err := c.checkFnPaths(plan); err != nil {
 		return err
 	}
 	c.notices(dir, to, plan)
-	if denied := c.MayRun(plan); denied != nil {
+	if denied := run.MayRun(); denied != nil {
 		if c.dryRun {
 			denied = errors.Join(c.print(plan, nil), denied)
 		}
 		return denied
 	}
-	changes, err := c.execute(cmd.Context(), plan)
+	changes, err := c.execute(cmd.Context(), run)
 	if failed := c.writeResults(plan); err == nil {
 		err = failed
 	}
@@ -249,33 +251,33 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
 }
 
-// read reads the directory, and makes the calls that are planned.
-func (c *command) read(ctx context.Context, dir string) error {
+// read reads the directory, and returns the calls that are planned.
+func (c *command) read(ctx context.Context, dir string) (*planner.Files, error) {
 	load := func(path string) ([]byte, error) {
 		data, err := loaders.ReadFile(path, yaml.MaxFile)
-		if c.Taken += int64(len(data)); c.Taken > c.MaxInput() {
+		if c.taken += int64(len(data)); c.taken > c.MaxInput() {
 			return nil, diag.Limitf("the files below %s have more than %s", dir, diag.Count(int(c.MaxInput()), "byte")).Hint("--max-input sets how much a run may read")
 		}
 		return data, err
 	}
 	var err error
 	if c.tree, err = tree.Read(ctx, dir, load); err != nil {
-		return err
+		return nil, err
 	}
 	if err = c.complete(); err != nil {
-		return err
+		return nil, err
 	}
 	file := filepath.Join(dir, filepath.FromSlash(merge.File))
 	text, err := load(file)
 	if err != nil && !isMissing(file) {
-		return err
+		return nil, err
 	}
 	if c.before, err = merge.Parse(file, text); err != nil {
-		return err
+		return nil, err
 	}
 	piped, used, err := pipelines(c.tree)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(c.fnPaths) == 0 {
 		c.calls = append(configs(c.tree, used), piped...)
@@ -283,7 +285,7 @@ func (c *command) read(ctx context.Context, dir string) error {
 	for _, p := range c.fnPaths {
 		others, err := c.elsewhere(ctx, p, load)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.calls = append(c.calls, others...)
 	}
@@ -297,8 +299,7 @@ func (c *command) read(ctx context.Context, dir string) error {
 		x.sent, x.got = map[*krm.Origin]inplace.Comments{}, map[*krm.Resource]inplace.Comments{}
 		files.Calls = append(files.Calls, x.plan)
 	}
-	c.Files = []*planner.Files{files}
-	return nil
+	return files, nil
 }
 
 // inherit lets a configuration that was renamed in its file, or moved to another one, go on with what it has generated before: edits of that outlive it.
@@ -398,18 +399,15 @@ func (r reading) Transform(list *krm.List, _ diag.Warn) error {
 }
 
 // execute runs the functions, and returns what becomes of the files.
-func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Changes, error) {
-	var result *krm.List
-	o, end := c.RunOptions(ctx, nil, func(_ graph.Root, list *krm.List) error {
-		result = list
-		return nil
-	})
-	defer end()
-	o.Run.Call, o.Run.Seen = c.listen(o.Run.Call), c.secrets.Seen
-	if err := render.Run(ctx, plan, o); err != nil {
-		return nil, err
+func (c *command) execute(ctx context.Context, run *engine.Run) (*tree.Changes, error) {
+	var list *krm.List
+	for result, err := range run.Results(ctx, engine.Hooks{Call: c.listen(c.Log.Call), Seen: c.secrets.Seen}) {
+		if err != nil {
+			return nil, err
+		}
+		list = result.List
 	}
-	changes, err := c.tree.Changes(result, c.comments.now)
+	changes, err := c.tree.Changes(list, c.comments.now)
 	if err != nil {
 		return nil, err
 	}

@@ -12,20 +12,20 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/messages"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner/plandoc"
-	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command explain: the histories of resources, and pages about messages.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "explain [CODE...] | [DIR] KIND/NAME[:FIELD] | OUTPUT-FILE[:FIELD]",
@@ -99,32 +99,33 @@ func isDir(name string) bool {
 func isSubject(arg string) bool { return strings.ContainsAny(arg, "/:") }
 
 // explained renders a root, and returns the history of what the user has named.
-func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error) {
-	roots, plan, err := a.PlanRoots(cmd, []string{dir})
+func explained(cmd *cobra.Command, a *cli.Invocation, dir, what string) (*Report, error) {
+	run, err := a.Plan(cmd, engine.Request{Args: []string{dir}})
 	if err != nil {
 		return nil, err
 	}
+	plan := run.Plan()
 	plandoc.HideSecrets(plan)
-	if err := a.MayRun(plan); err != nil {
-		return nil, err
-	}
 	var lists history.Recorder
-	o, end := a.RunOptions(cmd.Context(), nil, func(graph.Root, *krm.List) error { return nil })
-	defer end()
-	o.Run.Made = func(n *graph.Node, list *krm.List) {
-		a.Used.Made.Add(history.Worth(list))
-		lists.Made(n, list)
+	warnings, mu := Warnings{}, sync.Mutex{}
+	hooks := engine.Hooks{
+		KeepGoing: true, // what can be told of a root that fails does not depend on which step is the first one
+		Made: func(n *graph.Node, list *krm.List) {
+			a.Used.Made.Add(history.Worth(list))
+			lists.Made(n, list)
+		},
+		Warn: func(n *graph.Node, warning func() *diag.Error) {
+			warning = sync.OnceValue(warning)
+			a.Log.WarnNode(n, warning)
+			mu.Lock()
+			defer mu.Unlock()
+			warnings[n.ID] = append(warnings[n.ID], warning())
+		},
 	}
-	warnings, warn, mu := Warnings{}, o.Run.Warn, sync.Mutex{}
-	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
-		warning = sync.OnceValue(warning)
-		warn(n, warning)
-		mu.Lock()
-		defer mu.Unlock()
-		warnings[n.ID] = append(warnings[n.ID], warning())
+	var ran error
+	for _, err := range run.Results(cmd.Context(), hooks) {
+		ran = errors.Join(ran, err)
 	}
-	o.Run.KeepGoing = true // what can be told of a root that fails does not depend on which step is the first one
-	ran := render.Run(cmd.Context(), plan, o)
 	failed := failedSteps(ran)
 	if err := context.Cause(cmd.Context()); err != nil || ran != nil && len(failed) == 0 {
 		return nil, errors.Join(ran, err)
@@ -135,9 +136,9 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error
 	var report *Report
 	h := lists.Of(plan.Graph, plan.Graph.Roots[0])
 	if ran == nil {
-		report, err = New(plan, h, roots[0].Dir, what, warnings)
+		report, err = New(plan, h, dir, what, warnings)
 	} else {
-		report, err = NewPartial(plan, h, failed, roots[0].Dir, what, warnings)
+		report, err = NewPartial(plan, h, failed, dir, what, warnings)
 	}
 	if syntax := new(SyntaxError); errors.As(err, &syntax) {
 		return nil, options.UsageError(err)
@@ -157,7 +158,7 @@ func failedSteps(err error) (failed []*graph.Node) {
 }
 
 // explainCodes prints what is known about messages.
-func explainCodes(a *app.App, codes []string) error {
+func explainCodes(a *cli.Invocation, codes []string) error {
 	var pages []string
 	var errs []error
 	for _, code := range codes {

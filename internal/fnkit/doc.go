@@ -10,7 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -20,7 +20,7 @@ import (
 // catalogFile is the name of the catalog in a directory.
 const catalogFile = "catalog.yaml"
 
-func docCommand(a *app.App) *cobra.Command {
+func docCommand(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "doc CATALOG|DIR [NAME]",
@@ -126,7 +126,7 @@ func (r *pageRuntime) verified(d krm.Digest, err error) {
 }
 
 // readPages returns the pages of a catalog.
-func readPages(ctx context.Context, a *app.App, place string) ([]*page, error) {
+func readPages(ctx context.Context, a *cli.Invocation, place string) ([]*page, error) {
 	if info, err := os.Stat(place); err == nil && info.IsDir() {
 		file := filepath.Join(place, catalogFile)
 		if _, err := os.Stat(file); err != nil {

@@ -2,12 +2,12 @@
 package fnkit
 
 import (
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command fn.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fn",
 		Short: "Write, test and describe functions",

@@ -14,7 +14,7 @@ import (
 	"text/template"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
@@ -45,7 +45,7 @@ var common = []struct{ path, template string }{
 	{"testdata/empty/config.yaml", "empty.yaml"}, {"testdata/empty/errors.txt", "errors.txt"},
 }
 
-func initCommand(a *app.App) *cobra.Command {
+func initCommand(a *cli.Invocation) *cobra.Command {
 	var lang string
 	cmd := &cobra.Command{
 		Use:   "init NAME",

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/resourcelist"
 	"github.com/krmflow/krmflow/krm/secret"
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-func sinkCommand(a *app.App) *cobra.Command {
+func sinkCommand(a *cli.Invocation) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "sink DIR",

@@ -2,7 +2,7 @@ package fnkit
 
 import (
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/resourcelist"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-func sourceCommand(a *app.App) *cobra.Command {
+func sourceCommand(a *cli.Invocation) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
 		Use:   "source [DIR...]",

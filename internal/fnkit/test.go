@@ -15,7 +15,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/krm"
@@ -23,22 +24,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
 // A tester is the command fn test with its flags.
 type tester struct {
-	*app.App
+	*cli.Invocation
 	exec, image string
 	form, junit string
 	run         string
 	update      bool
 }
 
-func testCommand(a *app.App) *cobra.Command {
-	t := &tester{App: a}
+func testCommand(a *cli.Invocation) *cobra.Command {
+	t := &tester{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
 		Short: "Run golden cases of a function",
@@ -129,7 +129,7 @@ func (t *tester) test(cmd *cobra.Command, args []string) error {
 			report.Suites = append(report.Suites, s)
 		}
 	}
-	return errors.Join(rendertest.Write(t.App, report, t.form, t.junit), t.StrictError())
+	return errors.Join(rendertest.Write(t.Invocation, report, t.form, t.junit), t.StrictError())
 }
 
 // An outcome is what came of a call.
@@ -143,23 +143,23 @@ type outcome struct {
 // call calls the functions of all cases, as one plan whose roots they are. The error is about what keeps all of them from running.
 func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcome, error) {
 	outcomes, dirs := map[string]*outcome{}, make([]string, len(cases))
+	var files []*planner.Files
 	for i, c := range cases {
 		outcomes[c.dir], dirs[i] = &outcome{}, c.dir
 		call, err := t.callOf(c)
 		if err != nil {
 			return nil, err
 		}
-		t.Files = append(t.Files, &planner.Files{Read: c, Calls: []planner.FileCall{call}})
+		files = append(files, &planner.Files{Read: c, Calls: []planner.FileCall{call}})
 	}
-	defer func(going bool) { t.KeepGoing = going }(t.KeepGoing)
-	t.KeepGoing = true // a function may be meant to fail
-	plan, err := t.Plan(cmd, dirs)
+	run, err := t.Plan(cmd, engine.Request{Dirs: dirs, Files: files, KeepGoing: true}) // a function may be meant to fail
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(t.Denied(plan), t.MayRun(plan)); err != nil {
+	if err := errors.Join(run.Denied(), run.MayRun()); err != nil {
 		return nil, err
 	}
+	plan := run.Plan()
 	for _, f := range plan.Failed {
 		outcomes[f.Dir].errs = f.Errs
 	}
@@ -170,20 +170,22 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 		}
 	}
 	var mu sync.Mutex
-	o, end := t.RunOptions(cmd.Context(), nil, func(root graph.Root, list *krm.List) error {
-		mu.Lock()
-		defer mu.Unlock()
-		outcomes[root.Dir].list = list
-		return nil
-	})
-	defer end()
-	o.Run.Call = func(r scheduler.CallReport) {
+	hooks := engine.Hooks{Call: func(r scheduler.CallReport) {
 		mu.Lock()
 		defer mu.Unlock()
 		x := of[r.Node.ID]
 		x.results, x.stderr = r.Results, string(r.Stderr)
+	}}
+	var failed error
+	for result, err := range run.Results(cmd.Context(), hooks) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		mu.Lock()
+		outcomes[result.Root.Dir].list = result.List
+		mu.Unlock()
 	}
-	failed := render.Run(cmd.Context(), plan, o)
 	if cmd.Context().Err() != nil {
 		return nil, context.Cause(cmd.Context())
 	}

@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/drawing"
@@ -30,7 +31,7 @@ func WriteDOT(plan *planner.Plan, w io.Writer) error {
 
 // command is the command graph with its flags.
 type command struct {
-	*app.App
+	*cli.Invocation
 	drawn        drawing.Options
 	form, detail string
 	layers       bool
@@ -40,8 +41,8 @@ type command struct {
 }
 
 // Command returns the command graph.
-func Command(a *app.App) *cobra.Command {
-	c := &command{App: a}
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "graph [DIR...]",
 		Short: "Draw the plan: the layers and what uses what, or every step",
@@ -89,13 +90,18 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, plan, err := c.PlanRoots(cmd, args)
+	roots, _, err := c.Find(cmd, engine.Search{Args: args})
 	if err != nil {
-		if c.Recursive && !c.KeepGoing && c.FoundRoots != nil {
+		return err
+	}
+	run, err := c.Plan(cmd, engine.Request{Roots: roots})
+	if err != nil {
+		if c.Recursive && !c.KeepGoing {
 			c.Result = "nothing is drawn; --keep-going draws the roots without mistakes"
 		}
 		return err
 	}
+	plan := run.Plan()
 	plandoc.HideSecrets(plan)
 	var b bytes.Buffer
 	if c.cycles {
@@ -107,7 +113,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	_, err = b.WriteTo(c.Stdout)
-	return errors.Join(err, plan.Err(), c.Denied(plan), c.StrictError())
+	return errors.Join(err, plan.Err(), run.Denied(), c.StrictError())
 }
 
 // check checks the flags, and returns the directories that are planned.

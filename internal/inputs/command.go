@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 var formats = []string{"list", "make", "json", "argocd"}
 
 // Command returns the command deps.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	var format, target string
 	cmd := &cobra.Command{
 		Use:   "deps [DIR...]",
@@ -44,21 +45,21 @@ only when one of these has changed.`,
 			if cmd.Flags().Changed("target") && format != "make" {
 				return options.UsageError(errors.New("--target is for --format make"))
 			}
-			a.Observes = true
-			found, plan, err := a.PlanRoots(cmd, args)
+			run, err := a.Plan(cmd, engine.Request{Args: args, Observe: true})
 			if err != nil {
 				return err
 			}
-			roots := Planned(a, plan, found.Dirs())
+			found, _ := run.Roots()
+			roots := Planned(a, run, found.Dirs())
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
 				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: %% stands for the directory of a root", target, n))
 			}
 			var b bytes.Buffer
-			if err := write(a, &b, roots, format, target); err != nil {
+			if err := write(a, run, &b, roots, format, target); err != nil {
 				return err
 			}
 			_, err = b.WriteTo(a.Stdout)
-			return errors.Join(err, plan.Err(), a.StrictError())
+			return errors.Join(err, run.Plan().Err(), a.StrictError())
 		},
 	}
 	a.RegisterRendering(cmd)
@@ -68,26 +69,27 @@ only when one of these has changed.`,
 	return cmd
 }
 
-// Planned returns the inputs of roots that an App has planned. [app.App.Observes] must have been set before.
-func Planned(a *app.App, plan *planner.Plan, dirs []string) []Root {
-	return Of(plan, dirs, SettingOf(a))
+// Planned returns the inputs of roots that were planned with [engine.Request.Observe].
+func Planned(a *cli.Invocation, run *engine.Run, dirs []string) []Root {
+	return Of(run.Plan(), dirs, SettingOf(a, run))
 }
 
-// SettingOf returns what the last plan of an App has read besides its layers.
-func SettingOf(a *app.App) Setting {
-	s := Setting{Cwd: realDir(a.Opts.Plan.Cwd), Functions: a.Opts.Plan.Functions, LockFile: a.LockFile, Vendor: app.VendorName}
-	if sources := a.Opts.Sources; sources != nil && sources.Vendor != "" {
+// SettingOf returns what a plan has read besides its layers.
+func SettingOf(a *cli.Invocation, run *engine.Run) Setting {
+	o := run.Options()
+	s := Setting{Cwd: realDir(o.Plan.Cwd), Functions: o.Plan.Functions, LockFile: a.LockFile, Vendor: cli.VendorName}
+	if sources := o.Sources; sources != nil && sources.Vendor != "" {
 		s.Vendor = sources.Vendor
 	}
 	return s
 }
 
-// NamingOf returns how paths are shown: as messages do.
-func NamingOf(a *app.App, dirs []string) Naming {
+// NamingOf returns how paths are shown: as messages do. cwd is the working directory.
+func NamingOf(cwd string, dirs []string) Naming {
 	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }) {
 		return Naming{}
 	}
-	return Naming{realDir(a.Opts.Plan.Cwd)}
+	return Naming{realDir(cwd)}
 }
 
 // realDir returns a directory without symbolic links, as those of a plan are.
@@ -98,19 +100,20 @@ func realDir(dir string) string {
 	return dir
 }
 
-func write(a *app.App, b *bytes.Buffer, roots []Root, format, target string) error {
+func write(a *cli.Invocation, run *engine.Run, b *bytes.Buffer, roots []Root, format, target string) error {
 	var dirs []string
 	for _, r := range roots {
 		dirs = append(dirs, r.Dir)
 	}
-	n := NamingOf(a, dirs)
+	cwd := run.Options().Plan.Cwd
+	n := NamingOf(cwd, dirs)
 	switch format {
 	case "make":
 		return WriteMake(b, roots, n, target)
 	case "json":
 		return WriteJSON(b, roots, n)
 	case "argocd":
-		outside, err := WriteArgoCD(b, roots, realDir(a.Opts.Plan.Cwd))
+		outside, err := WriteArgoCD(b, roots, realDir(cwd))
 		for _, path := range outside {
 			a.Log.Warn(planner.Warning{Msg: n.Name(path) + " is outside of the repository: Argo CD cannot see when it changes", Code: diag.OutsideDirectory})
 		}

@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/preview"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -37,14 +38,14 @@ func (o *Old) Compare(now *plandoc.Document) *plandoc.Difference {
 }
 
 // Plan returns the plan that against names: a file that plan -o json wrote, or git:REV, of which what args stand for is planned as the flags say.
-// [app.App.Plan] must have been called before with the directories dirs. Built-ins of a revision are evaluated if evaluate is true. Mistakes of the old
+// [cli.Invocation.Plan] must have been called before with the directories dirs. Built-ins of a revision are evaluated if evaluate is true. Mistakes of the old
 // side are part of its document, and nobody is told its warnings.
-func Plan(a *app.App, cmd *cobra.Command, args, dirs []string, against string, evaluate bool) (*Old, error) {
+func Plan(cmd *cobra.Command, a *cli.Invocation, args []string, run *engine.Run, against string, evaluate bool) (*Old, error) {
 	old := &Old{against: diag.Redact(against)}
 	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
 	var err error
 	if isRevision {
-		err = old.plan(a, cmd, args, dirs, rev, evaluate)
+		err = old.plan(cmd, a, args, run, rev, evaluate)
 	} else {
 		err = old.read(against)
 	}
@@ -77,18 +78,23 @@ func (o *Old) read(file string) error {
 }
 
 // plan plans a revision. Files and directories have the names that they have in the new plan.
-func (o *Old) plan(a *app.App, cmd *cobra.Command, args, dirs []string, rev string, evaluate bool) error {
+func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *engine.Run, rev string, evaluate bool) error {
 	start := "."
 	if len(args) > 0 {
 		start = args[0]
 	}
-	tree, err := revision.Open(cmd.Context(), start, rev)
+	ctx := cmd.Context()
+	tree, err := revision.Open(ctx, start, rev)
 	if err != nil {
 		return err
 	}
 	defer a.Exits.Add(tree.Close)()
 	o.commit = tree.Commit()
-	names, err := a.RootsIn(cmd.Context(), tree, args)
+	e, err := a.Engine(cmd)
+	if err != nil {
+		return err
+	}
+	names, err := e.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
 	if err != nil {
 		return err
 	}
@@ -96,19 +102,22 @@ func (o *Old) plan(a *app.App, cmd *cobra.Command, args, dirs []string, rev stri
 	if err != nil {
 		return diag.NotReadable.Errorf("the working directory does not exist")
 	}
+	roots, _ := now.Roots()
+	dirs := roots.Dirs()
 	absolute := len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
 	prefixes, err := shown(tree, cwd, absolute)
 	if err != nil {
 		return err
 	}
-	plan, _, err := a.PlanRevision(cmd, tree, names)
+	run, err := now.Beside(ctx, engine.Side{Tree: tree, Dirs: names})
 	if err != nil {
 		return err
 	}
+	plan := run.Plan()
 	plandoc.HideSecrets(plan)
 	var made *plandoc.Preview
 	if evaluate {
-		if made, _, err = preview.Run(cmd.Context(), plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
+		if made, _, err = preview.Run(ctx, plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
 			return err
 		}
 	}

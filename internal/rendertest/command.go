@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command test.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	var form, junit, run string
 	var update bool
 	cmd := &cobra.Command{

@@ -11,13 +11,13 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
@@ -39,7 +39,7 @@ func readTests(dirs []string) ([]*Suite, error) {
 }
 
 // renderTested renders the roots of all suites, and returns what came of each.
-func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*Outcome, error) {
+func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[string]*Outcome, error) {
 	outcomes := map[string]*Outcome{}
 	var dirs []string
 	for _, s := range suites {
@@ -48,21 +48,25 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 			dirs = append(dirs, s.Root)
 		}
 	}
-	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
-	a.KeepGoing, a.Quiet, a.Strict = true, true, false // a root may be meant to fail, and warnings may be expected
-	plan, err := a.Plan(cmd, dirs)
+	a.Strict = false                                                                   // warnings may be expected
+	run, err := a.Plan(cmd, engine.Request{Dirs: dirs, KeepGoing: true, Silent: true}) // a root may be meant to fail
 	if err != nil {
 		return nil, err
 	}
+	plan := run.Plan()
 	t := &testRun{plan: plan, files: history.FilesOf(plan), outcomes: outcomes, keep: func(n int64) { a.Used.Made.Add(n) }}
 	for _, f := range plan.Failed {
 		t.outcome(f.Dir).Errs = f.Errs
 	}
 	t.planned()
-	o, end := a.RunOptions(cmd.Context(), nil, t.root)
-	defer end()
-	o.Run.Warn, o.Run.Seen = t.warn, t.secrets.Seen
-	failed := render.Run(cmd.Context(), plan, o)
+	var failed error
+	for result, err := range run.Results(cmd.Context(), engine.Hooks{Warn: t.warn, Seen: t.secrets.Seen}) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		t.root(result.Root, result.List)
+	}
 	if cmd.Context().Err() != nil {
 		return nil, context.Cause(cmd.Context())
 	}
@@ -119,7 +123,7 @@ func (t *testRun) warn(n *graph.Node, warning func() *diag.Error) {
 	}
 }
 
-func (t *testRun) root(root graph.Root, list *krm.List) error {
+func (t *testRun) root(root graph.Root, list *krm.List) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.outcome(root.Dir)
@@ -145,7 +149,6 @@ func (t *testRun) root(root graph.Root, list *krm.List) error {
 		pos, _ := t.files.Place(changes[len(changes)-1])
 		return pos
 	}
-	return nil
 }
 
 // failed gives the roots that have no result the reasons.
@@ -188,7 +191,7 @@ func (t *testRun) failed(err error) {
 }
 
 // Write prints a report in a form, text, json or junit, and writes it to the file junit if that is not empty. The error says how many tests have failed.
-func Write(a *app.App, report *Report, form, junit string) error {
+func Write(a *cli.Invocation, report *Report, form, junit string) error {
 	write := map[string]func(io.Writer) error{"text": report.WriteText, "json": report.WriteJSON, "junit": report.WriteJUnit}[form]
 	errs := []error{write(a.Stdout)}
 	if junit != "" {

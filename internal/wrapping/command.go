@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
 )
 
 // Command returns the command wrap.
-func Command(a *app.App) *cobra.Command {
+func Command(a *cli.Invocation) *cobra.Command {
 	var most int64
 	var json bool
 	var names []string

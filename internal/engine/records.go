@@ -1,4 +1,4 @@
-package app
+package engine
 
 import (
 	"bytes"
@@ -52,60 +52,60 @@ const rootWorth = 64 << 10
 // maxRan is how many warnings of steps a run may have whose roots are remembered.
 const maxRan = 1000
 
-// ReuseAll makes the next plan empty if all roots are known and all says that the command can do without them.
-func (a *App) ReuseAll(all func([]*reuse.Record) bool) { a.wantsAll = all }
+// wantsReuse reports whether the request can use records.
+func (q *Request) wantsReuse() bool { return q.Reuse != nil || q.Text || q.Key != nil }
 
-// Reuse makes the next plan leave out the roots that were rendered before and have not changed, if usable says of one that the command
-// can do without making it again. It does nothing if there is no cache, or the flags want more than the results of the roots.
-func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
-
-// ReuseUnseen is [App.Reuse] for a command that needs no result of the roots that it leaves out: what their steps warn about is not told.
-func (a *App) ReuseUnseen(usable func(dir string, r *reuse.Record) bool) {
-	a.wantsReuse, a.unseen = usable, true
+// usable reports whether the command can do without making a root again.
+func (r *Run) usable(dir string, record *reuse.Record) bool {
+	if r.request.Text {
+		r.text, r.hasText = r.reusing.textOf(record)
+		return r.hasText
+	}
+	return r.request.Reuse != nil && r.request.Reuse(dir, record)
 }
 
 // startReuse looks for records of the roots and returns those that are to be planned.
-func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if len(dirs) == 0 || a.wantsReuse == nil && a.wantsAll == nil || a.NoCache && a.Watch == nil || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+func (r *Run) startReuse(ctx context.Context) []string {
+	e, dirs, o := r.e, r.dirs, &r.options.Plan
+	noCache := e.o.Sources.NoCache && e.host.Watch == nil
+	if len(dirs) == 0 || !r.request.wantsReuse() || noCache || e.o.Fresh || r.request.Lock.Learn || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
-	if a.reusing == nil {
-		c := a.kept()
-		if c == nil && a.Watch == nil {
-			return dirs
-		}
-		settings, ok := a.reuseSettings(dirs, o)
-		if !ok {
-			return dirs
-		}
-		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
-			records: a.openRecords(c, settings, a.fetching(ctx, c, o))}
+	c := e.cache()
+	if c == nil && e.host.Watch == nil {
+		return dirs
 	}
-	o.Observe = true
-	a.Used.Made.Add(int64(len(dirs)) * rootWorth)
-	if a.Watch != nil {
-		a.reusing.broken = a.Watch.broken
+	settings, ok := e.reuseSettings(dirs, o)
+	if !ok {
+		return dirs
+	}
+	r.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
+		records: e.openRecords(c, settings, r.fetching(ctx, c))}
+	o.Observe, e.reuses = true, true
+	e.host.Usage.Made.Add(int64(len(dirs)) * rootWorth)
+	if e.host.Watch != nil {
+		r.reusing.broken = e.host.Watch.broken
 	}
 	if debugs("cacheverify") {
-		a.reusing.find(dirs, o.Cwd, nil)
-		a.reusing.claimed = map[string]bool{}
-		for dir, record := range a.reusing.known {
-			a.reusing.claimed[dir] = a.unseen && a.wantsReuse(dir, record)
+		r.reusing.find(dirs, o.Cwd, nil)
+		r.reusing.claimed = map[string]bool{}
+		for dir, record := range r.reusing.known {
+			r.reusing.claimed[dir] = r.request.Unseen && r.usable(dir, record)
 		}
 		return dirs
 	}
-	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
-	defer func() { o.Rendered = a.reusing.rendered() }()
-	if a.wantsAll == nil || len(a.reusing.known) < len(dirs) {
+	rest := r.reusing.find(dirs, o.Cwd, r.usable)
+	defer func() { o.Rendered = r.reusing.rendered() }()
+	if r.request.Key == nil || len(r.reusing.known) < len(dirs) {
 		return rest
 	}
 	var all []*reuse.Record
 	for _, dir := range dirs {
-		all = append(all, a.reusing.known[dir])
+		all = append(all, r.reusing.known[dir])
 	}
-	if a.wantsAll(all) {
+	if r.text, r.hasText = c.Kept(kindPlan, r.request.Key(all, r.states(nil))); r.hasText {
 		for _, dir := range dirs {
-			a.reusing.used[dir] = true
+			r.reusing.used[dir] = true
 		}
 		return nil
 	}
@@ -113,25 +113,27 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 }
 
 // openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
-func (a *App) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
-	if a.Watch == nil {
-		return reuse.Open(c, settings, fetch, &a.Places)
+func (e *Engine) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
+	w := e.host.Watch
+	if w == nil {
+		return reuse.Open(c, settings, fetch, &e.places)
 	}
-	if a.Watch.records == nil {
-		a.Watch.records = reuse.Open(c, settings, fetch, &filestat.Dirs{})
+	if w.records == nil {
+		w.records = reuse.Open(c, settings, fetch, &filestat.Dirs{})
 	}
-	a.Watch.records.Again(c, settings, fetch)
-	return a.Watch.records
+	w.records.Again(c, settings, fetch)
+	return w.records
 }
 
-// fetching returns what fetches for the plan, too.
-func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) loaders.Fetch {
-	if o.Fetch == nil && a.Opts.Sources != nil {
-		if a.Opts.Sources.Cache == nil {
-			a.Opts.Sources.Cache = c
+// fetching returns what fetches for the records and for the plan.
+func (r *Run) fetching(ctx context.Context, c *cache.Cache) loaders.Fetch {
+	o := &r.options.Plan
+	if o.Fetch == nil {
+		if r.options.Sources.Cache == nil {
+			r.options.Sources.Cache = c
 		}
-		fetch, end := a.Opts.Sources.Fetching(ctx)
-		a.Exits.Add(end)
+		fetch, end := r.options.Sources.Fetching(ctx)
+		r.e.host.Exits.Add(end)
 		o.Fetch = fetch
 	}
 	return o.Fetch
@@ -143,16 +145,16 @@ func mixed(dirs []string) bool {
 }
 
 // reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
-func (a *App) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting, bool) {
+func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting, bool) {
 	catalogs, ok := trustedCatalogs(o)
 	return []reuse.Setting{
 		{Name: "trusted catalogs", Value: catalogs},
 		{Name: "krmflow", Value: program.Version() + executable()},
 		{Name: "working directory", Value: o.Cwd},
 		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
-		{Name: "--load-restrictor", Value: a.loadRestrictor},
-		{Name: "--reorder", Value: a.reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
-		{Name: "--max-input", Value: strconv.FormatInt(a.maxInput, 10)},
+		{Name: "--load-restrictor", Value: strconv.FormatBool(o.Unrestricted)},
+		{Name: "--reorder", Value: o.Reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
+		{Name: "--max-input", Value: strconv.FormatInt(e.o.Limits.Input, 10)},
 		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
 	}, ok
 }
@@ -284,31 +286,25 @@ func unavailable(f planner.RootError) (list []planner.Warning) {
 	return list
 }
 
-// Reused returns the record of a root that was not planned, because it is known; nil for others.
-func (a *App) Reused(dir string) *reuse.Record {
-	if a.reusing == nil || !a.reusing.used[dir] {
-		return nil
-	}
-	return a.reusing.known[dir]
+// Known is what earlier runs say of a root.
+type Known struct {
+	// Record is that of a root that is not planned, because it is known, and Failed that of one that cannot be planned, as an earlier run
+	// has found: see [reuse.Record.Unavailable].
+	Record, Failed *reuse.Record
+	// Claimed reports that KRMFLOW_DEBUG=cacheverify has the root made although it would have been left out.
+	Claimed bool
 }
 
-// Claimed reports whether KRMFLOW_DEBUG=cacheverify has a root made that would have been left out.
-func (a *App) Claimed(dir string) bool { return a.reusing != nil && a.reusing.claimed[dir] }
-
-// ObjectIDs returns what is known of the files of a repository of git.
-func (a *App) ObjectIDs(top string) *reuse.IDs {
-	if a.NoCache {
-		return reuse.OpenIDs(nil, top)
+// Known returns what earlier runs say of a root.
+func (r *Run) Known(dir string) (k Known) {
+	if r.reusing == nil {
+		return k
 	}
-	return reuse.OpenIDs(a.kept(), top)
-}
-
-// Unavailable returns the record of a root that cannot be planned, as an earlier run has found: see [reuse.Record.Unavailable]. It returns nil for others.
-func (a *App) Unavailable(dir string) *reuse.Record {
-	if a.reusing == nil {
-		return nil
+	if r.reusing.used[dir] {
+		k.Record = r.reusing.known[dir]
 	}
-	return a.reusing.failed[dir]
+	k.Failed, k.Claimed = r.reusing.failed[dir], r.reusing.claimed[dir]
+	return k
 }
 
 // warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps if they are wanted.
@@ -352,11 +348,11 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 	return len(r.told) > 0 && r.told[w.String()]
 }
 
-// Remember keeps what this run has made of the roots of a plan, for later ones. made says of each root whether it was made, and adds to its record what it
+// remember keeps what this run has made of the roots of its plan, for later ones. made says of each root whether it was made, and adds to its record what it
 // is. That something cannot be kept is no error: it will be made again. It is one if KRMFLOW_DEBUG=cacheverify has everything made again, and
 // something else came of a root than its record says.
-func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record) bool) error {
-	r := a.reusing
+func (x *Run) remember(made func(dir string, r *reuse.Record) bool) error {
+	r, plan := x.reusing, x.plan
 	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
 		return nil
 	}
@@ -369,7 +365,7 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		failed[f.Dir] = f
 	}
 	all := map[string]*reuse.Record{}
-	called := Functions(plan)
+	called := functionsOf(plan)
 	drafts := r.draftsOf(plan)
 	for _, dir := range allOf(plan) {
 		f, fails := failed[dir]
@@ -387,14 +383,14 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			before = was.Bytes()
 		}
 		old := *record
-		record.Planned = warningsIn(plan, dir, plan.Warnings[:a.planWarnings])
-		record.Ran = append(warningsIn(plan, dir, plan.Warnings[a.planWarnings:]), ran[dir]...)
+		record.Planned = warningsIn(plan, dir, plan.Warnings[:x.planWarnings])
+		record.Ran = append(warningsIn(plan, dir, plan.Warnings[x.planWarnings:]), ran[dir]...)
 		record.Functions = called[dir]
 		if fails {
 			record.Unavailable = unavailable(f)
 		}
 		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
-			all[absolute(dir, a.Opts.Plan.Cwd)] = record
+			all[absolute(dir, x.options.Plan.Cwd)] = record
 			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
 				return diag.Errorf(diag.Pos{File: dir}, "", "the cache says that something else comes of this root, although nothing of it has changed").With(diag.NotDeterministic)
 			}
@@ -404,9 +400,11 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	return nil
 }
 
-// RememberNew is [App.Remember] for a command that makes nothing of the roots: it keeps what those were made from that no earlier run has left a record of.
-func (a *App) RememberNew(plan *planner.Plan) error {
-	return a.Remember(plan, func(dir string, r *reuse.Record) bool { return a.reusing.known[dir] != r && len(r.Functions) == 0 })
+// Remember keeps what the roots of the plan were made from that no earlier run has left a record of, for a command that makes nothing of them.
+func (r *Run) Remember() error {
+	return r.remember(func(dir string, record *reuse.Record) bool {
+		return r.reusing.known[dir] != record && len(record.Functions) == 0
+	})
 }
 
 // draft begins to make the records of the roots of a plan, on a core that the run may leave free: planning has read everything that they are
@@ -447,30 +445,29 @@ func (r *reusing) draftsOf(plan *planner.Plan) map[string]*reuse.Record {
 	return r.drafts()
 }
 
-// Asked returns the roots of the last plan, also those that it left out.
-func (a *App) Asked() []string { return a.asked }
+// States returns what has become of the roots since they were rendered last, by their names in the plan, as far as the cache knows.
+func (r *Run) States() map[string]reuse.State { return r.states(r.plan) }
 
-// States returns what has become of roots since they were rendered last, as far as the cache knows. plan has the functions that they call now;
-// nil stands for none.
-func (a *App) States(plan *planner.Plan, dirs []string) map[string]reuse.State {
+// states is [Run.States] with the functions that a plan calls; nil stands for none.
+func (r *Run) states(plan *planner.Plan) map[string]reuse.State {
 	states := map[string]reuse.State{}
-	if a.reusing == nil {
+	if r.reusing == nil {
 		return states
 	}
 	var called map[string][]reuse.Setting
 	if plan != nil {
-		called = Functions(plan)
+		called = functionsOf(plan)
 	}
-	for _, dir := range dirs {
-		if path := absolute(dir, a.Opts.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
-			states[diag.Redact(dir)] = a.reusing.records.State(path, called[diag.Redact(dir)])
+	for _, dir := range r.dirs {
+		if path := absolute(dir, r.options.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
+			states[diag.Redact(dir)] = r.reusing.records.State(path, called[diag.Redact(dir)])
 		}
 	}
 	return states
 }
 
-// Functions returns the functions that each root of a plan calls: the id of the step, and what runs.
-func Functions(plan *planner.Plan) map[string][]reuse.Setting {
+// functionsOf returns the functions that each root of a plan calls: the id of the step, and what runs.
+func functionsOf(plan *planner.Plan) map[string][]reuse.Setting {
 	called := map[string][]reuse.Setting{}
 	what := map[*graph.Node]string{}
 	for call, n := range plan.Graph.Calls() {

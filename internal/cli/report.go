@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 )
 
 // RefuseReports refuses reports in the output folder, in which the next run would find files of others. Then none is written.
-func (a *App) RefuseReports(folder string) error {
+func (a *Invocation) RefuseReports(folder string) error {
 	top, err := filepath.Abs(folder)
 	if err != nil {
 		return nil
@@ -44,7 +44,7 @@ func (f *Flags) RegisterReport(cmd *cobra.Command) {
 }
 
 // openReport begins the reports that the flags ask for. What cannot be written to is refused before anything runs.
-func (a *App) openReport(cmd *cobra.Command) error {
+func (a *Invocation) openReport(cmd *cobra.Command) error {
 	targets, err := reports.ParseTargets(a.reports)
 	if err != nil {
 		return options.UsageError(err)
@@ -52,9 +52,6 @@ func (a *App) openReport(cmd *cobra.Command) error {
 	for _, t := range targets {
 		if t.File == "" {
 			continue
-		}
-		if a.Watch != nil {
-			a.Watch.Writes(t.File)
 		}
 		if err := errors.Join(output.CheckFile(t.File), a.checkLoss(t.File)); err != nil {
 			return err
@@ -67,7 +64,7 @@ func (a *App) openReport(cmd *cobra.Command) error {
 }
 
 // Found adds to the reports, if there are any.
-func (a *App) Found(f reports.Finding) {
+func (a *Invocation) Found(f reports.Finding) {
 	if a.report != nil {
 		a.report.Add(f)
 	}
@@ -75,7 +72,7 @@ func (a *App) Found(f reports.Finding) {
 
 // Reporter returns what prints errors, as lines for people or as JSON. Under kustomize's name, and quietly, they have neither lines of files
 // nor codes.
-func (a *App) Reporter(json bool) console.Reporter {
+func (a *Invocation) Reporter(json bool) console.Reporter {
 	r := console.Reporter{W: a.Stderr, JSON: json, Found: a.Found}
 	if !a.Name.Kustomize() && !a.Quiet {
 		r.Source = a.Source
@@ -88,13 +85,13 @@ const maxShown = 1 << 20
 
 // Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
 // [yaml.Source.MayHoldSecrets].
-func (a *App) Source(file string) *yaml.Source {
+func (a *Invocation) Source(file string) *yaml.Source {
 	if a.planned == nil {
 		return nil
 	}
 	all := a.planned.Files()
 	if a.Watch != nil {
-		all = slices.Concat(all, a.Watch.sources)
+		all = slices.Concat(all, a.Watch.Sources())
 	}
 	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
 	if i < 0 || len(all[i].Data) > maxShown || all[i].MayHoldSecrets() {
@@ -104,7 +101,7 @@ func (a *App) Source(file string) *yaml.Source {
 }
 
 // Logger returns what prints warnings and what a run does.
-func (a *App) Logger() *console.Logger {
+func (a *Invocation) Logger() *console.Logger {
 	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
 	o.Plain = a.Name.Kustomize()
 	if a.report != nil {
@@ -114,12 +111,12 @@ func (a *App) Logger() *console.Logger {
 }
 
 // WriteReports writes the reports that the flags ask for, about a command that ended with err.
-func (a *App) WriteReports(err error) error {
+func (a *Invocation) WriteReports(err error) error {
 	if a.report == nil {
 		return nil
 	}
 	reasons := a.reasons(err)
-	for _, dir := range a.Opts.Dirs {
+	for _, dir := range a.dirs {
 		dir = diag.Redact(dir)
 		root := reports.Root{Dir: dir, Reasons: reasons[dir]}
 		switch {
@@ -150,7 +147,7 @@ func (a *App) WriteReports(err error) error {
 }
 
 // checkLoss refuses to replace an input of the run, and anything else that is no report: without a plan nobody knows the inputs.
-func (a *App) checkLoss(file string) error {
+func (a *Invocation) checkLoss(file string) error {
 	if a.isInput(file) {
 		return &output.RefusedError{Path: file, Reason: "is an input of this run"}
 	}
@@ -171,7 +168,7 @@ func (a *App) checkLoss(file string) error {
 }
 
 // isInput reports whether a file was read for the last plan.
-func (a *App) isInput(file string) bool {
+func (a *Invocation) isInput(file string) bool {
 	info, err := os.Stat(file)
 	if err != nil || a.planned == nil {
 		return false
@@ -183,7 +180,7 @@ func (a *App) isInput(file string) bool {
 }
 
 // reasons returns why roots have failed: the messages of err that are about them.
-func (a *App) reasons(err error) map[string][]string {
+func (a *Invocation) reasons(err error) map[string][]string {
 	reasons := map[string][]string{}
 	if a.planned == nil {
 		return reasons

@@ -1,4 +1,4 @@
-package app
+package engine
 
 import (
 	"context"
@@ -17,51 +17,52 @@ import (
 
 // answers returns which answers of functions are reused. The cache is not opened before a plan has a call that may be. The caller calls end when
 // the run has ended.
-func (a *App) answers(ctx context.Context) (reuse scheduler.Reuse, end func()) {
-	if a.NoCache {
+func (e *Engine) answers(ctx context.Context) (reuse scheduler.Reuse, end func()) {
+	if e.o.Sources.NoCache {
 		return reuse, func() {}
 	}
-	kept := answers.New(ctx, answers.Options{Open: a.kept, Shared: a.shared, Failed: func(shared bool, why error) {
+	kept := answers.New(ctx, answers.Options{Open: e.cache, Shared: e.shared, Failed: func(shared bool, why error) {
 		if !shared {
-			a.warnCacheUnused(why)
+			e.warnCacheUnused(why)
 			return
 		}
-		a.Log.Notice(planner.WarningOf(diag.AsError(why)))
+		e.host.Log.Notice(planner.WarningOf(diag.AsError(why)))
 	}})
-	return scheduler.Reuse{Answers: kept, Version: program.Version(), Secrets: a.cacheSecrets, Verify: debugs("cacheverify")}, kept.Close
+	return scheduler.Reuse{Answers: kept, Version: program.Version(), Secrets: e.o.CacheSecrets, Verify: debugs("cacheverify")}, kept.Close
 }
 
-// kept returns the cache for what is made. It is opened when it is needed first, and nil if there is none that lasts: a run can do without.
-func (a *App) kept() *cache.Cache {
-	a.keptOnce.Do(func() {
-		if a.NoCache {
+// cache returns the cache for what is made. It is opened when it is needed first, and nil if there is none that lasts: a run can do without.
+func (e *Engine) cache() *cache.Cache {
+	e.cacheOnce.Do(func() {
+		if e.o.Sources.NoCache {
 			return
 		}
-		if a.Watch != nil && a.Watch.cache != nil {
-			a.keptCache = a.Watch.cache
+		w := e.host.Watch
+		if w != nil && w.cache != nil {
+			e.lasting = w.cache
 			return
 		}
-		s := a.Fetching()
-		s.Rendered, s.Places = a.asked, &a.Places
+		s := e.o.Sources
+		s.CacheUnused, s.Rendered, s.Places = e.warnCacheUnused, e.asked, &e.places
 		c, err := s.OpenLasting()
 		if err != nil {
-			a.warnCacheUnused(err)
+			e.warnCacheUnused(err)
 			return
 		}
-		if a.keptCache = c; a.Watch != nil {
-			a.Watch.cache = c
+		if e.lasting = c; w != nil {
+			w.cache = c
 			return
 		}
-		a.Exits.Add(func() { c.Close() })
+		e.host.Exits.Add(func() { c.Close() })
 	})
-	return a.keptCache
+	return e.lasting
 }
 
 // isolation returns what isolates programs on this machine, as [probe.Isolation] does, which starts processes for that: so it is not found out
 // again as long as nothing has changed that decides about it. That is for the plan alone: before an executor runs a program, it tries itself.
-func (a *App) isolation() (isolation, missing string) {
+func (e *Engine) isolation() (isolation, missing string) {
 	machine, ok := probe.Machine()
-	c := a.kept()
+	c := e.cache()
 	if !ok || c == nil {
 		return probe.Isolation()
 	}
@@ -80,17 +81,17 @@ func debugs(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("KRMFLOW_DEBUG"), ","), what)
 }
 
-// KnownAnswers tells of the calls of a plan that get no list, and whose answers may be reused, whether an answer is there: by the ids of their
+// Answers tells of the calls of the plan that get no list, and whose answers may be reused, whether an answer is there: by the ids of their
 // nodes. Of all others that is not known before a run.
-func (a *App) KnownAnswers(ctx context.Context, plan *planner.Plan) map[string]bool {
-	reuse, end := a.answers(ctx)
+func (r *Run) Answers(ctx context.Context) map[string]bool {
+	kept, end := r.e.answers(ctx)
 	defer end()
 	known := map[string]bool{}
-	if reuse.Answers == nil {
+	if kept.Answers == nil {
 		return known
 	}
-	for call, n := range plan.Graph.Calls() {
-		if there, ok := reuse.Has(ctx, call); ok {
+	for call, n := range r.plan.Graph.Calls() {
+		if there, ok := kept.Has(ctx, call); ok {
 			known[n.ID] = there
 		}
 	}

@@ -1,20 +1,14 @@
-package app
+package cli
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
-	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -37,11 +31,6 @@ type SourceFlags struct {
 	// LockFile is the path of the lock file, and Locked means that nothing is fetched that is not in it.
 	LockFile string
 	Locked   bool
-
-	// Commands set these. Learns takes what is not locked for no mistake, Again chooses entries that do not count, and Copies keeps the cache
-	// open, with what is used. Nothing comes from a vendor folder if Refetches is set.
-	Learns, Copies, Refetches bool
-	Again                     func(lock.Entry) bool
 }
 
 // Register adds those of the flags to a command that concern how something is fetched.
@@ -89,76 +78,17 @@ func (f *SourceFlags) Validate() error {
 	return nil
 }
 
-// Sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
-func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
-	s := a.Fetching()
-	s.Found, s.Rendered, s.Places = a.Seen.Add, dirs, &a.Places
-	if a.Watch != nil {
-		s.Memory = &a.Watch.remote
-	}
-	fs := cmd.Flags()
-	switch {
-	case a.Refetches && a.vendor != "" && fs.Changed("vendor"):
-		return s, options.UsageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))
-	case !a.Refetches:
-		s.Vendor = a.beside("vendor", a.vendor, settings.IsSet(fs, "vendor"), dirs)
-	}
-	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
-		return s, diag.NoSuchFile.Errorf("--vendor: %q does not exist", s.Vendor)
-	}
-	var err error
-	if path := a.beside("lock-file", a.LockFile, settings.IsSet(fs, "lock-file"), dirs); path != "" {
-		s.Lock, err = locking.Read(path, !a.Learns)
-	}
-	switch {
-	case a.Learns:
-		s.Learns, s.Before, s.Moved = true, s.Lock, a.Seen.Moved
-		s.Lock = s.Lock.Without(a.Again)
-	case s.Lock != nil && !a.Locked && !settings.IsSet(fs, "locked"):
-		s.Locked = os.Getenv("CI") == "true"
-	default:
-		s.Locked = a.Locked
-	}
-	if a.Copies && err == nil {
-		if s.Cache, err = s.OpenCache(); err == nil {
-			s.Cache.Track()
-		}
-	}
-	return s, err
-}
-
 // Fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
-func (a *App) Fetching() render.Sources {
+func (a *Invocation) Fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.MaxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.Log.Fetch,
 	}}
 }
 
 // warnCacheUnused says why the user's folder is not the cache of this run. It is about the machine, and nothing that --strict is for.
-func (a *App) warnCacheUnused(why error) {
+func (a *Invocation) warnCacheUnused(why error) {
 	if a.Name.Kustomize() {
 		return // who calls kustomize gets what it prints
 	}
-	a.cacheTold.Do(func() {
-		a.Log.Notice(planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"--cache-dir names another folder for it, --no-cache does without one"}, Code: diag.CacheFolder})
-	})
-}
-
-// beside returns the path of a file or folder that belongs to what is rendered: what a flag says if it is set; else the default, if that is
-// there and what is rendered is below the working directory, see [locking.Outside].
-func (a *App) beside(flag, path string, set bool, dirs []string) string {
-	if set {
-		return path
-	}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	if dir := locking.Outside(dirs); dir != "" {
-		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
-		w.Code = diag.Unlocked
-		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
-		a.Log.Warn(w)
-		return ""
-	}
-	return path
+	a.cacheTold.Do(func() { a.Log.Notice(engine.CacheUnused(why)) })
 }

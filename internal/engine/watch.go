@@ -1,4 +1,4 @@
-package app
+package engine
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/roots"
-	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -21,9 +20,10 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an App of its own. The zero
-// Watch is that of a command that has not begun. It is not safe for concurrent use.
+// A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an engine of its own. The
+// zero Watch is that of a command that has not begun. It is not safe for concurrent use.
 type Watch struct {
+	last    *Run           // nil before the first plan
 	records *reuse.Records // nil before the first plan
 	cache   *cache.Cache   // nil if none is used
 	outputs map[string]*known.Files
@@ -48,21 +48,18 @@ type brokenRoot struct {
 	err    planner.RootError
 }
 
-// Began reports whether a round has planned something.
-func (w *Watch) Began() bool { return w.records != nil }
+// began reports whether a round has planned something.
+func (w *Watch) began() bool { return w.records != nil }
 
-// Close ends the use of the cache.
-func (w *Watch) Close() {
+// close ends the use of the cache.
+func (w *Watch) close() {
 	if w.cache != nil {
 		w.cache.Close()
 	}
 }
 
-// Roots returns how many roots the last round had.
-func (w *Watch) Roots() int { return w.roots }
-
-// Writes says that rounds write a file or folder.
-func (w *Watch) Writes(path string) {
+// writes says that rounds write a file or folder.
+func (w *Watch) writes(path string) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == "" {
 		return
@@ -83,8 +80,8 @@ func (w *Watch) isOwn(entry string) bool {
 	})
 }
 
-// Dirs returns the directories in which entries matter, without symbolic links, and notes which entries do.
-func (w *Watch) Dirs() map[string]bool {
+// dirs returns the directories in which entries matter, without symbolic links, and notes which entries do.
+func (w *Watch) dirs() map[string]bool {
 	dirs := map[string]bool{}
 	for entry := range w.records.Entries() {
 		dirs[filepath.Dir(entry)] = true
@@ -97,8 +94,8 @@ func (w *Watch) Dirs() map[string]bool {
 	return dirs
 }
 
-// Matters reports whether the results may be others after a directory entry has changed.
-func (w *Watch) Matters(entry string) bool {
+// matters reports whether the results may be others after a directory entry has changed.
+func (w *Watch) matters(entry string) bool {
 	return !w.isOwn(entry) && (w.records.Decides(entry) || w.decidesRoots(entry))
 }
 
@@ -111,8 +108,8 @@ func (w *Watch) decidesRoots(entry string) bool {
 	return roots.Decides(filepath.Base(entry)) || err == nil && info.IsDir()
 }
 
-// Changed reports whether the next round would find something else than the last one, after these entries have changed, or all may have.
-func (w *Watch) Changed(ctx context.Context, entries []string, all bool) bool {
+// changed reports whether the next round would find something else than the last one, after these entries have changed, or all may have.
+func (w *Watch) changed(ctx context.Context, entries []string, all bool) bool {
 	w.records.Forget(entries, all)
 	return w.otherRoots(ctx, all || slices.ContainsFunc(entries, w.decidesRoots)) || !w.records.Hold()
 }
@@ -150,24 +147,25 @@ func (w *Watch) find(ctx context.Context, s roots.Selection, dirs []string) (*ro
 	return w.found, err
 }
 
-// SawAll makes what this round was made from what is watched. A round that has planned nothing leaves what there was.
-func (a *App) SawAll() {
-	w, plan := a.Watch, a.planned
-	if plan == nil {
+// sawAll makes what the last round was made from what is watched. A round that has planned nothing leaves what there was.
+func (w *Watch) sawAll() {
+	r := w.last
+	if r == nil || r.plan == nil {
 		return
 	}
-	w.roots = len(a.asked)
+	plan := r.plan
+	w.last, w.roots = nil, len(r.dirs)
 	w.records.Unwatch()
-	if a.reusing != nil {
-		for _, dir := range a.asked {
-			if r := a.reusing.failed[dir]; r != nil {
-				w.records.Used(absolute(dir, w.cwd), r)
-			} else if a.reusing.used[dir] {
-				w.records.Used(absolute(dir, w.cwd), a.reusing.known[dir])
+	if r.reusing != nil {
+		for _, dir := range r.dirs {
+			if failed := r.reusing.failed[dir]; failed != nil {
+				w.records.Used(absolute(dir, w.cwd), failed)
+			} else if r.reusing.used[dir] {
+				w.records.Used(absolute(dir, w.cwd), r.reusing.known[dir])
 			}
 		}
 	}
-	seen := a.sawPlanned(plan)
+	seen := w.sawPlanned(r)
 	var others []string
 	for _, src := range plan.Files() {
 		others = append(others, src.File)
@@ -175,7 +173,8 @@ func (a *App) SawAll() {
 	for call := range plan.Graph.Calls() {
 		others = append(others, call.Function.Program, call.Function.Archive)
 	}
-	others = append(others, a.LockFile, a.vendor, settings.ConfigPath())
+	others = append(others, r.e.o.LockFile.Path, r.e.o.Vendor.Path)
+	others = append(others, r.e.o.Reads...)
 	var files []string
 	for _, file := range others {
 		if path := absolute(file, w.cwd); file != "" && path != "" && !loaders.IsRemote(file) && !seen[path] {
@@ -187,8 +186,8 @@ func (a *App) SawAll() {
 }
 
 // sawPlanned makes what the roots of a plan were made from what is watched, and returns which files that is.
-func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
-	w := a.Watch
+func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
+	plan := r.plan
 	seen = map[string]bool{}
 	failed := map[string]planner.RootError{}
 	for _, f := range plan.Failed {
@@ -202,7 +201,7 @@ func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
 			continue
 		}
 		f, fails := failed[dir]
-		if a.reusing != nil && a.reusing.failed[dir] != nil {
+		if r.reusing != nil && r.reusing.failed[dir] != nil {
 			if b, ok := was[path]; ok {
 				w.broken[path] = b
 				w.keepSources(f, sources)
@@ -214,7 +213,7 @@ func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
 			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // which no record has
 		}
 		w.records.Saw(path, list)
-		if !fails || !enough || a.reusing == nil || len(plan.Denied) > 0 {
+		if !fails || !enough || r.reusing == nil || len(plan.Denied) > 0 {
 			continue
 		}
 		if record := w.records.New(list); record != nil {
@@ -235,3 +234,6 @@ func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
 		}
 	}
 }
+
+// Sources returns the files of mistakes that an earlier round has found and this one has not read again.
+func (w *Watch) Sources() []*yaml.Source { return w.sources }

@@ -1,4 +1,4 @@
-package app
+package engine
 
 import (
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 
 // warnUnfinished warns about directories that a killed krmflow run left with old and new files. It
 // looks at each root and the directories above it in the same repository.
-func (a *App) warnUnfinished(roots []string) {
+func warnUnfinished(log Log, roots []string) {
 	seen := map[string]bool{}
 	for _, root := range roots {
 		dir, err := filepath.Abs(root)
@@ -21,7 +21,7 @@ func (a *App) warnUnfinished(roots []string) {
 		for !seen[dir] {
 			seen[dir] = true
 			if rewrite.Pending(dir) {
-				a.Log.Warn(unfinished(dir))
+				log.Warn(unfinished(dir))
 			}
 			above := filepath.Dir(dir)
 			if seen[above] || loaders.IsRepository(dir) {

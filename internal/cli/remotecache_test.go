@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// appWith returns an App whose flags have been parsed from args.
-func appWith(t *testing.T, args ...string) (*App, *bytes.Buffer) {
+// appWith returns an Invocation whose flags have been parsed from args.
+func appWith(t *testing.T, args ...string) (*Invocation, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &App{Stdout: io.Discard, Stderr: &stderr}
+	a := &Invocation{Stdout: io.Discard, Stderr: &stderr}
 	cmd := &cobra.Command{Use: "test"}
 	a.Flags.Register(cmd)
 	if err := cmd.ParseFlags(args); err != nil {

@@ -1,22 +1,16 @@
-package app
+package cli
 
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
-	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -132,38 +126,3 @@ const leastMemory = 16 << 20
 
 // MaxInput returns how many bytes of files a run may read.
 func (f *Flags) MaxInput() int64 { return f.maxInput }
-
-// PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
-func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
-	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
-	functions.Isolation, functions.Image = a.isolation, probe.Images(cmd.Context(), a.Runtime)
-	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
-	a.Used.Input = &loaders.Budget{Max: a.maxInput}
-	a.Used.Input.Add(a.Taken)
-	a.Used.CPU, a.Used.CPUGrows = a.maxCPU, !settings.IsSet(cmd.Flags(), "max-cpu")
-	a.Used.Limit, a.Used.Lifts = int64(a.memory), !settings.FromVariable(cmd.Flags(), "memory-limit")
-	progress := a.Steps.Plan
-	if a.Recorder != nil {
-		a.Used.Seen = a.Recorder.Memory
-		progress = func(at graph.Origin) {
-			a.Steps.Plan(at)
-			a.Recorder.Plan(at)
-		}
-	}
-	a.Used.Watch(cmd.Context(), a.Stop)
-	return planner.Options{
-		Cwd:            cwd,
-		Jobs:           a.Jobs,
-		Input:          a.Used.Input,
-		Progress:       progress,
-		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
-		Free:           a.freeRoots(cmd),
-		Reorder:        a.reorder,
-		ReorderSet:     cmd.Flags().Changed("reorder"),
-		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
-		Functions:      functions,
-		Fetch:          a.Fetch,
-		Instead:        a.Instead,
-		Files:          a.Files,
-	}
-}

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"bytes"
@@ -24,15 +24,15 @@ type profileFlags struct {
 	cpu          *os.File // nil unless processor time is sampled
 }
 
-// RegisterProfile adds the flags that ask for profiles to a command, which calls [App.StartProfile].
-func (a *App) RegisterProfile(cmd *cobra.Command) {
+// RegisterProfile adds the flags that ask for profiles to a command, which calls [Invocation.StartProfile].
+func (a *Invocation) RegisterProfile(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&a.profile.trace, "profile", "", "write what took how long to this file: Chrome's trace format, which Perfetto opens")
 	fs.StringVar(&a.profile.pprof, "pprof", "", "write cpu.pprof and heap.pprof of this run to this folder, for go tool pprof")
 }
 
 // StartProfile begins the profiles that the flags ask for. What cannot be written to is refused before anything runs.
-func (a *App) StartProfile(cmd *cobra.Command) error {
+func (a *Invocation) StartProfile(cmd *cobra.Command) error {
 	for _, flag := range []string{"profile", "pprof"} {
 		if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
 			return options.UsageError(fmt.Errorf("--%s must not be empty", flag))
@@ -60,7 +60,7 @@ func (a *App) StartProfile(cmd *cobra.Command) error {
 }
 
 // WriteProfile writes the profiles of a command that has ended, well or not.
-func (a *App) WriteProfile() error {
+func (a *Invocation) WriteProfile() error {
 	var errs []error
 	if f := a.profile.cpu; f != nil {
 		pprof.StopCPUProfile()

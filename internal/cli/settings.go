@@ -1,21 +1,19 @@
-package app
+package cli
 
 import (
 	"errors"
-	"os"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
-	"github.com/krmflow/krmflow/loaders"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // ReadSettings gives the flags of a command that the command line does not have the values of variables and of the user's file. Commands that
 // neither read a tree nor fetch anything have no such flags.
-func (a *App) ReadSettings(cmd *cobra.Command) error {
+func (a *Invocation) ReadSettings(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if flags.Lookup("log-format") == nil && flags.Lookup("cache-dir") == nil && flags.Lookup("executor") == nil {
 		return nil
@@ -34,17 +32,8 @@ func (a *App) ReadSettings(cmd *cobra.Command) error {
 }
 
 // checkConfigPlace returns an error if the user's file is in a tree that is rendered.
-func (a *App) checkConfigPlace(dirs []string) error {
-	wd, _ := os.Getwd()
-	return settings.CheckPlace(func(path string) string {
-		var rendered []string
-		for _, dir := range dirs {
-			if abs := absolute(dir, wd); abs != "" && !loaders.IsRemote(dir) {
-				rendered = append(rendered, abs)
-			}
-		}
-		return a.Places.TreesOf(rendered, wd).Around(path)
-	})
+func checkConfigPlace(_ []string, tree func(path string) string) error {
+	return settings.CheckPlace(tree)
 }
 
 // WrongSetting makes a mistake in the settings one of the command line, whose flags they stand for.
@@ -56,7 +45,7 @@ func WrongSetting(err error) error {
 }
 
 // freeRoots returns which roots the user's file frees of the load restrictor. A flag on the command line is about all of them.
-func (a *App) freeRoots(cmd *cobra.Command) func(dir string) bool {
+func (a *Invocation) freeRoots(cmd *cobra.Command) func(dir string) bool {
 	if cmd.Flags().Changed("load-restrictor") {
 		return nil
 	}

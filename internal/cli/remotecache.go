@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"fmt"
@@ -43,20 +43,9 @@ func (f *RemoteCacheFlags) Validate() error {
 	return nil
 }
 
-// openShared opens the cache that the run shares with other machines, if there is one. Nothing is asked before an answer is looked up.
-func (a *App) openShared() error {
-	c, err := a.SharedCache()
-	if c == nil || err != nil {
-		return err
-	}
-	a.shared = c
-	a.Exits.Add(func() { c.Close() })
-	return nil
-}
-
 // SharedCache returns the cache that the run shares with other machines. It is nil, which is a cache that has nothing, if there is none, and
 // for --offline and --no-cache. The caller closes it.
-func (a *App) SharedCache() (*shared.Client, error) {
+func (a *Invocation) SharedCache() (*shared.Client, error) {
 	f := &a.RemoteCacheFlags
 	if f.address == "" || a.offline || a.NoCache {
 		return nil, nil

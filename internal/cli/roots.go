@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/roots"
+	"github.com/spf13/cobra"
+)
+
+// RootFlags say which directories are rendered.
+type RootFlags struct {
+	// Recursive finds all roots at or below the directories.
+	Recursive bool
+	// KeepGoing goes on with the other roots when one fails.
+	KeepGoing bool
+
+	selection roots.Selection
+}
+
+// RegisterRendering adds the flags of the commands that plan or render several roots.
+func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	a.RegisterRoots(cmd, "every Kustomization and Composition at or below the directories (Components are no roots)")
+	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails, or needs a function that is denied")
+}
+
+// RegisterRoots adds the flags about the directories to a command; recursive says what -R does.
+func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.Recursive, "recursive", "R", false, recursive)
+	fs.BoolVar(&f.selection.Leaves, "leaves", false, "of the roots that -R finds, only those that no other layer found uses")
+	fs.Var((*options.Repeated)(&f.selection.Only), "only", "of the roots that -R finds, only those at or below this path in DIR: * and ** match; may be repeated")
+	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "of the roots that -R finds, none at or below this path in DIR: * and ** match; may be repeated")
+	fs.BoolVar(&f.selection.Hidden, "hidden", false, "let -R look into directories whose name starts with a dot, too, but for .git")
+}
+
+// Filtered reports whether flags leave out some of the roots that -R finds.
+func (f *RootFlags) Filtered() bool {
+	return f.selection.Leaves || len(f.selection.Only)+len(f.selection.Exclude) > 0
+}
+
+// checkSelection refuses flags about the roots that -R finds without it.
+func (f *RootFlags) checkSelection(cmd *cobra.Command) error {
+	if f.Recursive {
+		return nil
+	}
+	for _, name := range []string{"leaves", "only", "exclude", "hidden"} {
+		if cmd.Flags().Changed(name) {
+			return options.UsageError(fmt.Errorf("--%s is about the roots that -R finds: add -R", name))
+		}
+	}
+	return nil
+}
+
+// checkArgs refuses empty names of directories.
+func checkArgs(args []string) error {
+	for i, dir := range args {
+		if dir == "" {
+			return options.UsageError(fmt.Errorf("argument %d: the directory must not be empty", i+1))
+		}
+	}
+	return nil
+}

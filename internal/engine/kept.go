@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/known"
+)
+
+// The kinds of cache entries with texts of roots, texts of plans, and digests of files written outside of output folders. A number changes
+// with what the entries say.
+const (
+	kindText  = "texts1"
+	kindPlan  = "plans1"
+	kindWrote = "wrote1"
+)
+
+// Kept writes the text that an earlier run has printed for the same request: see [Request.Text] and [Request.Key]. It reports false if
+// the cache does not have it.
+func (r *Run) Kept(w io.Writer) (bool, error) {
+	if !r.hasText {
+		return false, nil
+	}
+	for _, dir := range r.dirs {
+		r.log.Unchanged(dir)
+	}
+	if err := r.e.host.Strict(); err != nil && r.request.Text {
+		return true, err // as a render prints nothing then
+	}
+	if _, err := w.Write(r.text); err != nil {
+		return true, err
+	}
+	return true, r.e.host.Strict()
+}
+
+// textOf returns the text that an earlier run has rendered a root to, if the cache has it.
+func (r *reusing) textOf(made *reuse.Record) ([]byte, bool) {
+	if made.Text == (krm.Digest{}) {
+		return nil, false
+	}
+	return r.cache.KeptAs(kindText, made.Inputs(), made.Text)
+}
+
+// KeepList writes the list of the only root as text, and keeps the text unless it has Secrets.
+func (r *Run) KeepList(w io.Writer, list *krm.List) error {
+	both := &tee{to: w, kept: r.keeper(list)}
+	defer both.discard()
+	if err := list.WriteYAML(both); err != nil {
+		return err
+	}
+	text := both.commit()
+	return r.remember(func(_ string, record *reuse.Record) bool {
+		record.Text, record.Rendered = text, true
+		return true
+	})
+}
+
+// keeper returns what keeps the text of the only root: nil if that is not kept.
+func (r *Run) keeper(list *krm.List) *cache.Keeper {
+	if r.reusing == nil || list.HoldsSecrets() && !r.e.o.CacheSecrets {
+		return nil
+	}
+	for range r.plan.Graph.Calls() {
+		return nil // such a root is not reused
+	}
+	record := r.reusing.draftsOf(r.plan)[r.plan.Graph.Roots[0].Dir]
+	if record == nil {
+		return nil
+	}
+	kept, err := r.reusing.cache.Keeper(kindText, record.Inputs())
+	if err != nil {
+		return nil // the next run takes more time without it
+	}
+	return kept
+}
+
+// A tee writes to one place, and keeps what is written as well, if kept is not nil.
+type tee struct {
+	to   io.Writer
+	kept *cache.Keeper
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	if t.kept != nil {
+		_, _ = t.kept.Write(p)
+	}
+	return t.to.Write(p)
+}
+
+// commit returns the digest of what is kept now: none if nothing is, which is no error.
+func (t *tee) commit() (text krm.Digest) {
+	if t.kept != nil {
+		text, _ = t.kept.Commit()
+	}
+	return text
+}
+
+func (t *tee) discard() {
+	if t.kept != nil {
+		t.kept.Discard()
+	}
+}
+
+// KeepText keeps a text about the plan for [Run.Kept], if all its roots are remembered.
+func (r *Run) KeepText(text []byte) error {
+	var all []*reuse.Record
+	err := r.remember(func(_ string, record *reuse.Record) bool {
+		all = append(all, record)
+		return true
+	})
+	if err != nil || r.reusing == nil || len(all) != len(r.dirs) || slices.ContainsFunc(all, func(record *reuse.Record) bool { return len(record.Functions) > 0 }) {
+		return err
+	}
+	sum := r.request.Key(all, r.States())
+	if debugs("cacheverify") {
+		if known, ok := r.reusing.cache.Kept(kindPlan, sum); ok && !bytes.Equal(known, text) {
+			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
+		}
+	}
+	_ = r.reusing.cache.Keep(kindPlan, sum, text) // it will be made again
+	return nil
+}
+
+// Earlier is what earlier runs have left besides records of roots. The zero Earlier knows and keeps nothing.
+type Earlier struct {
+	cache *cache.Cache
+	watch *Watch
+	files bool // of output folders
+}
+
+// Earlier returns what earlier runs have left. It is called when the directories of the request are known.
+func (e *Engine) Earlier() Earlier {
+	return Earlier{cache: e.cache(), watch: e.host.Watch, files: e.reuses}
+}
+
+// Output returns what is known of the files of an output folder, nil if nothing is, and SaveOutput keeps it for later runs.
+func (x Earlier) Output(folder string) *known.Files {
+	switch {
+	case !x.files:
+		return nil
+	case x.watch != nil && x.watch.outputs[folder] != nil:
+		return x.watch.outputs[folder]
+	}
+	return reuse.Output(x.cache, folder)
+}
+
+// SaveOutput keeps what is known of the files of an output folder.
+func (x Earlier) SaveOutput(folder string, files *known.Files) {
+	if !x.files || files == nil {
+		return
+	}
+	reuse.SaveOutput(x.cache, folder, files)
+	if x.watch != nil {
+		x.watch.outputs = map[string]*known.Files{folder: files}
+	}
+}
+
+// Wrote reports whether the last content that krmflow wrote to a file has this digest, as far as this process or the cache knows.
+func (x Earlier) Wrote(file string, sum krm.Digest) bool {
+	if x.watch != nil && x.watch.wrote[file] == sum {
+		return true
+	}
+	if x.cache == nil {
+		return false
+	}
+	last, ok := x.cache.Kept(kindWrote, reuse.PathKey(file))
+	return ok && bytes.Equal(last, sum[:])
+}
+
+// SaveWritten records the digest of content written to a file, for [Earlier.Wrote].
+func (x Earlier) SaveWritten(file string, sum krm.Digest) {
+	if x.watch != nil {
+		x.watch.wrote = map[string]krm.Digest{file: sum}
+	}
+	if x.cache != nil {
+		_ = x.cache.Keep(kindWrote, reuse.PathKey(file), sum[:]) // without it the next run needs --force
+	}
+}
+
+// Objects returns what is known of the files of a git repository.
+func (x Earlier) Objects(top string) *reuse.IDs { return reuse.OpenIDs(x.cache, top) }

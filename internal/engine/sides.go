@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/reference"
+	"github.com/krmflow/krmflow/render"
+)
+
+// A Side is what a run is compared with: names of directories in the tree of a revision or, if Tree is nil, other directories.
+type Side struct {
+	Tree *revision.Tree
+	Dirs []string
+}
+
+// Beside plans another side as this run was planned. Nothing is told or remembered of it. Of a repository nothing but the tree counts,
+// also for the lock file; what the vendor folder of this machine does not have is fetched. Functions that are programs of the tree cannot run.
+func (r *Run) Beside(ctx context.Context, s Side) (*Run, error) {
+	sources := *r.options.Sources
+	sources.Found, sources.Moved = nil, nil
+	o := render.Options{Dirs: s.Dirs, Plan: r.options.Plan, Sources: &sources}
+	o.Plan.Fetch, o.Plan.Rendered = r.request.Fetch, nil
+	if s.Tree != nil {
+		if err := r.inRevision(ctx, s.Tree, &o); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := render.Compile(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{e: r.e, request: Request{Fetch: r.request.Fetch}, dirs: s.Dirs, options: o, keepGoing: r.keepGoing, log: silent{}, seen: r.seen, plan: plan}, nil
+}
+
+// inRevision makes options read the tree of a revision.
+func (r *Run) inRevision(ctx context.Context, tree *revision.Tree, o *render.Options) error {
+	vendor := o.Sources.Vendor
+	o.Sources.Vendor = ""
+	var err error
+	if o.Sources.Lock, err = r.lockIn(tree); err != nil {
+		return err
+	}
+	o.Sources.Locked = r.e.o.Locked || o.Sources.Lock != nil && !r.e.o.LockedSet && os.Getenv("CI") == "true"
+	o.Plan.FS, o.Plan.FSName, o.Plan.Instead = tree, tree.Shown(), nil
+	if vendor != "" && o.Plan.Fetch == nil {
+		vendored := *o.Sources
+		vendored.Vendor = vendor
+		o.Plan.Fetch = r.firstFrom(ctx, vendored, *o.Sources)
+	}
+	o.Plan.Rendered = []string{tree.Top()} // what is in the repository must not say whom to trust
+	if free := o.Plan.Free; free != nil {
+		o.Plan.Free = func(real string) bool {
+			name, ok := loaders.GivenName(real)
+			return ok && free(filepath.Join(tree.Top(), filepath.FromSlash(name)))
+		}
+	}
+	return nil
+}
+
+// firstFrom returns what fetches from a vendor folder, or as others do what that does not have.
+func (r *Run) firstFrom(ctx context.Context, vendored, others render.Sources) loaders.Fetch {
+	here, endHere := vendored.Fetching(ctx)
+	there, endThere := others.Fetching(ctx)
+	r.e.host.Exits.Add(endHere)
+	r.e.host.Exits.Add(endThere)
+	return func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
+		c, err := here(text, use, from)
+		if err != nil && diag.CodeOf(err) == diag.NotVendored {
+			return there(text, use, from)
+		}
+		return c, err
+	}
+}
+
+// lockIn returns the lock file as a revision has it, nil if it has none. A lock file outside of the repository is that of this machine.
+func (r *Run) lockIn(tree *revision.Tree) (*lock.File, error) {
+	path := r.e.o.LockFile.Path
+	name, err := tree.Name(path)
+	if path == "" || err != nil {
+		return r.options.Sources.Lock, nil
+	}
+	data, err := fs.ReadFile(tree, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, diag.NotReadable.Errorf("cannot read %s%s: %w", tree.Shown(), name, err)
+	}
+	return lock.Parse(&yaml.Source{File: tree.Shown() + name, Data: data})
+}
+
+// FindIn returns the directories that Args stand for in a side: with [Options.Recursive], the roots at or below them. In a revision they are
+// names in its tree, and there may be none: what it does not have is no mistake. Remote content is one, because no revision of this
+// repository says what it was.
+func (e *Engine) FindIn(ctx context.Context, s Side) ([]string, error) {
+	selection := e.o.Selection
+	selection.Visit = nil
+	if s.Tree == nil {
+		found, err := selection.Find(ctx, s.Dirs)
+		if err != nil {
+			return nil, err
+		}
+		return found.Dirs, nil
+	}
+	if len(s.Dirs) == 0 {
+		s.Dirs = []string{"."}
+	}
+	var names []string
+	for _, arg := range s.Dirs {
+		if loaders.IsRemote(arg) {
+			if _, err := os.Stat(arg); err != nil {
+				return nil, &RemoteError{arg, s.Tree}
+			}
+		}
+		name, err := s.Tree.Name(arg)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := fs.Stat(s.Tree, name); err == nil && info.IsDir() && !slices.Contains(names, name) {
+			names = append(names, name)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, diag.NotReadable.Errorf("cannot read %s%s: %w", s.Tree.Shown(), name, err)
+		}
+	}
+	if !e.o.Recursive || len(names) == 0 {
+		return names, nil
+	}
+	selection.FS = s.Tree
+	found, err := selection.Find(ctx, names)
+	if err != nil && ctx.Err() == nil && diag.CodeOf(err) == diag.NoRoots {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return found.Dirs, nil
+}
+
+// A RemoteError is the error about remote content that is to be compared with what it was in a revision.
+type RemoteError struct {
+	Arg  string
+	Tree *revision.Tree
+}
+
+func (e *RemoteError) Error() string {
+	return diag.Redact(e.Arg) + " is remote, and " + strings.TrimSuffix(e.Tree.Shown(), ":") + " has only what is in the repository"
+}
