@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
 // github is a server with the comments of one pull request.

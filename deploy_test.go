@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"go.yaml.in/yaml/v3"
 )
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
 // TestMain lets the test binary stand in for both programs: under the names krmflow and kustomize it prints a stand-in for a build.

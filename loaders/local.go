@@ -18,7 +18,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/reference"
 )

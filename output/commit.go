@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/sys/swap"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
-	"github.com/krmflow/krmflow/output/swap"
 	"golang.org/x/sync/errgroup"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"

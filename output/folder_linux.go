@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"golang.org/x/sys/unix"
 )
 

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 )
 
 func (d *folder) create(name string, data []byte, perm fs.FileMode) error {

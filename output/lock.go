@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krmflow/krmflow/output/flock"
+	"github.com/krmflow/krmflow/internal/sys/flock"
 	"github.com/krmflow/krmflow/output/names"
 )
 

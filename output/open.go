@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
+	"github.com/krmflow/krmflow/internal/sys/swap"
 	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
-	"github.com/krmflow/krmflow/output/swap"
 )
 
 const (

@@ -13,11 +13,11 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/krmflow/krmflow/internal/sys/flock"
+	"github.com/krmflow/krmflow/internal/sys/swap"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/output/flock"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
-	"github.com/krmflow/krmflow/output/swap"
 )
 
 // WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a

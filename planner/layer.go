@@ -12,8 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/internal/ownschema"
 	"github.com/krmflow/krmflow/planner/layerfile"
-	"github.com/krmflow/krmflow/planner/ownschema"
 )
 
 // layerKey tells apart the builds of one directory that may have different results.

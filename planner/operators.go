@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/planner/internal/summary"
 	"github.com/krmflow/krmflow/planner/layerfile"
-	"github.com/krmflow/krmflow/planner/summary"
 	"github.com/krmflow/krmflow/trust"
 )
 

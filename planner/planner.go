@@ -23,14 +23,14 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner/ahead"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/internal/ahead"
+	"github.com/krmflow/krmflow/planner/internal/ownschema"
+	"github.com/krmflow/krmflow/planner/internal/summary"
+	"github.com/krmflow/krmflow/planner/internal/trusted"
 	"github.com/krmflow/krmflow/planner/layers"
-	"github.com/krmflow/krmflow/planner/ownschema"
 	"github.com/krmflow/krmflow/planner/report"
-	"github.com/krmflow/krmflow/planner/summary"
-	"github.com/krmflow/krmflow/planner/trusted"
 	"github.com/krmflow/krmflow/trust"
 )
 

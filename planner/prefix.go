@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/planner/composition"
-	"github.com/krmflow/krmflow/planner/ownschema"
+	"github.com/krmflow/krmflow/planner/internal/ownschema"
 )
 
 // Compositions whose lists begin with the same items share the nodes of these: see [composition.Set.Places].

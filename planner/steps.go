@@ -16,10 +16,10 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/internal/trusted"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/layers"
 	"github.com/krmflow/krmflow/planner/report"
-	"github.com/krmflow/krmflow/planner/trusted"
 )
 
 // steps is the compilation of one layer: the list it has so far and what goes with it.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/roots"
 )
 
 // commit makes a repository of the files in a directory.

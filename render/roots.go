@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/filestat"
-	"github.com/krmflow/krmflow/internal/roots"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/roots"
 )
 
 // A Root is a directory to render.

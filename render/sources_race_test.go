@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/reference"
 )

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/catalog/signature"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/trust/internal/signature"
 )
 
 // A Publisher signs catalogs: what is below its places needs no pin, but a signature by one of its keys.

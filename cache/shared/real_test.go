@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/sharedtest"
 	"github.com/krmflow/krmflow/krm"
 )
 

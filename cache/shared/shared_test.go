@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/dev/sharedtest"
 	"github.com/krmflow/krmflow/krm"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/cli"
-	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/internal/cli/settings"
 	"github.com/spf13/pflag"
 )
 

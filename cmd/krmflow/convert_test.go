@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/rogpeppe/go-internal/txtar"
 )

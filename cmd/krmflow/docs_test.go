@@ -15,7 +15,7 @@ import (
 
 	fnexec "github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
 // TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/cli/program"
 )
 
 // The ids in the event log of a run are those of the plan, each once, in an order that the plan's edges allow.
@@ -15,7 +15,7 @@ func TestEventLogIsThePlan(t *testing.T) {
 	const root = "../../testdata/kustomize/shop/overlays/"
 	for _, dir := range []string{"dev", "staging", "prod"} {
 		var out, events, stderr bytes.Buffer
-		if code := run(program.Name{}, []string{"plan", root + dir, "-o", "json"}, nil, &out, &stderr); code != 0 {
+		if code := start(program.Name{}, []string{"plan", root + dir, "-o", "json"}, nil, &out, &stderr); code != 0 {
 			t.Fatalf("plan: exit code %d\n%s", code, stderr.String())
 		}
 		var plan struct {
@@ -27,7 +27,7 @@ func TestEventLogIsThePlan(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &plan); err != nil {
 			t.Fatal(err)
 		}
-		if code := run(program.Name{}, []string{"apply-render", "-j", "4", "--log-format", "json", root + dir}, nil, &bytes.Buffer{}, &events); code != 0 {
+		if code := start(program.Name{}, []string{"apply-render", "-j", "4", "--log-format", "json", root + dir}, nil, &bytes.Buffer{}, &events); code != 0 {
 			t.Fatalf("apply-render: exit code %d\n%s", code, events.String())
 		}
 		position := map[string]int{}

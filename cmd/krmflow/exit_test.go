@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/internal/cli/exit"
 )
 
 // The exit codes that README and docs/functions.md tell are those of the table.
@@ -23,7 +25,7 @@ func TestExitCodesInDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range exitCodes {
-		if row := fmt.Sprintf("\n| %d | %s |", e.code, e.when); e.code >= exitTrust && e.code <= exitRetrieval && !strings.Contains(string(functions), row) {
+		if row := fmt.Sprintf("\n| %d | %s |", e.code, e.when); e.code >= exit.Trust && e.code <= exit.Retrieval && !strings.Contains(string(functions), row) {
 			t.Errorf("docs/functions.md does not have the row%s", row)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/messages"
+	"github.com/krmflow/krmflow/internal/cli/messages"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/cli/program"
 )
 
 // TestGolden renders every root under testdata/kustomize and compares it with what kustomize v5.8.2 printed for it.
@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 				args = append(args, "--enable-alpha-plugins", "--enable-exec", "--allow-unsandboxed")
 			}
 			var out, stderr bytes.Buffer
-			if code := run(program.Name{}, args, nil, &out, &stderr); code != 0 {
+			if code := start(program.Name{}, args, nil, &out, &stderr); code != 0 {
 				t.Fatalf("exit code %d\n%s", code, stderr.String())
 			}
 			if got := out.String(); got != string(want) {

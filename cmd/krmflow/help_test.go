@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/cli"
-	"github.com/krmflow/krmflow/internal/help"
+	"github.com/krmflow/krmflow/internal/cli/help"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

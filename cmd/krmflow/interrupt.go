@@ -10,19 +10,10 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
-	"github.com/krmflow/krmflow/internal/console"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/cli/console"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/engine/limits"
 )
-
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ sig syscall.Signal }
-
-func (e signalError) Error() string {
-	if e.sig == syscall.SIGTERM {
-		return "terminated"
-	}
-	return "interrupted"
-}
 
 // untilSignal returns a context that the first SIGINT or SIGTERM ends; a second one ends the process at once. SIGPIPE is
 // taken as well: a reader that went away shows as an error of the write. The signals are the process's until it ends: to give
@@ -37,18 +28,16 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 				continue
 			}
 			sig := s.(syscall.Signal)
-			if errors.As(context.Cause(ctx), new(signalError)) {
-				os.Exit(exitSignal + int(sig))
+			if errors.As(context.Cause(ctx), new(exit.Signaled)) {
+				os.Exit(exit.Signal + int(sig))
 			}
-			cancel(signalError{sig})
+			cancel(exit.Signaled{Signal: sig})
 		}
 	}()
 	return ctx, cancel
 }
 
 const (
-	// grace is how long a command may take to end when its context has: to end functions and remove what it has made.
-	grace = time.Second
 	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
 	cleanupTime = 300 * time.Millisecond
 	// sayTime is how long it may take to say that a run takes too much: longer, because nobody knows that yet, and the machine may be busy.
@@ -72,15 +61,15 @@ func await(ctx context.Context, a *cli.Invocation, done <-chan int, end console.
 		return code
 	case <-late:
 	}
-	watchdog.Within(cleanupTime, a.Exits.Run)
+	limits.Within(cleanupTime, a.Exits.Run)
 	cause := context.Cause(ctx)
 	err := a.Steps.Stopped(cause)
 	limit := cleanupTime
 	if errors.Is(cause, diag.ErrLimit) {
 		limit = sayTime
 	}
-	watchdog.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped
-	return exitCode(cause)
+	limits.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped
+	return exit.Code(cause)
 }
 
 // graceFor returns how long a command may take that ends for a reason. One that takes too much gets no time for more.
@@ -88,5 +77,5 @@ func graceFor(cause error) time.Duration {
 	if errors.Is(cause, diag.ErrLimit) {
 		return 0
 	}
-	return grace
+	return cli.Grace
 }

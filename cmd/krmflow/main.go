@@ -15,25 +15,45 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/affected"
-	"github.com/krmflow/krmflow/internal/benching"
-	"github.com/krmflow/krmflow/internal/caches"
-	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/cli"
-	"github.com/krmflow/krmflow/internal/dirmode"
-	"github.com/krmflow/krmflow/internal/editing"
-	"github.com/krmflow/krmflow/internal/explain"
-	"github.com/krmflow/krmflow/internal/fnkit"
-	"github.com/krmflow/krmflow/internal/graphing"
-	"github.com/krmflow/krmflow/internal/help"
-	"github.com/krmflow/krmflow/internal/inputs"
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/program"
-	"github.com/krmflow/krmflow/internal/progress"
-	"github.com/krmflow/krmflow/internal/rendertest"
-	"github.com/krmflow/krmflow/internal/stdout"
-	"github.com/krmflow/krmflow/internal/watchdog"
-	"github.com/krmflow/krmflow/internal/wrapping"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/help"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/cli/progress"
+	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/command/affected"
+	"github.com/krmflow/krmflow/internal/command/applyrender"
+	"github.com/krmflow/krmflow/internal/command/bench"
+	"github.com/krmflow/krmflow/internal/command/build"
+	"github.com/krmflow/krmflow/internal/command/cache"
+	"github.com/krmflow/krmflow/internal/command/catalog"
+	"github.com/krmflow/krmflow/internal/command/config"
+	"github.com/krmflow/krmflow/internal/command/convert"
+	"github.com/krmflow/krmflow/internal/command/create"
+	"github.com/krmflow/krmflow/internal/command/deps"
+	"github.com/krmflow/krmflow/internal/command/diff"
+	"github.com/krmflow/krmflow/internal/command/docs"
+	"github.com/krmflow/krmflow/internal/command/edit"
+	"github.com/krmflow/krmflow/internal/command/executor"
+	"github.com/krmflow/krmflow/internal/command/explain"
+	"github.com/krmflow/krmflow/internal/command/fetch"
+	"github.com/krmflow/krmflow/internal/command/fn"
+	"github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/internal/command/localize"
+	"github.com/krmflow/krmflow/internal/command/lock"
+	"github.com/krmflow/krmflow/internal/command/plan"
+	"github.com/krmflow/krmflow/internal/command/postrender"
+	"github.com/krmflow/krmflow/internal/command/run"
+	"github.com/krmflow/krmflow/internal/command/schema"
+	"github.com/krmflow/krmflow/internal/command/test"
+	"github.com/krmflow/krmflow/internal/command/validate"
+	"github.com/krmflow/krmflow/internal/command/vendor"
+	"github.com/krmflow/krmflow/internal/command/version"
+	"github.com/krmflow/krmflow/internal/command/view"
+	"github.com/krmflow/krmflow/internal/command/why"
+	"github.com/krmflow/krmflow/internal/command/wrap"
+	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -41,7 +61,7 @@ import (
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
 func seeUsage(cmd *cobra.Command, err error) error {
 	var usage *options.Error
-	if err = cli.AsUsage(err); !errors.As(err, &usage) || usage.Kind != options.Usage {
+	if err = exit.AsUsage(err); !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
 	if e := diag.AsError(usage.Err); e.Pos.File != "" {
@@ -53,13 +73,13 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	e := *diag.AsError(usage.Err)
 	e.With(diag.Usage)
 	e.Hints = append(slices.Clip(e.Hints), cli.Origins(cmd, &e)...)
-	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
+	return options.UsageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
 func main() {
 	makeTempAbsolute()
 	name := program.CalledAs(os.Args[0])
-	os.Exit(name.ExitStatus(run(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
+	os.Exit(name.ExitStatus(start(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
 }
 
 // makeTempAbsolute makes TMPDIR absolute, because the programs that krmflow starts and their
@@ -72,17 +92,17 @@ func makeTempAbsolute() {
 	}
 }
 
-// run runs one command line and returns the exit code.
-func run(name program.Name, args []string, stdin io.Reader, product, stderr io.Writer) int {
+// start runs one command line and returns the exit code.
+func start(name program.Name, args []string, stdin io.Reader, product, stderr io.Writer) int {
 	began := time.Now()
 	runtime.MemProfileRate = 0 // --pprof sets it again
-	watchdog.CollectSeldom()
+	limits.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
 	out := stdout.New(ctx, product)
-	args, more := editing.Split(args)
+	args, more := edit.Split(args)
 	a := &cli.Invocation{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
 	end := a.Reporter(wantsJSON(args))
 	done := make(chan int, 1)
@@ -110,7 +130,7 @@ func perform(ctx context.Context, a *cli.Invocation) (code int) {
 		err = a.Steps.Stopped(cause) // it ended between two steps, before somebody else could say where
 	}
 	if lost := out.Err(); lost != nil {
-		err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
+		err = &exit.Error{Code: exit.Output, Err: fmt.Errorf("cannot write to stdout: %w", lost)}
 	}
 	a.Log.End()
 	a.Ended = err
@@ -143,46 +163,46 @@ var commands = []struct {
 	make     func(*cli.Invocation) *cobra.Command
 	complete bool
 }{
-	{"build", buildCommand, true},
-	{"post-render", postRenderCommand, true},
-	{"plan", planCommand, true},
-	{"apply-render", renderCommand, true},
-	{"validate", validateCommand, true},
-	{"diff", diffCommand, true},
-	{"graph", graphing.Command, true},
-	{"deps", inputs.Command, true},
+	{"build", build.Command, true},
+	{"post-render", postrender.Command, true},
+	{"plan", plan.Command, true},
+	{"apply-render", applyrender.Command, true},
+	{"validate", validate.Command, true},
+	{"diff", diff.Command, true},
+	{"graph", graph.Command, true},
+	{"deps", deps.Command, true},
 	{"affected", affected.Command, true},
-	{"why", whyCommand, true},
-	{"test", rendertest.Command, true},
-	{"run", dirmode.Command, true},
-	{"lock", lockCommand, true},
-	{"fetch", fetchCommand, true},
-	{"vendor", vendorCommand, true},
-	{"localize", localizeCommand, true},
-	{"version", versionCommand, false},
+	{"why", why.Command, true},
+	{"test", test.Command, true},
+	{"run", run.Command, true},
+	{"lock", lock.Command, true},
+	{"fetch", fetch.Command, true},
+	{"vendor", vendor.Command, true},
+	{"localize", localize.Command, true},
+	{"version", version.Command, false},
 	{"bench", benchCommand, false},
-	{"executor", executorCommand, false},
-	{"view", viewCommand, false},
-	{"config", configCommand, false},
-	{"cache", caches.Command, false},
-	{"trust", catalogs.TrustCommand, false},
-	{"lint", catalogs.LintCommand, false},
-	{"catalog", catalogs.PublishCommand, false},
-	{"convert", convertCommand, false},
-	{"create", createCommand, false},
-	{"edit", editCommand, false},
-	{"schema", schemaCommand, false},
+	{"executor", executor.Command, false},
+	{"view", view.Command, false},
+	{"config", config.Command, false},
+	{"cache", cache.Command, false},
+	{"trust", catalog.TrustCommand, false},
+	{"lint", catalog.LintCommand, false},
+	{"catalog", catalog.PublishCommand, false},
+	{"convert", convert.Command, false},
+	{"create", create.Command, false},
+	{"edit", edit.Command, false},
+	{"schema", schema.Command, false},
 	{"explain", explain.Command, false},
-	{"fn", fnkit.Command, false},
-	{"wrap", wrapping.Command, false},
+	{"fn", fn.Command, false},
+	{"wrap", wrap.Command, false},
 }
 
 func benchCommand(a *cli.Invocation) *cobra.Command {
-	return benching.Command(a, func(name string) *pflag.FlagSet {
+	return bench.Command(a, func(name string) *pflag.FlagSet {
 		if name == "build" {
-			return buildCommand(&cli.Invocation{}).Flags()
+			return build.Command(&cli.Invocation{}).Flags()
 		}
-		return renderCommand(&cli.Invocation{}).Flags()
+		return applyrender.Command(&cli.Invocation{}).Flags()
 	})
 }
 
@@ -204,7 +224,7 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
-		root.AddCommand(docsCommand(a))
+		root.AddCommand(docs.Command(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
 		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -301,7 +321,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if e.Hints = elsewhere(cmd, args, names); e.Hints == nil {
 		e.Hints = diag.DidYouMean(args[0], names)
 	}
-	return usageError(e)
+	return options.UsageError(e)
 }
 
 // elsewhere returns a hint line about a word that is a command in other programs, or that lacks the one before it.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/internal/page/pagetest"
+	"github.com/krmflow/krmflow/internal/dev/pagetest"
 	"github.com/krmflow/krmflow/krm"
 )
 

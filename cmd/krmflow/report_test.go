@@ -9,7 +9,9 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/cli/console"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -29,7 +31,7 @@ func TestReportBug(t *testing.T) {
 			var b bytes.Buffer
 			code := report(console.Reporter{W: &b, JSON: asJSON}, errors.Join(errs...))
 			text := b.String()
-			if code != exitInternal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
+			if code != exit.Internal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
 				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
 			}
 			if shown := strings.Contains(text, "buggy.Transform") && strings.Contains(text, "secret value"); shown != (debug != "") {
@@ -49,9 +51,9 @@ func TestReportBug(t *testing.T) {
 func TestReportJSON(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(
-		usageError(errors.New("one\x7f\u0085\u202e\xff")),
-		&exitError{exitOutput, errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
-	if code := report(console.Reporter{W: diag.SanitisingWriter(&b), JSON: true}, err); code != exitUsage {
+		options.UsageError(errors.New("one\x7f\u0085\u202e\xff")),
+		&exit.Error{Code: exit.Output, Err: errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
+	if code := report(console.Reporter{W: diag.SanitisingWriter(&b), JSON: true}, err); code != exit.Usage {
 		t.Errorf("exit code %d", code)
 	}
 	var got []string

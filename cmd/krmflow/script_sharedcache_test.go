@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/sharedtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

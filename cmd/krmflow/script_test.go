@@ -14,7 +14,7 @@ import (
 
 	execfn "github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

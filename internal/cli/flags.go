@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -54,7 +54,7 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
 	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
-	fs.DurationVar(&f.maxCPU, "max-cpu", watchdog.DefaultCPU, "processor time that a run may take, 0 for no limit; the default grows with large inputs")
+	fs.DurationVar(&f.maxCPU, "max-cpu", limits.DefaultCPU, "processor time that a run may take, 0 for no limit; the default grows with large inputs")
 	f.SourceFlags.registerLayers(cmd)
 	fs.BoolVar(&f.Strict, "strict", false, "treat every warning as an error")
 	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "show no progress and no warnings")

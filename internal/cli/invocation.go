@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"sync"
@@ -13,18 +12,17 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/internal/answers"
-	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/cli/console"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/cli/progress"
+	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/internal/cli/settings"
+	"github.com/krmflow/krmflow/internal/cli/stdout"
 	"github.com/krmflow/krmflow/internal/engine"
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/program"
-	"github.com/krmflow/krmflow/internal/progress"
-	"github.com/krmflow/krmflow/internal/reports"
-	"github.com/krmflow/krmflow/internal/roots"
-	"github.com/krmflow/krmflow/internal/settings"
-	"github.com/krmflow/krmflow/internal/stdout"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/engine/answers"
+	"github.com/krmflow/krmflow/internal/engine/limits"
+	"github.com/krmflow/krmflow/internal/engine/profile"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -66,20 +64,20 @@ type Invocation struct {
 	// Stop ends the context of the command with a cause.
 	Stop context.CancelCauseFunc
 	// Exits are what is left to do if the process must end before the command does.
-	Exits watchdog.Exits
+	Exits limits.Exits
 	// Began is when the process did, more or less.
 	Began time.Time
 	// Recorder measures the command, nil if nobody wants that.
 	Recorder *profile.Recorder
 	// Used is what the run takes, and Steps which ones run at the moment.
-	Used  watchdog.Usage
-	Steps watchdog.Steps
+	Used  limits.Usage
+	Steps limits.Steps
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
 
 	profile  profileFlags
-	report   *reports.Report // nil if nobody wants one
-	targets  []reports.Target
+	report   *report.Report // nil if nobody wants one
+	targets  []report.Target
 	settings *settings.Settings
 	warnings []planner.Warning // from before there was a log
 
@@ -255,26 +253,12 @@ func (a *Invocation) StrictError() error {
 	return nil
 }
 
-// AsUsage makes an error that the command line causes one of the kind [options.Usage].
-func AsUsage(err error) error {
-	var pattern *roots.PatternError
-	var remote *engine.RemoteError
-	switch {
-	case errors.As(err, &pattern):
-		return options.UsageError(err)
-	case errors.As(err, &remote):
-		return options.UsageError(diag.Errorf(diag.Pos{}, "", "%w", remote).With(diag.Arguments).Hint(
-			"leave it out, or write an older version of it to a file by krmflow build, and compare with that: krmflow diff %s --against FILE", diag.ShellWord(diag.Redact(remote.Arg))))
-	}
-	return err
-}
-
 // Earlier returns what earlier runs have left, for a command that has planned: see [engine.Engine.Earlier].
 func (a *Invocation) Earlier() engine.Earlier { return a.engine.Earlier() }
 
-// Rounds runs the command again and again: see [engine.Rounds]. A round that takes more memory or processor time than it may has some time,
-// grace, to end; then the process does.
-func (a *Invocation) Rounds(ctx context.Context, writes string, grace time.Duration, hopeless func(code int, err error) bool) (code int, err error) {
+// Rounds runs the command again and again: see [engine.Rounds]. A round that takes more memory or processor time than it may has the
+// time Grace to end; then the process does.
+func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(code int, err error) bool) (code int, err error) {
 	var now atomic.Pointer[Invocation] // of the round that runs
 	a.Exits.Add(func() {
 		if round := now.Load(); round != nil {
@@ -291,7 +275,7 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, grace time.Durat
 		round.Used.Begin()
 		round.Stop = func(cause error) {
 			cancel(cause)
-			time.AfterFunc(grace, func() {
+			time.AfterFunc(Grace, func() {
 				if now.Load() == round { // it does not listen
 					a.Stop(cause)
 				}
@@ -304,3 +288,6 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, grace time.Durat
 	}
 	return rounds.Run(ctx)
 }
+
+// Grace is how long a command may take to end when its context has: to end functions and remove what it has made.
+const Grace = time.Second

@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"runtime/pprof"
 
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/engine/profile"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/krmflow/krmflow/cache/shared"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/console"
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/program"
-	"github.com/krmflow/krmflow/internal/reports"
-	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/cli/console"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/scheduler"
@@ -45,7 +45,7 @@ func (f *Flags) RegisterReport(cmd *cobra.Command) {
 
 // openReport begins the reports that the flags ask for. What cannot be written to is refused before anything runs.
 func (a *Invocation) openReport(cmd *cobra.Command) error {
-	targets, err := reports.ParseTargets(a.reports)
+	targets, err := report.ParseTargets(a.reports)
 	if err != nil {
 		return options.UsageError(err)
 	}
@@ -58,13 +58,13 @@ func (a *Invocation) openReport(cmd *cobra.Command) error {
 		}
 	}
 	if a.targets = targets; len(targets) > 0 && a.report == nil {
-		a.report = &reports.Report{Command: cmd.Name(), Version: program.Version()}
+		a.report = &report.Report{Command: cmd.Name(), Version: program.Version()}
 	}
 	return nil
 }
 
 // Found adds to the reports, if there are any.
-func (a *Invocation) Found(f reports.Finding) {
+func (a *Invocation) Found(f report.Finding) {
 	if a.report != nil {
 		a.report.Add(f)
 	}
@@ -118,7 +118,7 @@ func (a *Invocation) WriteReports(err error) error {
 	reasons := a.reasons(err)
 	for _, dir := range a.dirs {
 		dir = diag.Redact(dir)
-		root := reports.Root{Dir: dir, Reasons: reasons[dir]}
+		root := report.Root{Dir: dir, Reasons: reasons[dir]}
 		switch {
 		case a.Tally.Made:
 			root.Failed = slices.Contains(a.Tally.Missing, dir)
@@ -134,7 +134,7 @@ func (a *Invocation) WriteReports(err error) error {
 		text, err := a.report.Text(t.Form)
 		switch {
 		case err != nil:
-		case t.Form == reports.GitHub:
+		case t.Form == report.GitHub:
 			_, err = a.Stderr.Write(text)
 		default:
 			if err = a.checkLoss(t.File); err == nil {
@@ -161,7 +161,7 @@ func (a *Invocation) checkLoss(file string) error {
 	defer f.Close()
 	start := make([]byte, 64)
 	n, _ := io.ReadFull(f, start)
-	if !reports.MayBe(start[:n]) {
+	if !report.MayBe(start[:n]) {
 		return &output.RefusedError{Path: file, Reason: "is no report, and would be replaced by one", Hint: "choose another file, or remove it"}
 	}
 	return nil

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"github.com/krmflow/krmflow/internal/options"
-	"github.com/krmflow/krmflow/internal/roots"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/spf13/cobra"
 )
 

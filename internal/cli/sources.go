@@ -2,11 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/engine"
-	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/render"
@@ -91,4 +92,12 @@ func (a *Invocation) warnCacheUnused(why error) {
 		return // who calls kustomize gets what it prints
 	}
 	a.cacheTold.Do(func() { a.Log.Notice(engine.CacheUnused(why)) })
+}
+
+// RefuseVendor refuses --vendor for a command that fetches anew.
+func (a *Invocation) RefuseVendor(cmd *cobra.Command) error {
+	if f := cmd.Flags().Lookup("vendor"); f.Changed && f.Value.String() != "" {
+		return options.UsageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))
+	}
+	return nil
 }

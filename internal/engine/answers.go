@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/internal/answers"
-	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/engine/answers"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 )

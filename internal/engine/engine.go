@@ -12,15 +12,15 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/answers"
-	"github.com/krmflow/krmflow/internal/filestat"
-	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/roots"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/engine/answers"
+	"github.com/krmflow/krmflow/internal/engine/limits"
+	"github.com/krmflow/krmflow/internal/engine/profile"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -96,10 +96,10 @@ type Log interface {
 type Host struct {
 	Log Log
 	// Exits are called if the process must end before the command does.
-	Exits *watchdog.Exits
+	Exits *limits.Exits
 	// Usage and Steps are what the run takes, and which steps run.
-	Usage *watchdog.Usage
-	Steps *watchdog.Steps
+	Usage *limits.Usage
+	Steps *limits.Steps
 	// Stop ends the context of the command.
 	Stop context.CancelCauseFunc
 	// Recorder measures the run, nil for none.

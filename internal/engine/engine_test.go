@@ -14,9 +14,9 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/internal/reuse"
-	"github.com/krmflow/krmflow/internal/sink"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/engine/limits"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
@@ -47,7 +47,7 @@ func (l *recorder) Planned(p *planner.Plan) {
 func (l *recorder) Unchanged(dir string) { l.unchanged = append(l.unchanged, filepath.Base(dir)) }
 
 // newEngine returns an engine with a log, and what its runs take. change may change its options.
-func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *watchdog.Usage) {
+func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *limits.Usage) {
 	t.Helper()
 	o := Options{Jobs: 2, Calls: 2, Limits: Limits{Input: 1 << 20}, Program: func(function.Runtime) executors.Program { return executors.Program{} }}
 	o.Plan.Jobs = 2
@@ -55,9 +55,9 @@ func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *watchd
 	if change != nil {
 		change(&o)
 	}
-	log, usage, exits := &recorder{}, &watchdog.Usage{}, &watchdog.Exits{}
+	log, usage, exits := &recorder{}, &limits.Usage{}, &limits.Exits{}
 	t.Cleanup(exits.Run)
-	return New(o, Host{Log: log, Exits: exits, Usage: usage, Steps: &watchdog.Steps{}, Stop: func(error) {}, Strict: func() error { return nil }}), log, usage
+	return New(o, Host{Log: log, Exits: exits, Usage: usage, Steps: &limits.Steps{}, Stop: func(error) {}, Strict: func() error { return nil }}), log, usage
 }
 
 // tree writes files below a new directory, which it returns, and gives the user an empty cache.
@@ -101,7 +101,7 @@ func build(t *testing.T, dir string, meanwhile func()) (text string, reused bool
 	e, _, _ := newEngine(t, nil)
 	q := Request{Dirs: []string{dir}, Text: true}
 	if meanwhile != nil {
-		q.Text, q.Reuse = false, func(string, *reuse.Record) bool { meanwhile(); return false }
+		q.Text, q.Reuse = false, func(string, *records.Record) bool { meanwhile(); return false }
 	}
 	run, err := e.Plan(t.Context(), q)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestKnownRootsAllowMoreTime(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b", "c")
 	for _, noCache := range []bool{false, true} {
 		e, _, usage := newEngine(t, func(o *Options) { o.Sources.NoCache = noCache })
-		if _, err := e.Plan(t.Context(), Request{Dirs: dirs, Reuse: func(string, *reuse.Record) bool { return true }}); err != nil {
+		if _, err := e.Plan(t.Context(), Request{Dirs: dirs, Reuse: func(string, *records.Record) bool { return true }}); err != nil {
 			t.Fatal(err)
 		}
 		want := int64(3 * rootWorth)
@@ -225,7 +225,7 @@ func TestResultsOfSomeRoots(t *testing.T) {
 func renderTo(t *testing.T, out string, w Writing, args ...string) (Written, *recorder, error) {
 	t.Helper()
 	e, log, _ := newEngine(t, nil)
-	run, err := e.Plan(t.Context(), Request{Args: args, Reuse: func(string, *reuse.Record) bool { return true }})
+	run, err := e.Plan(t.Context(), Request{Args: args, Reuse: func(string, *records.Record) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestKeptText(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b")
 	ask := func(word string) (text string, kept bool) {
 		e, _, _ := newEngine(t, nil)
-		key := func(records []*reuse.Record, _ map[string]reuse.State) krm.Digest {
+		key := func(records []*records.Record, _ map[string]records.State) krm.Digest {
 			b := []byte(word)
 			for _, r := range records {
 				sum := r.Inputs()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/known"
 )
@@ -39,7 +39,7 @@ func (r *Run) Kept(w io.Writer) (bool, error) {
 }
 
 // textOf returns the text that an earlier run has rendered a root to, if the cache has it.
-func (r *reusing) textOf(made *reuse.Record) ([]byte, bool) {
+func (r *reusing) textOf(made *records.Record) ([]byte, bool) {
 	if made.Text == (krm.Digest{}) {
 		return nil, false
 	}
@@ -54,7 +54,7 @@ func (r *Run) KeepList(w io.Writer, list *krm.List) error {
 		return err
 	}
 	text := both.commit()
-	return r.remember(func(_ string, record *reuse.Record) bool {
+	return r.remember(func(_ string, record *records.Record) bool {
 		record.Text, record.Rendered = text, true
 		return true
 	})
@@ -108,12 +108,12 @@ func (t *tee) discard() {
 
 // KeepText keeps a text about the plan for [Run.Kept], if all its roots are remembered.
 func (r *Run) KeepText(text []byte) error {
-	var all []*reuse.Record
-	err := r.remember(func(_ string, record *reuse.Record) bool {
+	var all []*records.Record
+	err := r.remember(func(_ string, record *records.Record) bool {
 		all = append(all, record)
 		return true
 	})
-	if err != nil || r.reusing == nil || len(all) != len(r.dirs) || slices.ContainsFunc(all, func(record *reuse.Record) bool { return len(record.Functions) > 0 }) {
+	if err != nil || r.reusing == nil || len(all) != len(r.dirs) || slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
 		return err
 	}
 	sum := r.request.Key(all, r.States())
@@ -146,7 +146,7 @@ func (x Earlier) Output(folder string) *known.Files {
 	case x.watch != nil && x.watch.outputs[folder] != nil:
 		return x.watch.outputs[folder]
 	}
-	return reuse.Output(x.cache, folder)
+	return records.Output(x.cache, folder)
 }
 
 // SaveOutput keeps what is known of the files of an output folder.
@@ -154,7 +154,7 @@ func (x Earlier) SaveOutput(folder string, files *known.Files) {
 	if !x.files || files == nil {
 		return
 	}
-	reuse.SaveOutput(x.cache, folder, files)
+	records.SaveOutput(x.cache, folder, files)
 	if x.watch != nil {
 		x.watch.outputs = map[string]*known.Files{folder: files}
 	}
@@ -168,7 +168,7 @@ func (x Earlier) Wrote(file string, sum krm.Digest) bool {
 	if x.cache == nil {
 		return false
 	}
-	last, ok := x.cache.Kept(kindWrote, reuse.PathKey(file))
+	last, ok := x.cache.Kept(kindWrote, records.PathKey(file))
 	return ok && bytes.Equal(last, sum[:])
 }
 
@@ -178,9 +178,9 @@ func (x Earlier) SaveWritten(file string, sum krm.Digest) {
 		x.watch.wrote = map[string]krm.Digest{file: sum}
 	}
 	if x.cache != nil {
-		_ = x.cache.Keep(kindWrote, reuse.PathKey(file), sum[:]) // without it the next run needs --force
+		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:]) // without it the next run needs --force
 	}
 }
 
 // Objects returns what is known of the files of a git repository.
-func (x Earlier) Objects(top string) *reuse.IDs { return reuse.OpenIDs(x.cache, top) }
+func (x Earlier) Objects(top string) *records.IDs { return records.OpenIDs(x.cache, top) }

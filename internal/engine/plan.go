@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/locking"
-	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/internal/engine/lockfile"
+	"github.com/krmflow/krmflow/internal/engine/profile"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/lock"
@@ -35,12 +35,12 @@ type Request struct {
 
 	// Reuse makes the plan leave out the roots that an earlier run has rendered and that have not changed, if it returns true for one. With
 	// Unseen, the command needs no result of these, and their steps do not repeat their warnings.
-	Reuse  func(dir string, r *reuse.Record) bool
+	Reuse  func(dir string, r *records.Record) bool
 	Unseen bool
 	// Text asks for the text that an earlier run has printed of the only root: see [Run.Kept].
 	Text bool
 	// Key asks for the text that an earlier run has printed of all roots, and returns what decides about it: see [Run.Kept].
-	Key func(roots []*reuse.Record, states map[string]reuse.State) krm.Digest
+	Key func(roots []*records.Record, states map[string]records.State) krm.Digest
 	// Observe makes the plan know what its layers have seen: see [planner.Plan.Observed].
 	Observe bool
 
@@ -62,7 +62,7 @@ type Request struct {
 // LockUse says what a command does with the lock file and with what it fetches.
 type LockUse struct {
 	// Seen gets what was fetched and what functions need. It may be nil.
-	Seen *locking.Seen
+	Seen *lockfile.Seen
 	// Learn accepts what is not locked. Entries for which Again returns true do not count then.
 	Learn bool
 	Again func(lock.Entry) bool
@@ -111,7 +111,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 // Plan finds the roots of a request, looks which of them are known, and plans the others. It prints the warnings. Mistakes are returned
 // as one error unless the run keeps going and there is a root without one: then they are in the plan.
 func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
-	r := &Run{e: e, request: q, roots: q.Roots, dirs: q.Dirs, keepGoing: e.o.KeepGoing || q.KeepGoing, log: e.host.Log, seen: cmp.Or(q.Lock.Seen, &locking.Seen{})}
+	r := &Run{e: e, request: q, roots: q.Roots, dirs: q.Dirs, keepGoing: e.o.KeepGoing || q.KeepGoing, log: e.host.Log, seen: cmp.Or(q.Lock.Seen, &lockfile.Seen{})}
 	if q.Silent {
 		r.log = silent{}
 	}
@@ -144,10 +144,10 @@ func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 // Prepare returns the options that [Engine.Plan] would plan directories with, for a command that reads files before that. The sources
 // are not nil.
 func (e *Engine) Prepare(ctx context.Context, dirs []string) (render.Options, error) {
-	return e.prepare(ctx, dirs, Request{}, &locking.Seen{})
+	return e.prepare(ctx, dirs, Request{}, &lockfile.Seen{})
 }
 
-func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *locking.Seen) (render.Options, error) {
+func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lockfile.Seen) (render.Options, error) {
 	warnUnfinished(e.host.Log, dirs)
 	if check := e.host.CheckRoots; check != nil {
 		wd, _ := os.Getwd()
@@ -272,7 +272,7 @@ func (r *Run) planAgain(ctx context.Context, dirs []string) error {
 }
 
 // sources returns how the content of a run is fetched that renders dirs.
-func (e *Engine) sources(dirs []string, use LockUse, seen *locking.Seen) (render.Sources, error) {
+func (e *Engine) sources(dirs []string, use LockUse, seen *lockfile.Seen) (render.Sources, error) {
 	s := e.o.Sources
 	s.CacheUnused, s.Progress = e.warnCacheUnused, e.host.Log.Fetch
 	s.Found, s.Rendered, s.Places = seen.Add, dirs, &e.places
@@ -287,7 +287,7 @@ func (e *Engine) sources(dirs []string, use LockUse, seen *locking.Seen) (render
 	}
 	var err error
 	if path := e.beside(e.o.LockFile, dirs); path != "" {
-		s.Lock, err = locking.Read(path, !use.Learn)
+		s.Lock, err = lockfile.Read(path, !use.Learn)
 	}
 	switch {
 	case use.Learn:
@@ -329,7 +329,7 @@ func (e *Engine) beside(b Place, dirs []string) string {
 	if _, err := os.Lstat(b.Path); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	if dir := locking.Outside(dirs); dir != "" {
+	if dir := lockfile.Outside(dirs); dir != "" {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", b.Path, dir)}
 		w.Code = diag.Unlocked
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", b.Flag, b.Path)}

@@ -17,9 +17,9 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/filestat"
-	"github.com/krmflow/krmflow/internal/program"
-	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -29,16 +29,16 @@ import (
 // reusing is what a run knows of earlier ones, and remembers for later ones. A nil one knows and remembers nothing.
 type reusing struct {
 	cache   *cache.Cache
-	records *reuse.Records
-	known   map[string]*reuse.Record // those that hold, by the directories of their roots
-	failed  map[string]*reuse.Record // and those of roots that cannot be planned
-	broken  map[string]brokenRoot    // roots in which an earlier round of a watch has found mistakes, by their paths
-	used    map[string]bool          // the roots that are not planned
-	claimed map[string]bool          // those that would not be, if nobody compared
-	told    map[string]bool          // what these warn about
+	records *records.Records
+	known   map[string]*records.Record // those that hold, by the directories of their roots
+	failed  map[string]*records.Record // and those of roots that cannot be planned
+	broken  map[string]brokenRoot      // roots in which an earlier round of a watch has found mistakes, by their paths
+	used    map[string]bool            // the roots that are not planned
+	claimed map[string]bool            // those that would not be, if nobody compared
+	told    map[string]bool            // what these warn about
 
 	drafted *planner.Plan // see draft
-	drafts  func() map[string]*reuse.Record
+	drafts  func() map[string]*records.Record
 
 	mu  sync.Mutex
 	ran map[string][]planner.Warning // warnings of this run, by the ids of steps: a run of a part of the plan has other nodes
@@ -56,7 +56,7 @@ const maxRan = 1000
 func (q *Request) wantsReuse() bool { return q.Reuse != nil || q.Text || q.Key != nil }
 
 // usable reports whether the command can do without making a root again.
-func (r *Run) usable(dir string, record *reuse.Record) bool {
+func (r *Run) usable(dir string, record *records.Record) bool {
 	if r.request.Text {
 		r.text, r.hasText = r.reusing.textOf(record)
 		return r.hasText
@@ -79,7 +79,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	if !ok {
 		return dirs
 	}
-	r.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
+	r.reusing = &reusing{cache: c, known: map[string]*records.Record{}, failed: map[string]*records.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
 		records: e.openRecords(c, settings, r.fetching(ctx, c))}
 	o.Observe, e.reuses = true, true
 	e.host.Usage.Made.Add(int64(len(dirs)) * rootWorth)
@@ -99,7 +99,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	if r.request.Key == nil || len(r.reusing.known) < len(dirs) {
 		return rest
 	}
-	var all []*reuse.Record
+	var all []*records.Record
 	for _, dir := range dirs {
 		all = append(all, r.reusing.known[dir])
 	}
@@ -113,13 +113,13 @@ func (r *Run) startReuse(ctx context.Context) []string {
 }
 
 // openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
-func (e *Engine) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
+func (e *Engine) openRecords(c *cache.Cache, settings []records.Setting, fetch loaders.Fetch) *records.Records {
 	w := e.host.Watch
 	if w == nil {
-		return reuse.Open(c, settings, fetch, &e.places)
+		return records.Open(c, settings, fetch, &e.places)
 	}
 	if w.records == nil {
-		w.records = reuse.Open(c, settings, fetch, &filestat.Dirs{})
+		w.records = records.Open(c, settings, fetch, &filestat.Dirs{})
 	}
 	w.records.Again(c, settings, fetch)
 	return w.records
@@ -145,9 +145,9 @@ func mixed(dirs []string) bool {
 }
 
 // reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
-func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting, bool) {
+func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Setting, bool) {
 	catalogs, ok := trustedCatalogs(o)
-	return []reuse.Setting{
+	return []records.Setting{
 		{Name: "trusted catalogs", Value: catalogs},
 		{Name: "krmflow", Value: program.Version() + executable()},
 		{Name: "working directory", Value: o.Cwd},
@@ -203,7 +203,7 @@ func executable() string {
 }
 
 // find returns the roots that are not known or cannot be used.
-func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Record) bool) (rest []string) {
+func (r *reusing) find(dirs []string, cwd string, usable func(string, *records.Record) bool) (rest []string) {
 	paths := make([]string, len(dirs))
 	for i, dir := range dirs {
 		if !loaders.IsRemote(dir) {
@@ -289,8 +289,8 @@ func unavailable(f planner.RootError) (list []planner.Warning) {
 // Known is what earlier runs say of a root.
 type Known struct {
 	// Record is that of a root that is not planned, because it is known, and Failed that of one that cannot be planned, as an earlier run
-	// has found: see [reuse.Record.Unavailable].
-	Record, Failed *reuse.Record
+	// has found: see [records.Record.Unavailable].
+	Record, Failed *records.Record
 	// Claimed reports that KRMFLOW_DEBUG=cacheverify has the root made although it would have been left out.
 	Claimed bool
 }
@@ -351,7 +351,7 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 // remember keeps what this run has made of the roots of its plan, for later ones. made says of each root whether it was made, and adds to its record what it
 // is. That something cannot be kept is no error: it will be made again. It is one if KRMFLOW_DEBUG=cacheverify has everything made again, and
 // something else came of a root than its record says.
-func (x *Run) remember(made func(dir string, r *reuse.Record) bool) error {
+func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 	r, plan := x.reusing, x.plan
 	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
 		return nil
@@ -364,7 +364,7 @@ func (x *Run) remember(made func(dir string, r *reuse.Record) bool) error {
 	for _, f := range plan.Failed {
 		failed[f.Dir] = f
 	}
-	all := map[string]*reuse.Record{}
+	all := map[string]*records.Record{}
 	called := functionsOf(plan)
 	drafts := r.draftsOf(plan)
 	for _, dir := range allOf(plan) {
@@ -402,7 +402,7 @@ func (x *Run) remember(made func(dir string, r *reuse.Record) bool) error {
 
 // Remember keeps what the roots of the plan were made from that no earlier run has left a record of, for a command that makes nothing of them.
 func (r *Run) Remember() error {
-	return r.remember(func(dir string, record *reuse.Record) bool {
+	return r.remember(func(dir string, record *records.Record) bool {
 		return r.reusing.known[dir] != record && len(record.Functions) == 0
 	})
 }
@@ -414,11 +414,11 @@ func (r *reusing) draft(plan *planner.Plan) {
 		return
 	}
 	before := r.drafts
-	drafts := sync.OnceValue(func() map[string]*reuse.Record {
+	drafts := sync.OnceValue(func() map[string]*records.Record {
 		if before != nil {
 			before() // the records are for one at a time
 		}
-		drafts := map[string]*reuse.Record{}
+		drafts := map[string]*records.Record{}
 		for _, dir := range allOf(plan) {
 			seen, enough := plan.Observed(dir)
 			if !enough {
@@ -438,7 +438,7 @@ func (r *reusing) draft(plan *planner.Plan) {
 }
 
 // draftsOf returns the records of the roots of a plan, without what has come of it. A root of which not enough is known has none.
-func (r *reusing) draftsOf(plan *planner.Plan) map[string]*reuse.Record {
+func (r *reusing) draftsOf(plan *planner.Plan) map[string]*records.Record {
 	if r.drafted != plan {
 		r.draft(plan)
 	}
@@ -446,15 +446,15 @@ func (r *reusing) draftsOf(plan *planner.Plan) map[string]*reuse.Record {
 }
 
 // States returns what has become of the roots since they were rendered last, by their names in the plan, as far as the cache knows.
-func (r *Run) States() map[string]reuse.State { return r.states(r.plan) }
+func (r *Run) States() map[string]records.State { return r.states(r.plan) }
 
 // states is [Run.States] with the functions that a plan calls; nil stands for none.
-func (r *Run) states(plan *planner.Plan) map[string]reuse.State {
-	states := map[string]reuse.State{}
+func (r *Run) states(plan *planner.Plan) map[string]records.State {
+	states := map[string]records.State{}
 	if r.reusing == nil {
 		return states
 	}
-	var called map[string][]reuse.Setting
+	var called map[string][]records.Setting
 	if plan != nil {
 		called = functionsOf(plan)
 	}
@@ -467,8 +467,8 @@ func (r *Run) states(plan *planner.Plan) map[string]reuse.State {
 }
 
 // functionsOf returns the functions that each root of a plan calls: the id of the step, and what runs.
-func functionsOf(plan *planner.Plan) map[string][]reuse.Setting {
-	called := map[string][]reuse.Setting{}
+func functionsOf(plan *planner.Plan) map[string][]records.Setting {
+	called := map[string][]records.Setting{}
 	what := map[*graph.Node]string{}
 	for call, n := range plan.Graph.Calls() {
 		what[n] = call.Function.Name + " " + call.Function.Digest.String()
@@ -481,7 +481,7 @@ func functionsOf(plan *planner.Plan) map[string][]reuse.Setting {
 	}
 	for root, calls := range plan.Graph.RootsOf(func(n *graph.Node) bool { return what[n] != "" }) {
 		for _, n := range calls {
-			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what[n]})
+			called[root.Dir] = append(called[root.Dir], records.Setting{Name: n.ID, Value: what[n]})
 		}
 	}
 	return called

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/krmflow/krmflow/internal/watch"
-	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/engine/limits"
+	"github.com/krmflow/krmflow/internal/sys/watch"
 )
 
 // Rounds run a command again and again: whenever something has changed of what it was made from.
@@ -23,7 +23,7 @@ type Rounds struct {
 		Watching(roots int)
 		Again(files []string)
 	}
-	Exits *watchdog.Exits
+	Exits *limits.Exits
 }
 
 // Run runs the command until ctx ends, and returns the cause of that. If the first round plans nothing or is hopeless, Run returns its exit code,

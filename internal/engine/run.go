@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -12,10 +13,10 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/locking"
-	"github.com/krmflow/krmflow/internal/profile"
-	"github.com/krmflow/krmflow/internal/reuse"
-	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/engine/lockfile"
+	"github.com/krmflow/krmflow/internal/engine/profile"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
@@ -32,7 +33,7 @@ type Run struct {
 	leftOut   int
 	dirs      []string // all, also those that are not planned
 	options   render.Options
-	seen      *locking.Seen
+	seen      *lockfile.Seen
 	keepGoing bool
 
 	plan         *planner.Plan
@@ -79,7 +80,7 @@ type Result struct {
 	Root graph.Root
 	List *krm.List
 	// Record is what is known of a root that an earlier run has made and that has not changed. It has no List then.
-	Record *reuse.Record
+	Record *records.Record
 }
 
 // Results makes the roots of the plan and returns them in the order in which they are done, after those that are known. The last element
@@ -126,6 +127,32 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 			yield(Result{}, err)
 		}
 	}
+}
+
+// List makes the only root and returns its resources.
+func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
+	for result, failed := range r.Results(ctx, Hooks{}) {
+		if err = failed; err == nil {
+			list = result.List
+		}
+	}
+	return list, errors.Join(err, r.e.host.Strict())
+}
+
+// Texts makes all roots and returns what they render to, by their names in the plan.
+func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
+	texts := map[string][]byte{}
+	for result, err := range r.Results(ctx, Hooks{}) {
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		if err := result.List.WriteYAML(&b); err != nil {
+			return nil, err
+		}
+		texts[result.Root.Dir] = b.Bytes()
+	}
+	return texts, nil
 }
 
 // errLeft ends a run whose results nobody wants any more.
@@ -264,7 +291,7 @@ func (b *batch) put(at graph.Root, list *krm.List) error {
 }
 
 // note adds to the record of a root what was made of it, and reports whether it was made.
-func (b *batch) note(dir string, made *reuse.Record) bool {
+func (b *batch) note(dir string, made *records.Record) bool {
 	if _, missing := b.missing[dir]; missing {
 		return false
 	}

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/dirmode/rewrite"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output/rewrite"
 	"github.com/krmflow/krmflow/planner"
 )
 

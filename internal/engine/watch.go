@@ -9,8 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/reuse"
-	"github.com/krmflow/krmflow/internal/roots"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -18,14 +17,15 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/roots"
 )
 
 // A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an engine of its own. The
 // zero Watch is that of a command that has not begun. It is not safe for concurrent use.
 type Watch struct {
-	last    *Run           // nil before the first plan
-	records *reuse.Records // nil before the first plan
-	cache   *cache.Cache   // nil if none is used
+	last    *Run             // nil before the first plan
+	records *records.Records // nil before the first plan
+	cache   *cache.Cache     // nil if none is used
 	outputs map[string]*known.Files
 	wrote   map[string]krm.Digest // digests of the files written in the last round
 	cwd     string
@@ -44,7 +44,7 @@ type Watch struct {
 
 // A brokenRoot has mistakes, all of which are known until its record does not hold any more.
 type brokenRoot struct {
-	record *reuse.Record
+	record *records.Record
 	err    planner.RootError
 }
 

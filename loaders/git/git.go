@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/detach"
+	"github.com/krmflow/krmflow/internal/sys/detach"
 )
 
 // settings hold for every call, whatever the configuration of a repository or of the user says.

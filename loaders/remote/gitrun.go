@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/loaders/git"
-	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
 	"github.com/krmflow/krmflow/reference"
 )
 

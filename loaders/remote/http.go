@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
 	"github.com/krmflow/krmflow/reference"
 )
 

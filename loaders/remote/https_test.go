@@ -21,10 +21,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/archive"
 	"github.com/ulikunitz/xz"
 )
 

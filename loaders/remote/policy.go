@@ -1,7 +1,7 @@
 package remote
 
 import (
-	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
 	"github.com/krmflow/krmflow/reference"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
 )
 
 func TestIsPublic(t *testing.T) {

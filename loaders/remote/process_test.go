@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/internal/longtest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/archive"
 	"github.com/krmflow/krmflow/reference"
 )
 

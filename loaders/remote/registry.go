@@ -16,8 +16,8 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/loaders/remote/address"
-	"github.com/krmflow/krmflow/loaders/remote/credentials"
+	"github.com/krmflow/krmflow/loaders/remote/internal/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/loaders/remote/credentials"
+	"github.com/krmflow/krmflow/loaders/remote/internal/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
 

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/loaders/remote/flight"
+	"github.com/krmflow/krmflow/loaders/remote/internal/archive"
+	"github.com/krmflow/krmflow/loaders/remote/internal/flight"
 	"github.com/krmflow/krmflow/reference"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 )
 
 // Listings are what the folders of an output had when an earlier run of this process has looked. A nil one knows nothing.

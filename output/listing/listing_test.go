@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 )
 
 func write(t *testing.T, file, text string) {

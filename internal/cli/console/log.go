@@ -1,0 +1,347 @@
+// Package console prints messages to stderr: as lines for people, or as JSON, one object a line. A [Logger] prints what happens during a
+// run, a [Reporter] what ended it. Which exit code that has is for the command to say.
+package console
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/rs/zerolog"
+)
+
+// A Logger prints warnings, and what a run does, to stderr: as lines for people or as JSON, one object a line. It is safe
+// for concurrent use.
+type Logger struct {
+	mu       sync.Mutex
+	w        io.Writer
+	json     bool
+	quiet    bool
+	plain    bool
+	found    func(report.Finding)
+	z        zerolog.Logger
+	warnings int
+	hidden   int                // warnings that are not printed
+	told     map[diag.Code]bool // which were named
+	given    map[string]bool    // warnings of nodes
+	fetching map[string]bool    // references that there was a line about
+}
+
+// maxWarnings is how many warnings are printed.
+const maxWarnings = 1000
+
+// Options say how a [Logger] prints, and what.
+type Options struct {
+	JSON bool
+	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
+	Quiet bool
+	// Plain leaves the codes of warnings out.
+	Plain bool
+	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
+	Found func(report.Finding)
+	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
+	Level string
+}
+
+// NewLogger returns a Logger that prints to w.
+func NewLogger(w io.Writer, o Options) *Logger {
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{}, fetching: map[string]bool{}}
+	level := zerolog.WarnLevel
+	if l.json {
+		level = zerolog.InfoLevel
+	}
+	if o.Level != "" {
+		level, _ = zerolog.ParseLevel(o.Level) // without an error: those four are known
+	}
+	if l.json {
+		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
+	} else {
+		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, PartsOrder: []string{zerolog.LevelFieldName, zerolog.MessageFieldName},
+			FormatLevel: func(any) string { return "Info:" }}).Level(level)
+	}
+	return l
+}
+
+// Warn prints a warning and counts it. Of very many it prints no more than the first.
+func (l *Logger) Warn(w planner.Warning) {
+	l.report(report.Warning, w.Message())
+	l.warn(w)
+}
+
+// Notice prints a warning that is not about what is rendered, so that it does not count.
+func (l *Logger) Notice(w planner.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print(w)
+}
+
+// report passes something on to the report, if there is one.
+func (l *Logger) report(level report.Level, e *diag.Error) {
+	if l.found != nil {
+		l.found(report.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(e)})
+	}
+}
+
+func (l *Logger) warn(w planner.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings++
+	if l.warnings-l.hidden > maxWarnings {
+		l.hidden++
+		return
+	}
+	l.print(w)
+}
+
+func (l *Logger) print(w planner.Warning) {
+	e := short(w.Message())
+	switch {
+	case l.json:
+		send(l.z.Warn(), diag.AsError(e))
+	case l.quiet || l.z.GetLevel() > zerolog.WarnLevel:
+	default:
+		fmt.Fprintln(l.w, "Warning:", e)
+		if w.Code != "" && !l.plain && !l.told[w.Code] {
+			l.told[w.Code] = true
+			fmt.Fprintf(l.w, "  see krmflow explain %s\n", w.Code)
+		}
+	}
+}
+
+// Planned prints the warnings of a plan. Of more than a few that say the same of different places, people get one.
+func (l *Logger) Planned(plan *planner.Plan) {
+	all := make([]error, len(plan.Warnings))
+	for i, w := range plan.Warnings {
+		e := w.Message()
+		l.report(report.Warning, e)
+		all[i] = e
+	}
+	told := all
+	if !l.json {
+		told = alike(all)
+	}
+	for _, err := range told {
+		e := diag.AsError(err)
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code})
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings += len(all) - len(told) + plan.MoreWarnings
+	l.hidden += plan.MoreWarnings
+}
+
+// WarnNode prints a warning of a running node at the place of its configuration, once: a layer may be in the graph in several variants.
+func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
+	var w planner.Warning
+	if l.found != nil || l.hasRoom() {
+		w = planner.WarningOf(warning())
+		if l.repeats(w) {
+			return
+		}
+	}
+	l.Warn(w)
+}
+
+// repeats reports whether a running node has given a warning before.
+func (l *Logger) repeats(w planner.Warning) bool {
+	text := w.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.given[text] {
+		return true
+	}
+	l.given[text] = true
+	return false
+}
+
+// Warnings returns how many warnings there were, also those that are not printed.
+func (l *Logger) Warnings() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.warnings
+}
+
+// hasRoom reports whether the next warning will be printed.
+func (l *Logger) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.warnings-l.hidden < maxWarnings
+}
+
+// End says how many warnings were not printed. A nil logger has none.
+func (l *Logger) End() {
+	if l != nil && l.hidden > 0 {
+		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")})
+	}
+}
+
+// Node logs that a node has ended.
+func (l *Logger) Node(e scheduler.Event) {
+	if !l.z.Info().Enabled() && !l.json {
+		return // the error itself is printed at the end
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.json && e.Err == nil:
+		l.z.Info().Msgf("%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
+	case !l.json:
+		l.z.Info().Msgf("%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
+	default:
+		ev := l.z.Info()
+		if e.Err != nil {
+			ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
+		}
+		ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
+	}
+}
+
+// Unchanged logs that a root was made by an earlier run, and has not changed.
+func (l *Logger) Unchanged(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("root", diag.Redact(dir)).Msg("unchanged")
+		return
+	}
+	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
+}
+
+// Call prints what a function has said besides its list.
+func (l *Logger) Call(r scheduler.CallReport) {
+	r = r.Shown()
+	l.reportCall(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := r.Node.ID
+	if r.Cached {
+		l.cached(r.Node)
+	}
+	if l.json {
+		for _, x := range r.Results {
+			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
+		}
+		l.warnings += len(r.Warnings)
+		for _, w := range r.Warnings {
+			l.z.Warn().Str("code", string(diag.FunctionWarning)).Str("node", name).Msg(w)
+		}
+		for _, id := range r.Removed {
+			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
+		}
+		if len(r.Stderr) > 0 {
+			l.z.Info().Str("node", name).Str("stderr", diag.Sanitise(string(r.Stderr))).Msg("stderr")
+		}
+		return
+	}
+	for _, x := range r.Results {
+		// The lines of a message belong together: none must look like another message.
+		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
+	}
+	l.warnings += len(r.Warnings)
+	if l.quiet && !r.Failed {
+		return
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(l.w, "Warning: %s: %s\n", name, w)
+	}
+	for _, id := range r.Removed {
+		fmt.Fprintf(l.w, "%s: removed %s\n", name, id)
+	}
+	for line := range strings.Lines(string(r.Stderr)) {
+		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// cached logs that a function did not run, because its answer is that of an earlier run.
+func (l *Logger) cached(n *graph.Node) {
+	if l.json {
+		l.z.Debug().Str("node", n.ID).Msg("cached")
+		return
+	}
+	l.z.Debug().Msgf("%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
+}
+
+// reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those
+// of annotations, which need not be files of the tree.
+func (l *Logger) reportCall(r scheduler.CallReport) {
+	if l.found == nil {
+		return
+	}
+	at := func(level report.Level, code diag.Code, msg string) {
+		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg, Code: code})
+	}
+	for _, x := range r.Results {
+		level := report.Error
+		switch x.Severity {
+		case "warning":
+			level = report.Warning
+		case "info":
+			level = report.Note
+		}
+		at(level, diag.FunctionResults, x.String())
+	}
+	for _, w := range r.Warnings {
+		at(report.Warning, diag.FunctionWarning, w)
+	}
+}
+
+// Changes tells what a run changed in the output folder. That is its result, so it is told quietly as well.
+func (l *Logger) Changes(folder string, c output.Changes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.json:
+		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
+			Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
+	default:
+		files := "files"
+		if len(c.Added) == 1 {
+			files = "file"
+		}
+		fmt.Fprintf(l.w, "%s: %d %s added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
+	}
+}
+
+// Wrote prints the change to an output file.
+func (l *Logger) Wrote(file string, change output.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("file", file).Str("change", string(change)).Msg("output")
+		return
+	}
+	fmt.Fprintf(l.w, "%s: %s\n", file, change)
+}
+
+// Fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
+func (l *Logger) Fetch(e remote.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("reference", e.Reference).Str("state", string(e.State)).Int("attempt", e.Attempt).Dur("ms", e.Took).Msg("fetch")
+		return
+	}
+	if l.quiet {
+		return
+	}
+	switch e.State {
+	case remote.Sending:
+		fmt.Fprintf(l.w, "sending %s\n", diag.Sanitise(e.Reference))
+	case remote.Started:
+		if !l.fetching[e.Reference] {
+			l.fetching[e.Reference] = true
+			fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
+		}
+	case remote.Retrying:
+		fmt.Fprintf(l.w, "fetching %s again in %s\n", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
+	}
+}

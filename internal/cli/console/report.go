@@ -1,0 +1,247 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/rs/zerolog"
+)
+
+// A Reporter prints what ended the command to W: lines for people, or if JSON is true one object a line.
+type Reporter struct {
+	W    io.Writer
+	JSON bool
+	// Found is called with each error, for reports; it may be nil.
+	Found func(report.Finding)
+	// Source returns a file that errors are about, nil for one whose lines must not be shown. If it is nil, errors are shown as kustomize's
+	// users know them: without lines of files, and without codes.
+	Source func(file string) *yaml.Source
+}
+
+// PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
+// places, people get one message.
+func (r Reporter) PrintEach(err error) {
+	errs := slices.Collect(diag.Each(err))
+	for _, err := range errs {
+		r.found(err)
+	}
+	if !r.JSON {
+		errs = alike(errs)
+	}
+	var list diag.Mistakes
+	list.Add(errors.Join(errs...))
+	told := map[diag.Code]bool{}
+	for _, problem := range list.Errors() {
+		r.print(short(problem), told)
+	}
+}
+
+func (r Reporter) found(err error) {
+	if r.Found != nil {
+		e := atPlace(short(err))
+		r.Found(report.Finding{Level: report.Error, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(err)})
+	}
+}
+
+// fewAlike is how many errors that are alike are told one by one.
+const fewAlike = 3
+
+// alike makes one of the errors that differ in their files alone, if they are many: it is that of the first place, in whatever order they come.
+func alike(errs []error) []error {
+	type cause struct{ field, msg string }
+	places := map[cause][]diag.Pos{}
+	files := map[cause]map[string]bool{}
+	for _, err := range errs {
+		e := atPlace(err)
+		c := cause{e.Field, e.Msg}
+		if e.Pos.File == "" || files[c][e.Pos.File] {
+			continue
+		}
+		if files[c] == nil {
+			files[c] = map[string]bool{}
+		}
+		files[c][e.Pos.File] = true
+		places[c] = append(places[c], e.Pos)
+	}
+	for _, list := range places {
+		slices.SortFunc(list, func(a, b diag.Pos) int { return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	}
+	var kept []error
+	told := map[cause]bool{}
+	for _, err := range errs {
+		e := *atPlace(err)
+		c := cause{e.Field, e.Msg}
+		switch {
+		case e.Pos.File == "" || len(places[c]) <= fewAlike:
+			kept = append(kept, err)
+		case !told[c]:
+			told[c] = true
+			e.Pos, e.Hints, e.Err = places[c][0], slices.Clip(e.Hints), err
+			var more []string
+			for _, at := range places[c][1:] {
+				more = append(more, at.String())
+			}
+			kept = append(kept, e.Hint("and %d more like it, at %s", len(more), diag.Some(more)))
+		}
+	}
+	return kept
+}
+
+// Roots tells, as the last line of a run of several roots, how many of them are done. Others that were found may be left out.
+func (r Reporter) Roots(what string, done, all, leftOut int) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Int("roots", all).Int(what, done).Int("leftOut", leftOut).Msg("roots")
+		return
+	}
+	text := fmt.Sprintf("%d of %s %s", done, diag.Plural(all, "root"), what)
+	if leftOut > 0 {
+		text += fmt.Sprintf("; %d left out", leftOut)
+	}
+	fmt.Fprintln(r.W, text)
+}
+
+// Result prints the last line of a command.
+func (r Reporter) Result(text string) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Msg(text)
+		return
+	}
+	fmt.Fprintln(r.W, text)
+}
+
+// What a message may have: the text of the input in it may be long.
+const (
+	maxMessageLine  = 4 << 10
+	maxMessageLines = 50
+)
+
+// short returns an error that has few lines of bearable length.
+func short(err error) error {
+	if len(err.Error()) <= maxMessageLine {
+		return err
+	}
+	e := *atPlace(err)
+	e.Field, e.Msg = truncate(e.Field), truncate(e.Msg)
+	hints := e.Hints
+	e.Hints = nil
+	for i, h := range hints {
+		if i == maxMessageLines {
+			e.Hint("and %s", diag.Count(len(hints)-i, "more line"))
+			break
+		}
+		e.Hints = append(e.Hints, truncate(h))
+	}
+	return &e
+}
+
+func truncate(line string) string {
+	if len(line) <= maxMessageLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxMessageLine], "") + " ... and " + diag.Count(len(line)-maxMessageLine, "more byte")
+}
+
+// Print prints err as one error.
+func (r Reporter) Print(err error) {
+	r.found(err)
+	r.print(err, map[diag.Code]bool{})
+}
+
+// print prints an error. Where its code is looked up is said once for each: told has those of which it was.
+func (r Reporter) print(err error, told map[diag.Code]bool) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		ev := z.Error()
+		var node *scheduler.NodeError
+		if errors.As(err, &node) {
+			ev.Str("node", node.Node.ID)
+		}
+		e := *atPlace(err)
+		e.Code = codeOf(err)
+		send(ev, &e)
+		return
+	}
+	for i, line := range strings.Split(err.Error(), "\n") {
+		if !strings.HasPrefix(line, "  ") {
+			line = "Error: " + line
+		}
+		fmt.Fprintln(r.W, line)
+		if i == 0 {
+			r.excerpt(atPlace(err), codeOf(err))
+		}
+	}
+	if code := codeOf(err); r.Source != nil && !told[code] && explained(code) {
+		told[code] = true
+		fmt.Fprintf(r.W, "  see krmflow explain %s\n", code)
+	}
+}
+
+// explained reports whether people are told where a code is looked up: what is wrong with a command line has the hint how that is used, and
+// the general code says nothing.
+func explained(code diag.Code) bool {
+	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF020")
+}
+
+// excerpt prints the line of the file that an error is about, if what is wrong stands in it: it does not if a function may not run, or has
+// failed.
+func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
+	if r.Source == nil || e.Pos.Line == 0 || !strings.HasPrefix(string(code), "KF01") || code == diag.General || code == diag.BadChart {
+		return
+	}
+	if src := r.Source(e.Pos.File); src != nil {
+		for _, line := range excerpt(src.Text(), e, code) {
+			fmt.Fprintln(r.W, line)
+		}
+	}
+}
+
+// atPlace returns err as an error at the place that it names.
+func atPlace(err error) *diag.Error {
+	var node *scheduler.NodeError
+	if errors.As(err, &node) {
+		return node.At()
+	}
+	return diag.AsError(err)
+}
+
+// send logs e with file, line, field and hints if it has them.
+func send(ev *zerolog.Event, e *diag.Error) {
+	if e.Pos.File != "" {
+		ev.Str("file", e.Pos.File)
+	}
+	if e.Pos.Line > 0 {
+		ev.Int("line", e.Pos.Line)
+	}
+	if e.Field != "" {
+		ev.Str("field", e.Field)
+	}
+	if len(e.Hints) > 0 {
+		ev.Strs("hints", e.Hints)
+	}
+	if e.Code != "" {
+		ev.Str("code", string(e.Code))
+	}
+	ev.Msg(e.Msg)
+}
+
+// Bug prints that krmflow is wrong. What it was working on may be secret, so a stack is only printed on demand.
+func (r Reporter) Bug(bug *diag.PanicError) {
+	e := &diag.Error{Msg: fmt.Sprintf("%v: this is a bug of krmflow, please report it", bug)}
+	if os.Getenv("KRMFLOW_DEBUG") == "" {
+		e.Hint("KRMFLOW_DEBUG=1 shows where; look for secrets in it before you pass it on")
+	} else {
+		e.Hints = slices.Collect(strings.SplitSeq(fmt.Sprintf("%v\n%s", bug.Value, bug.Stack), "\n"))
+	}
+	r.Print(e)
+}

@@ -1,0 +1,109 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/settings"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/cobra"
+)
+
+// Catalogs is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
+// stand on the command line, which is the order of the search.
+type Catalogs []string
+
+// Set adds a catalog.
+func (l *Catalogs) Set(text string) error {
+	if text == "" {
+		return errors.New("the catalog must not be empty")
+	}
+	*l = append(*l, text)
+	return nil
+}
+
+// String returns all catalogs.
+func (l *Catalogs) String() string { return strings.Join(*l, " ") }
+
+// Type says in help what a value is.
+func (l *Catalogs) Type() string { return "CATALOG" }
+
+// Register adds the flags to a command.
+func (l *Catalogs) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be repeated, the first match wins")
+	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
+	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
+	fs.Bool("enable-star", false, "")
+	for _, name := range []string{"alpha-trusted-plugin-catalog", "enable-star"} {
+		_ = fs.MarkHidden(name) // fails for flags that do not exist
+	}
+}
+
+// TrustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
+// user's configuration.
+func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
+	list := settings.BuiltIn()
+	for _, text := range f.Trusted {
+		if _, err := ParseRef(trust.FlagTrust, text); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, trust.Source{Ref: text, By: trust.ByFlag})
+	}
+	if settings.Locked() {
+		if len(f.Trusted) > 0 || f.alphaPlugins {
+			return nil, nil, ErrLocked()
+		}
+		return list, nil, nil
+	}
+	config, err := settings.ReadConfig()
+	if err != nil { // which says nothing about trees without functions
+		reason := trust.Invalid
+		if errors.As(err, new(*settings.UnsafeError)) {
+			reason = trust.Untrusted
+		}
+		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}), nil, nil
+	}
+	for _, e := range config.Catalogs {
+		list = append(list, trust.Source{Ref: e.Ref.String(), By: trust.ByConfig, Below: e.Below})
+	}
+	return list, config.Publishers, nil
+}
+
+// ErrLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
+func ErrLocked() error {
+	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it").With(diag.UntrustedCatalog)
+	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
+}
+
+// ParseRef reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
+func ParseRef(flag, text string) (catalog.Ref, error) {
+	ref, err := catalog.ParseRefIn("", text, loaders.Exists)
+	var bad *catalog.RefError
+	switch {
+	case errors.As(err, &bad) && bad.Pin:
+		return ref, &Error{Mismatch, fmt.Errorf("%s: %w", flag, err)}
+	case err != nil:
+		return ref, UsageError(fmt.Errorf("%s: %w", flag, err))
+	}
+	return ref, nil
+}
+
+// Outdated returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
+// cobra has for that would go to stdout, into the output.
+func Outdated(cmd *cobra.Command) []planner.Warning {
+	var list []planner.Warning
+	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
+		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
+	}
+	if cmd.Flags().Changed("enable-star") {
+		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported", Code: diag.Unsupported,
+			Hints: []string{"use a container that runs the script"}})
+	}
+	return list
+}

@@ -1,0 +1,166 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/settings"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// FlagError makes a mistake in the flags of cmd a usage error. If there is no such flag, hints name the one that was probably meant, or the
+// commands below root that have it.
+func FlagError(cmd, root *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
+			name, _, _ = strings.Cut(letters, "=")
+		}
+		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)
+		e.Hints = unknownFlagHints(cmd, root, name)
+		err = e
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		err = badValue(value)
+	}
+	return UsageError(err)
+}
+
+// unknownFlagHints say what to write in the place of a flag that cmd does not have.
+func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
+	if hint := trustHint(name); hint != "" {
+		return []string{hint}
+	}
+	output := cmd.Flags().Lookup("output")
+	switch {
+	case name == "R" && cmd.Flags().Lookup("recursive") != nil:
+		return []string{"write --recursive"}
+	case name == "R" || name == "recursive":
+		return []string{"plan, validate and apply-render take all roots below a directory with -R; " + cmd.Name() + " takes one directory"}
+	case (name == "json" || name == "yaml") && output != nil && strings.Contains(output.Usage, name):
+		return []string{"write -o " + name}
+	}
+	if have := commandsWith(root, name); len(have) > 0 {
+		return []string{fmt.Sprintf("%s is a flag of %s", dashed(name), diag.Some(have))}
+	}
+	if near := nearFlag(shownFlags(cmd), name); near != "" {
+		return []string{fmt.Sprintf("did you mean %s?", dashed(near))}
+	}
+	var all []*pflag.Flag
+	for _, c := range root.Commands() {
+		all = append(all, shownFlags(c)...)
+	}
+	if near := nearFlag(all, name); near != "" {
+		return []string{fmt.Sprintf("did you mean %s? that is a flag of %s", dashed(near), diag.Some(commandsWith(root, near)))}
+	}
+	return nil
+}
+
+// nearFlag returns the name of the flag that name is probably a misspelling of, or its letter in the other case; "" if there is none.
+func nearFlag(flags []*pflag.Flag, name string) string {
+	var names []string
+	for _, f := range flags {
+		if len(name) == 1 && strings.EqualFold(f.Shorthand, name) {
+			return f.Shorthand
+		}
+		names = append(names, f.Name)
+	}
+	return diag.Nearest(name, names)
+}
+
+// dashed returns a flag as it is written.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// shownFlags returns the flags of cmd that its help shows.
+func shownFlags(cmd *cobra.Command) (flags []*pflag.Flag) {
+	for _, set := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+		set.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				flags = append(flags, f)
+			}
+		})
+	}
+	return flags
+}
+
+// commandsWith returns cmd and the commands below it that have a flag with a name, or with one letter.
+func commandsWith(cmd *cobra.Command, name string) (have []string) {
+	for _, f := range shownFlags(cmd) {
+		if f.Name == name || f.Shorthand == name {
+			have = append(have, cmd.CommandPath())
+			break
+		}
+	}
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			have = append(have, commandsWith(c, name)...)
+		}
+	}
+	return have
+}
+
+// OneDash returns an error for an argument that is a flag's long name behind one dash: -output is -o with the value "utput" otherwise.
+func OneDash(cmd *cobra.Command, args []string) error {
+	if cmd.DisableFlagParsing {
+		return nil
+	}
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		word, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if !strings.HasPrefix(arg, "-") || len(word) < 3 || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz-") != "" || word[0] == '-' {
+			continue
+		}
+		if names := beginLike(cmd, word); len(names) > 0 {
+			return UsageError(diag.Errorf(diag.Pos{}, "", "-%s is no flag: long names have two dashes", word).
+				Hint("did you mean --%s?", strings.Join(names, " or --")))
+		}
+	}
+	return nil
+}
+
+// beginLike returns the flag of cmd that word names, or else those that begin as it does and that it abbreviates or misspells: of a word that
+// might be a letter and its value not more is taken for a mistake.
+func beginLike(cmd *cobra.Command, word string) (names []string) {
+	for _, f := range shownFlags(cmd) {
+		switch {
+		case f.Name == word:
+			return []string{f.Name}
+		case strings.HasPrefix(f.Name, word), strings.HasPrefix(f.Name, word[:2]) && diag.Near(word, f.Name, len(word)/3):
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// badValue says what a value of a flag is not.
+func badValue(err *pflag.InvalidValueError) error {
+	flag := err.GetFlag()
+	return fmt.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
+}
+
+// trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
+func trustHint(name string) string {
+	switch name {
+	case "enable-container-plugins", "trust-embedded-exec-plugins":
+		return "functions run if a catalog lists them and you trust it: --trusted-plugin-catalog=CATALOG"
+	case "plugin-container-networks":
+		return "network is what a trusted catalog grants with requireNetwork: --trusted-plugin-catalog=CATALOG"
+	case "plugin-container-mounts":
+		return "mounts are what a trusted catalog grants with requireStorageMount: --trusted-plugin-catalog=CATALOG"
+	case "catalog":
+		return "--catalog does not grant trust; did you mean --trusted-plugin-catalog?"
+	}
+	return ""
+}

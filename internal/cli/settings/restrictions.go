@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/sys/glob"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// restrictionsKey is the field of the file that has a load restrictor for some roots.
+const restrictionsKey = "loadRestrictions"
+
+// A Restriction says for the roots at or below a path whether their layers may read files outside of their own directories.
+type Restriction struct {
+	// Path is as it is written, and None true if there is no restriction.
+	Path string
+	None bool
+	Pos  diag.Pos
+
+	pattern glob.Pattern
+}
+
+// restrictions reads the list.
+func (s *Settings) restrictions(c yaml.Cursor) {
+	for _, x := range c.Items() {
+		if !x.Known("path", "restrictor") {
+			continue
+		}
+		r := Restriction{Path: x.Field("path").Required(), Pos: x.Pos()}
+		switch word := x.Field("restrictor"); word.Required() {
+		case "":
+		case "none", "LoadRestrictionsNone":
+			r.None = true
+		case "rootOnly", "LoadRestrictionsRootOnly":
+		default:
+			word.Errorf("must be none or rootOnly, not %q", word.Text()).With(diag.BadConfig)
+		}
+		if r.Path == "" {
+			continue
+		}
+		place, ok := absolute(r.Path)
+		if !ok {
+			x.Field("path").Errorf("%q must be absolute, or begin with ~/", r.Path).With(diag.BadConfig)
+			continue
+		}
+		var err error
+		if r.pattern, err = glob.Parse(place); err != nil {
+			x.Field("path").Errorf("a bracket or backslash in %q has no end", r.Path).With(diag.BadConfig)
+			continue
+		}
+		s.Restrictions = append(s.Restrictions, r)
+	}
+}
+
+// absolute returns the path of a pattern with slashes, and without symbolic links as far as it names one directory.
+func absolute(text string) (place string, ok bool) {
+	if below, home := strings.CutPrefix(text, "~/"); home {
+		text = filepath.Join(os.Getenv("HOME"), below)
+	}
+	if !filepath.IsAbs(text) {
+		return "", false
+	}
+	place = path.Clean(filepath.ToSlash(text))
+	end := strings.IndexAny(place, `*?[\`)
+	if end < 0 {
+		end = len(place)
+	} else {
+		end = strings.LastIndexByte(place[:end], '/')
+	}
+	if real, err := filepath.EvalSymlinks(filepath.FromSlash(place[:end])); err == nil && end > 0 {
+		place = strings.TrimSuffix(filepath.ToSlash(real), "/") + place[end:]
+	}
+	return place, true
+}
+
+// Unrestricted returns which roots may read files outside of their directories, by their paths without symbolic links; nil if nothing is
+// said about any. The last entry that matches a root decides.
+func (s *Settings) Unrestricted() func(dir string) bool {
+	if s == nil || len(s.Restrictions) == 0 {
+		return nil
+	}
+	return func(dir string) (none bool) {
+		for _, r := range s.Restrictions {
+			if r.pattern.MatchBelow(filepath.ToSlash(dir)) {
+				none = r.None
+			}
+		}
+		return none
+	}
+}

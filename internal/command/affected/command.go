@@ -1,0 +1,364 @@
+package affected
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/review/inputs"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+)
+
+// command is the command affected with its flags.
+type command struct {
+	*cli.Invocation
+	in     []string
+	since  string
+	files  bool
+	really bool
+	null   bool
+	form   string
+
+	tree   *revision.Tree // nil if files are named
+	naming inputs.Naming
+	failed error // what --really could not render
+}
+
+// Command returns the command affected.
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &command{Invocation: a}
+	cmd := &cobra.Command{
+		Use:   "affected --since REV | --files FILE... | -",
+		Short: "Print the roots whose output a change can affect",
+		Long: `Print the roots for whose output a change matters, one in a line, sorted. All roots below the working directory are planned, or those below the
+directories that --in names; nothing is executed unless --really is given.
+
+What has changed is what differs between a revision and the work tree, whether git knows the files or not; or the files that are named
+as arguments or on standard input, relative to the working directory or, where there is no such file, to the top of the repository. A root is
+affected if it reads such a file, or looked for it where it was not, or lists its directory: krmflow deps says what a root reads. A root that
+is new is affected. One that is gone is told on stderr, and in JSON.
+
+--really renders the roots as they were and as they are, and leaves out those whose output is the same. The exit code is 0 also if
+no root is affected.`,
+		Example: `  krmflow affected --since origin/main
+  krmflow affected --since HEAD~1 --really -o json
+  git diff --name-only --no-renames -z origin/main | krmflow affected -
+  krmflow affected --since HEAD --in overlays -0 | xargs -0 -r krmflow validate`,
+		RunE: c.run,
+	}
+	a.RegisterRendering(cmd)
+	fs := cmd.Flags()
+	recursive := fs.Lookup("recursive")
+	recursive.Usage, recursive.DefValue = "look for roots below the directories; --recursive=false takes these for roots", "true"
+	_ = recursive.Value.Set("true") // it is a bool
+	fs.StringArrayVar(&c.in, "in", nil, "look for roots in this `DIR`; may be repeated (default: the working directory)")
+	fs.StringVar(&c.since, "since", "", "compare the work tree with this `REV`ision: a branch, a tag, a commit")
+	fs.BoolVar(&c.files, "files", false, "take the arguments for names of files that have changed")
+	fs.BoolVar(&c.really, "really", false, "render both sides, and leave out the roots whose output does not change")
+	fs.BoolVarP(&c.null, "null", "0", false, "end names with a zero byte, not with a line feed")
+	fs.StringVarP(&c.form, "output", "o", "text", "what is printed: text, or json with the reasons")
+	_ = cmd.MarkFlagDirname("in")
+	return cmd
+}
+
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	if err := c.check(cmd, args); err != nil {
+		return err
+	}
+	changes, err := c.changes(cmd, args)
+	if err != nil {
+		return err
+	}
+	if c.tree != nil {
+		defer c.tree.Close()
+	}
+	run, err := c.plan(cmd)
+	if err != nil {
+		return err
+	}
+	var found render.Roots
+	if run != nil {
+		found, _ = run.Roots()
+	}
+	all, err := c.all(cmd, found, run, changes)
+	if err != nil {
+		return err
+	}
+	if c.tree != nil && (c.really || c.form == "json") {
+		if all, err = c.compare(cmd, run, all, changes); err != nil {
+			return err
+		}
+	}
+	c.tell(all, len(found))
+	var b bytes.Buffer
+	if c.form == "json" {
+		err = WriteJSON(&b, all)
+	} else {
+		err = WriteText(&b, all, c.null)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = b.WriteTo(c.Stdout); run == nil {
+		return err
+	}
+	return errors.Join(err, c.failed, c.StrictError())
+}
+
+// plan plans the roots that are there. There may be none if the revision has some: then the plan is nil.
+func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
+	c.KeepGoing = true // what cannot be planned may be affected, too
+	in, err := c.there()
+	if err != nil || len(in) < len(c.in) && len(in) == 0 {
+		return nil, err
+	}
+	run, err := c.Plan(cmd, engine.Request{Args: in, Observe: true})
+	if c.tree != nil && diag.CodeOf(err) == diag.NoRoots {
+		err = nil
+	}
+	return run, err
+}
+
+// there returns the directories of --in that are there. What only the revision has is gone, with the roots in it; what neither has is a mistake.
+func (c *command) there() (dirs []string, err error) {
+	for _, dir := range c.in {
+		info, statErr := os.Stat(dir)
+		switch {
+		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
+			return nil, &engine.RemoteError{Arg: dir, Tree: c.tree}
+		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // that it is empty is told with the others
+			dirs = append(dirs, dir)
+			continue
+		case statErr == nil:
+			return nil, diag.NotAFile.Errorf("--in %s: it is no directory", diag.Redact(dir))
+		}
+		if c.tree != nil {
+			name, err := c.tree.Name(dir)
+			if err == nil {
+				if was, err := fs.Stat(c.tree, name); err == nil && was.IsDir() {
+					continue
+				}
+			}
+		}
+		return nil, diag.NoSuchFile.Errorf("--in %s: there is no such directory", diag.Redact(dir))
+	}
+	return dirs, nil
+}
+
+// check checks the flags.
+func (c *command) check(cmd *cobra.Command, args []string) error {
+	stdin := slices.Contains(args, "-")
+	switch {
+	case cmd.Flags().Changed("since") && c.since == "":
+		return options.UsageError(errors.New("--since must not be empty"))
+	case slices.Contains(args, ""):
+		return options.UsageError(errors.New("the name of a file must not be empty"))
+	case c.form != "text" && c.form != "json":
+		return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json", diag.Redact(c.form)))
+	case c.null && c.form == "json":
+		return options.UsageError(errors.New("--null is for text"))
+	case c.since != "" && (c.files || len(args) > 0):
+		return options.UsageError(errors.New("--since says what has changed: leave out --files and the names; --in DIR says where roots are looked for"))
+	case c.since == "" && !c.files && !stdin:
+		return options.UsageError(errors.New("what has changed? --since REV compares with a revision; --files FILE... names files, - reads their names from standard input"))
+	case stdin && len(args) > 1:
+		return options.UsageError(errors.New("- stands for all names: leave out the others; --in DIR says where roots are looked for"))
+	case c.files && len(args) == 0:
+		return options.UsageError(errors.New("--files needs names of files, or - for standard input"))
+	case c.really && c.since == "":
+		return options.UsageError(errors.New("--really needs --since: only a revision says what the output was"))
+	}
+	return nil
+}
+
+// changes returns what has changed, as the flags say.
+func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
+	if c.since != "" {
+		dir := "."
+		if len(c.in) > 0 {
+			dir = c.in[0]
+		}
+		var err error
+		if c.tree, err = revision.Open(cmd.Context(), dir, strings.TrimPrefix(c.since, revision.Prefix)); err != nil {
+			return nil, err
+		}
+		return Since(c.tree), nil
+	}
+	if args[0] == "-" {
+		list, err := io.ReadAll(c.Stdin)
+		if err != nil {
+			return nil, diag.NotReadable.Errorf("cannot read standard input: %w", err)
+		}
+		if args, err = ReadNames(list); err != nil {
+			return nil, err
+		}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, diag.NotReadable.Errorf("the working directory does not exist")
+	}
+	return Files(absolute(args, cwd)), nil
+}
+
+// absolute returns the paths that names can stand for.
+func absolute(names []string, cwd string) (paths []string) {
+	top := repository(cwd)
+	for _, name := range names {
+		if filepath.IsAbs(name) {
+			paths = append(paths, name)
+			continue
+		}
+		path := filepath.Join(cwd, name)
+		paths = append(paths, path)
+		if _, err := os.Lstat(path); err != nil && top != "" && top != cwd {
+			paths = append(paths, filepath.Join(top, name))
+		}
+	}
+	return paths
+}
+
+// all returns the roots that the changes can affect, sorted.
+func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, changes Changes) (all []Root, err error) {
+	if c.naming, err = c.names(run, found.Dirs()); err != nil {
+		return nil, err
+	}
+	before := map[string]bool{} // the roots of the revision, by what they are called now
+	if c.tree != nil {
+		if before, err = c.before(cmd, found.Dirs()); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range planned(c.Invocation, run, found.Dirs()) {
+		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
+		switch {
+		case c.tree != nil && !before[r.Dir]:
+			if root.State, err = c.stateOfNew(r.Dir); err != nil {
+				return nil, err
+			}
+		case c.tree == nil && r.Failed && len(root.Reasons) == 0:
+			root.Reasons = []Reason{{r.Dir, "root", Unknown}} // what it refers to may have had another name
+		}
+		if root.State != Changed || len(root.Reasons) > 0 {
+			all = append(all, root)
+		}
+		delete(before, r.Dir)
+	}
+	for dir := range before {
+		all = append(all, Root{Dir: dir, State: Deleted})
+	}
+	slices.SortFunc(all, func(a, b Root) int { return strings.Compare(a.Dir, b.Dir) })
+	return all, nil
+}
+
+// stateOfNew returns the state of a root that is not among those of the revision. What is in a submodule, for instance, is no part of the
+// revision: nobody can say whether it is new.
+func (c *command) stateOfNew(dir string) (string, error) {
+	name, err := c.tree.Name(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, err := c.tree.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Unknown, nil
+	}
+	return Added, nil
+}
+
+// names returns how paths are shown.
+func (c *command) names(run *engine.Run, dirs []string) (inputs.Naming, error) {
+	if run != nil {
+		return inputs.NamingOf(run.Options().Plan.Cwd, dirs), nil
+	}
+	cwd, err := os.Getwd()
+	if err == nil {
+		cwd, err = filepath.EvalSymlinks(cwd)
+	}
+	return inputs.Naming{Dir: cwd}, err
+}
+
+// planned returns the inputs of the roots of a plan, nil if there is none.
+func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
+	if run == nil {
+		return nil
+	}
+	return inputs.Planned(a, run, dirs)
+}
+
+// before returns the roots of the revision. Those that are among dirs have the same names as there.
+func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, error) {
+	e, err := c.Engine(cmd)
+	if err != nil {
+		return nil, err
+	}
+	names, err := e.FindIn(cmd.Context(), engine.Side{Tree: c.tree, Dirs: c.in})
+	if err != nil {
+		return nil, err
+	}
+	called := map[string]string{}
+	for _, dir := range dirs {
+		if name, err := c.tree.Name(dir); err == nil {
+			called[name] = diag.Redact(dir)
+		}
+	}
+	before := map[string]bool{}
+	for _, name := range names {
+		dir, ok := called[name]
+		if !ok {
+			dir = c.naming.Name(filepath.Join(c.tree.Top(), filepath.FromSlash(name)))
+		}
+		before[dir] = true
+	}
+	return before, nil
+}
+
+// tell makes the last line on stderr say how many roots are affected, and what stdout does not say of them.
+func (c *command) tell(all []Root, roots int) {
+	if c.Quiet {
+		return
+	}
+	var gone, failed []string
+	n := 0
+	for _, r := range all {
+		switch {
+		case r.State == Deleted:
+			gone = append(gone, inputs.Line(r.Dir))
+			continue
+		case r.Failed:
+			failed = append(failed, inputs.Line(r.Dir))
+		}
+		n++
+	}
+	c.Result = fmt.Sprintf("%d of %s affected", n, diag.Count(roots, "root"))
+	if len(gone) > 0 {
+		c.Result += "; gone: " + diag.Some(gone)
+	}
+	if len(failed) > 0 {
+		c.Result += "; with mistakes: " + diag.Some(failed)
+	}
+}
+
+// repository returns the top of the repository that dir is in, "" if it is in none.
+func repository(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

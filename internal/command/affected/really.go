@@ -1,0 +1,90 @@
+package affected
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/review/inputs"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/spf13/cobra"
+)
+
+// compare plans the affected roots as they were in the revision. They get the reasons that only that tells, a file that they do not name any more
+// for instance. With --really both sides are rendered, and roots with the same output are left out.
+func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, changes Changes) ([]Root, error) {
+	var names []string
+	dirs := map[string]string{} // what the roots are called now, by their names in the tree
+	for _, r := range all {
+		if r.State != Changed {
+			continue
+		}
+		name, err := c.tree.Name(r.Dir)
+		if err != nil {
+			return nil, err
+		}
+		names, dirs[name] = append(names, name), r.Dir
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	old, err := run.Beside(cmd.Context(), engine.Side{Tree: c.tree, Dirs: names})
+	if err != nil {
+		return nil, err
+	}
+	setting := inputs.SettingOf(c.Invocation, run)
+	setting.Place = inputs.In(c.tree, c.tree.Top())
+	was := map[string]inputs.Root{}
+	for _, r := range inputs.Of(old.Plan(), names, setting) {
+		was[dirs[r.Dir]] = r
+	}
+	for i := range all {
+		if r, ok := was[all[i].Dir]; ok {
+			all[i].Reasons = sorted(append(all[i].Reasons, Why(r, changes, c.naming)...))
+		}
+	}
+	if !c.really {
+		return all, nil
+	}
+	before, _ := c.render(cmd.Context(), old, engine.Hooks{Silent: true}) // a root that cannot be rendered as it was stays among those that are affected
+	wanted := map[string]bool{}
+	for _, dir := range dirs {
+		wanted[diag.Redact(dir)] = true
+	}
+	after, err := c.render(cmd.Context(), run, engine.Hooks{Only: func(dir string) bool { return wanted[dir] }})
+	for _, f := range run.Plan().Failed {
+		if wanted[f.Dir] {
+			err = errors.Join(append([]error{err}, f.Errs...)...)
+		}
+	}
+	c.failed = err
+	return slices.DeleteFunc(all, func(r Root) bool {
+		if r.State != Changed {
+			return false
+		}
+		name, err := c.tree.Name(r.Dir)
+		then, ok := before[name]
+		now, made := after[r.Dir]
+		return err == nil && ok && made && then == now
+	}), cmd.Context().Err()
+}
+
+// render renders roots of a side and returns a digest of what comes of each. What the old side warns about is not told: nobody can change that any more.
+func (c *command) render(ctx context.Context, run *engine.Run, h engine.Hooks) (made map[string]krm.Digest, err error) {
+	made = map[string]krm.Digest{}
+	for result, failed := range run.Results(ctx, h) {
+		if failed != nil {
+			err = failed
+			continue
+		}
+		sum := sha256.New()
+		if err := result.List.WriteYAML(sum); err != nil {
+			return made, err
+		}
+		made[result.Root.Dir] = krm.Digest(sum.Sum(nil))
+	}
+	return made, err
+}

@@ -1,0 +1,179 @@
+package applyrender
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/progress"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/internal/planview"
+	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/internal/review/validation"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// applyRender is the command of that name, with the flags that are its alone.
+type applyRender struct {
+	*cli.Invocation
+	output   string
+	force    bool
+	check    bool
+	planFile string
+	watch    bool
+
+	prune         bool
+	failOnSecrets bool
+	folder        sink.FolderFlags
+	validate      validation.Flags
+	known         *known.Files       // of the files of the output folder
+	progress      *progress.Progress // of the run
+}
+
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &applyRender{Invocation: a}
+	cmd := &cobra.Command{
+		Use:   "apply-render [DIR...]",
+		Short: "Render directories to a folder, a file or stdout",
+		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
+resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
+or to the deepest folder that holds all of them. --layout and --names change the files. The folder changes in one step when
+everything is rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made
+are removed. A folder with files of directories that are not rendered now is refused: --prune removes these files, --only-these
+keeps them. Files that krmflow did not write are never touched; if the render needs their place, it is refused. It is also
+refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.
+
+With -o FILE.yaml, all resources of one directory go to one file. A new name is a file if it ends in .yaml, .yml or .json, else
+a folder. A file with content that krmflow did not write is replaced only with --force.
+
+With --watch, it then waits for changes of what the directories are made from, and renders again what they change, until
+Ctrl-C ends it with exit code 130. What is remote is not watched.`,
+		Example: `  krmflow apply-render overlays/prod -o out/
+  krmflow apply-render -R overlays -o out/ --prune
+  krmflow apply-render overlays/prod -o out/ --only-these
+  krmflow apply-render -R overlays -o out/ --check
+  krmflow apply-render -R overlays -o out/ --watch
+  krmflow apply-render -R overlays -o out/ --layout '{namespace}/{kind}-{name}.yaml'`,
+		RunE: c.run,
+	}
+	a.RegisterRendering(cmd)
+	c.validate.Register(cmd)
+	a.RegisterReport(cmd)
+	a.RegisterProfile(cmd)
+	c.registerOutput(cmd.Flags())
+	c.registerWatch(cmd)
+	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
+	return cmd
+}
+
+func (c *applyRender) run(cmd *cobra.Command, args []string) error {
+	if err := c.checkFlags(cmd); err != nil {
+		return err
+	}
+	if c.watch && c.Watch == nil {
+		return c.untilStopped(cmd)
+	}
+	if err := c.StartProfile(cmd); err != nil {
+		return err
+	}
+	check, err := c.validate.New(cmd)
+	if err != nil {
+		return err
+	}
+	c.Helm.Hash = c.HoldHelm
+	base := ""
+	if c.folder.OnlyThese {
+		base = output.Base(c.output)
+	}
+	roots, leftOut, err := c.Find(cmd, engine.Search{Args: args, Base: base})
+	if err != nil {
+		return err
+	}
+	if len(roots) > 1 || c.Recursive {
+		c.Tally.All, c.Tally.What, c.Tally.LeftOut = roots.Dirs(), "rendered", leftOut
+	}
+	q := engine.Request{Roots: roots}
+	if c.isFolder(roots) && check == nil && c.planFile == "" {
+		q.Reuse = func(string, *records.Record) bool { return true } // the sink knows better
+	}
+	run, err := c.Plan(cmd, q)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(drift(run.Plan(), c.planFile), run.MayRun()); err != nil {
+		return err
+	}
+	steps := &history.Secrets{}
+	to, err := c.sink(cmd, run, func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) })
+	if err != nil {
+		return err
+	}
+	made, err := run.Write(cmd.Context(), to, c.writing(steps, run, check))
+	if made.Committed {
+		c.Earlier().SaveOutput(c.output, c.known)
+	}
+	c.Tally.Made, c.Tally.Missing = made.Committed, made.Missing
+	return err
+}
+
+// writing returns how the run is written, with its progress and validation.
+func (c *applyRender) writing(steps *history.Secrets, run *engine.Run, check *validation.Run) (w engine.Writing) {
+	w.Begin = func(plan *planner.Plan) {
+		c.progress = progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)
+		if !c.Quiet && c.LogFormat != "json" {
+			c.progress.Start(c.Status, c.Stderr)
+		}
+	}
+	w.Event = func(e scheduler.Event) {
+		if e.Err != nil {
+			c.progress.Fail(e.Node)
+		}
+	}
+	w.Put = func() { c.progress.Done() }
+	w.End = func() { c.progress.Stop() }
+	if c.folder.Redact {
+		w.Seen = steps.Seen
+	}
+	if check != nil {
+		w.Root = check.Root
+		w.Check = func() error { return validation.Checked(c.Invocation, check, run) }
+	}
+	return w
+}
+
+// drift compares the plan with the one in a file, if there is a file.
+func drift(plan *planner.Plan, file string) error {
+	if file == "" {
+		return nil
+	}
+	before, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+	}
+	if err != nil {
+		return fmt.Errorf("--plan: %w", err)
+	}
+	planview.HideSecrets(plan) // as in the plan that was written
+	lines, err := planview.Drift(plan, before)
+	if err != nil {
+		return fmt.Errorf("--plan %s: %w", file, err)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	e := diag.Errorf(diag.Pos{}, "", "this is not what %s planned; nothing was executed", file).With(diag.PlanDiffers)
+	e.Hints = lines
+	return &exit.Error{Code: exit.Verified, Err: e}
+}

@@ -1,0 +1,201 @@
+package applyrender
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// registerOutput adds the flags that say where the resources go, and how.
+func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
+	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
+	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that krmflow did not write, and write to a folder with other files; these stay: a render that needs their names is refused, and links are replaced, never followed. If the run is killed, the next one completes it")
+	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
+	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
+	c.folder.Register(fs)
+	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are values of Secrets")
+}
+
+// forFolders are the flags that mean nothing without a folder.
+var forFolders = []string{"prune", "only-these", "layout", "names"}
+
+// checkFlags refuses flags that exclude each other.
+func (c *applyRender) checkFlags(cmd *cobra.Command) error {
+	switch {
+	case c.output == "":
+		return options.UsageError(errors.New("--output must not be empty; - means stdout"))
+	case c.planFile == "" && cmd.Flags().Changed("plan"):
+		return options.UsageError(errors.New("--plan must not be empty"))
+	case c.prune && c.folder.OnlyThese:
+		return options.UsageError(errors.New("--prune removes what --only-these keeps: choose one"))
+	case c.folder.Redact && c.failOnSecrets:
+		return options.UsageError(errors.New("--fail-on-secrets refuses what --redact-secrets writes: choose one"))
+	}
+	if err := c.folder.Check(); err != nil {
+		return options.UsageError(err)
+	}
+	return nil
+}
+
+// sink opens the output. What must not be written to is refused here, before anything is rendered.
+// earlier is that of [sink.Secrets].
+func (c *applyRender) sink(
+	cmd *cobra.Command, run *engine.Run, earlier func(dir string, s *secret.Set),
+) (sink.Sink, error) {
+	to, err := c.open(cmd, run)
+	if err != nil {
+		return nil, err
+	}
+	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets, Earlier: earlier}.Guard(to), nil
+}
+
+// isStream reports whether the output is stdout.
+func (c *applyRender) isStream() bool { return c.output == "-" || c.output == stdout.Dev }
+
+// isFolder reports whether the output is a folder. An existing path stays a file or a folder. A new
+// path is a folder if there are several roots, or if it does not have the extension of a YAML or
+// JSON file.
+func (c *applyRender) isFolder(roots render.Roots) bool {
+	if c.isStream() {
+		return false
+	}
+	if len(roots) > 1 || c.Recursive || strings.HasSuffix(c.output, "/") {
+		return true
+	}
+	info, err := os.Stat(c.output)
+	if err != nil {
+		_, err = os.Lstat(c.output) // a link that leads nowhere is replaced
+		return err != nil && !isFileName(c.output)
+	}
+	return info.IsDir()
+}
+
+// isFileName reports whether a path has the extension of a file with resources.
+func isFileName(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
+}
+
+func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, error) {
+	roots, _ := run.Roots()
+	info, _ := os.Stat(c.output)
+	stream, folder := c.isStream(), c.isFolder(roots)
+	for _, flag := range forFolders {
+		if cmd.Flags().Changed(flag) && !folder {
+			return nil, options.UsageError(errors.New("--" + flag + " needs -o with a folder; write -o out/ for a new one"))
+		}
+	}
+	switch {
+	case stream && c.check:
+		return nil, options.UsageError(errors.New("--check needs -o with a folder or file"))
+	case stream:
+		return sink.Stream(c.Stdout, roots), nil
+	case !folder:
+		if err := c.RefuseInput(c.output, run.Plan(), c.planFile); err != nil {
+			return nil, err
+		}
+		return c.openFile(roots)
+	}
+	if info == nil && isFileName(c.output) {
+		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(c.output))
+		return nil, options.UsageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
+	}
+	return c.openFolder(cmd.Context(), roots, run)
+}
+
+func (c *applyRender) openFile(roots render.Roots) (sink.Sink, error) {
+	o := sink.FileOptions{Check: c.check}
+	if !c.force {
+		o.Mine = func(sum krm.Digest) bool { return c.Earlier().Wrote(c.output, sum) }
+	}
+	o.Wrote = func(change output.Change, sum krm.Digest) {
+		if change != output.Streamed {
+			c.Earlier().SaveWritten(c.output, sum)
+			c.Log.Wrote(c.output, change)
+		}
+	}
+	return sink.File(c.output, roots, o)
+}
+
+func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, run *engine.Run) (sink.Sink, error) {
+	o, err := c.folder.Options(roots)
+	if err != nil {
+		return nil, options.UsageError(err)
+	}
+	if !c.force {
+		if err := c.RefuseReports(c.output); err != nil {
+			return nil, err
+		}
+	}
+	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
+	var files []string
+	for _, src := range run.Plan().Files() {
+		files = append(files, src.File)
+	}
+	for _, root := range roots {
+		if made := run.Known(root.Dir).Record; made != nil {
+			files = slices.AppendSeq(files, made.Files)
+		}
+	}
+	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, files)...), run.Options().Sources.Places
+	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
+	c.known = c.Earlier().Output(c.output)
+	o.Known, o.Again = c.known, c.Watch != nil
+	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
+}
+
+// filesIn returns those of files that lie in a folder: one of each of their folders.
+func filesIn(folder string, files []string) []string {
+	top, err := filepath.Abs(folder)
+	if err != nil {
+		return nil
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	var in []string
+	seen := map[string]bool{}
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		abs := dir
+		if !filepath.IsAbs(dir) {
+			abs = filepath.Join(wd, dir)
+		}
+		if diag.Within(abs, top) {
+			in = append(in, file)
+		}
+	}
+	return in
+}
+
+// commandLine returns a command line that a shell takes as it is.
+func commandLine(name string, args []string) string {
+	line := name
+	for _, arg := range args {
+		arg = diag.Redact(arg)
+		if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") != "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		line += " " + arg
+	}
+	return line
+}

@@ -1,0 +1,47 @@
+package applyrender
+
+import (
+	"errors"
+
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/output"
+	"github.com/spf13/cobra"
+)
+
+// registerWatch adds the flag that renders again what changes.
+func (c *applyRender) registerWatch(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.watch, "watch", false, "render, then wait, and render again what a saved file changes, until Ctrl-C; what is remote is not watched")
+}
+
+// checkWatch refuses what makes no sense together with --watch.
+func (c *applyRender) checkWatch(cmd *cobra.Command) error {
+	switch {
+	case c.isStream():
+		return options.UsageError(errors.New("--watch needs -o with a folder or file"))
+	case c.check:
+		return options.UsageError(errors.New("--watch writes what --check only compares: choose one"))
+	case cmd.Flags().Changed("profile"), cmd.Flags().Changed("pprof"):
+		return options.UsageError(errors.New("--profile and --pprof are about one run, --watch makes many: choose one"))
+	case c.planFile != "":
+		return options.UsageError(errors.New("--plan is about one run, --watch makes many: choose one"))
+	}
+	return nil
+}
+
+// untilStopped renders, and again whenever that would make something else. A first round that nothing but another command line helps ends it.
+func (c *applyRender) untilStopped(cmd *cobra.Command) error {
+	if err := c.checkWatch(cmd); err != nil {
+		return err
+	}
+	code, err := c.Rounds(cmd.Context(), c.output, func(code int, err error) bool {
+		return code == exit.Usage || errors.As(err, new(*output.RefusedError)) || errors.As(err, new(*output.LockedError))
+	})
+	if err != nil {
+		return err
+	}
+	return &exit.Error{Code: code, Err: &exit.Told{Err: errNotBegun}}
+}
+
+// errNotBegun is why nothing is watched, which the round has told.
+var errNotBegun = errors.New("nothing was rendered")

@@ -1,0 +1,193 @@
+// Package bench is the command bench: it profiles renders of directories, and compares krmflow with kustomize.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/bench"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// measuring is the command bench, with the flags that are its alone.
+type measuring struct {
+	*cli.Invocation
+	o              bench.Options
+	versus         string
+	trace, html    string
+	pprof          string
+	baseline       string
+	ofTrees, ofDir *pflag.FlagSet // flags about generated trees alone, and about directories alone
+	flags          func(command string) *pflag.FlagSet
+}
+
+// Command returns the command. flags returns those of build and apply-render, to which they are passed on.
+func Command(a *cli.Invocation, flags func(command string) *pflag.FlagSet) *cobra.Command {
+	m := &measuring{Invocation: a, flags: flags}
+	cmd := &cobra.Command{
+		Use:   "bench [DIR...]",
+		Short: "Profile a render of directories, or measure krmflow against kustomize",
+		Long: `Render the directories several times in processes of their own, with an empty cache and with a filled one, and say where the
+time goes: which stages, layers, files, functions and steps take long, what waits for what, which chain of steps no number of cores
+makes faster, and what the run would gain without a step. --html writes that as one page with a timeline, --trace for
+Perfetto, --pprof for go tool pprof. --baseline compares with the JSON of an earlier run. --vs 'kustomize build' builds each root
+with another program as well, compares the output byte for byte, and prints the ratios. The flags of apply-render mean the same here.
+
+Without directories, generated trees are built with krmflow and with kustomize in turn, whole processes, and the medians of CPU and
+wall time and the peak memory are printed with their ratios; a --tree that does not exist lists them. Without a kustomize on
+PATH krmflow is measured alone.`,
+		Example: `  krmflow bench overlays/prod
+  krmflow bench -R overlays --html report.html
+  krmflow bench -R overlays --json > before.json
+  krmflow bench -R overlays --baseline before.json
+  krmflow bench -R overlays --vs 'kustomize build' --budget 5m
+  krmflow bench --tree overlays-100`,
+		RunE: m.run,
+	}
+	a.RegisterRendering(cmd)
+	m.register(cmd.Flags())
+	return cmd
+}
+
+func (m *measuring) register(fs *pflag.FlagSet) {
+	fs.StringVar(&m.o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH for generated trees, none for directories)")
+	fs.StringVar(&m.o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
+	fs.IntVarP(&m.o.Runs, "runs", "n", 5, "how often each program is run, after a first time that does not count")
+	fs.DurationVar(&m.o.Budget, "budget", 0, "how long the other program may take for a tree, all runs together (default 1m)")
+	fs.BoolVar(&m.o.JSON, "json", false, "print one JSON document")
+
+	m.ofTrees = pflag.NewFlagSet("", pflag.ContinueOnError)
+	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated tree to measure; may be repeated (default: all)")
+	m.ofTrees.StringVar(&m.o.Function, "function", "", "program that copies a ResourceList, to measure one more generated tree with calls of it")
+	m.ofTrees.Int64Var(&m.o.Seed, "seed", 1, "seed of the generated trees")
+	m.ofTrees.StringVar(&m.o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
+	fs.AddFlagSet(m.ofTrees)
+
+	m.ofDir = pflag.NewFlagSet("", pflag.ContinueOnError)
+	m.ofDir.StringVar(&m.versus, "vs", "", "command to compare with, such as 'kustomize build': it gets each root as its last argument")
+	m.ofDir.StringVar(&m.html, "html", "", "write the profile to this file as one page that any browser shows")
+	m.ofDir.StringVar(&m.trace, "trace", "", "write the run in the middle to this file: Chrome's trace format, which Perfetto opens")
+	m.ofDir.StringVar(&m.pprof, "pprof", "", "run once more and write cpu.pprof and heap.pprof to this folder, for go tool pprof")
+	m.ofDir.StringVar(&m.baseline, "baseline", "", "file from an earlier bench DIR --json: say what has changed")
+	fs.AddFlagSet(m.ofDir)
+}
+
+func (m *measuring) run(cmd *cobra.Command, args []string) error {
+	if err := m.check(cmd, args); err != nil {
+		return err
+	}
+	work := m.o.Keep
+	if work == "" { // made here, so that it is removed also if the comparison must be left
+		dir, err := os.MkdirTemp("", "krmflow-bench-")
+		if err != nil {
+			return err
+		}
+		defer m.Exits.Add(func() { removeAll(dir) })()
+		work = dir
+	}
+	m.o.Keep, m.o.Log = work, m.Stderr
+	if len(args) > 0 {
+		return m.profile(cmd, args)
+	}
+	return m.generated(cmd.Context())
+}
+
+// generated compares krmflow with kustomize on generated trees.
+func (m *measuring) generated(ctx context.Context) error {
+	err := bench.Compare(ctx, m.Stdout, m.o)
+	var unknown *bench.TreeError
+	if errors.As(err, &unknown) {
+		e := *diag.AsError(err)
+		e.Hints = diag.DidYouMean(unknown.Name, unknown.Names)
+		return options.UsageError(&e)
+	}
+	return err
+}
+
+// check refuses what cannot be measured before anything is.
+func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
+	if m.o.Runs < 1 {
+		return options.UsageError(errors.New("--runs must be at least 1"))
+	}
+	if m.Recursive && len(dirs) == 0 {
+		return options.UsageError(errors.New("-R needs directories: write krmflow bench -R . for the working directory"))
+	}
+	if len(m.o.Trees) > 0 && len(dirs) > 0 {
+		return options.UsageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
+	}
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: this is no directory", diag.Redact(dir))
+		}
+	}
+	var errs []error
+	wrong, what := m.ofTrees, "generated trees: leave the directories out"
+	if len(dirs) == 0 {
+		wrong, what = m.ofDir, "directories: name some"
+	}
+	wrong.VisitAll(func(f *pflag.Flag) {
+		if cmd.Flags().Changed(f.Name) {
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s is about %s", f.Name, what)))
+		} else if f.Changed {
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s must not be empty", f.Name)))
+		}
+	})
+	m.ofDir.VisitAll(func(f *pflag.Flag) {
+		if len(dirs) > 0 && cmd.Flags().Changed(f.Name) && strings.TrimSpace(f.Value.String()) == "" {
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s must not be empty", f.Name)))
+		}
+	})
+	if m.versus != "" && m.o.Kustomize != "" {
+		errs = append(errs, options.UsageError(errors.New("--vs and --kustomize both say what to compare with: choose one")))
+	}
+	return errors.Join(errs...)
+}
+
+// passedOn returns the flags of the command line that a render takes as well: those that kustomize build has, and those that krmflow alone has.
+func (m *measuring) passedOn(cmd *cobra.Command) (both, ours []string) {
+	render := m.flags("apply-render")
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if m.ofDir.Lookup(f.Name) != nil || render.Lookup(f.Name) == nil {
+			return
+		}
+		values := []string{f.Value.String()}
+		switch list := f.Value.(type) {
+		case interface{ GetSlice() []string }:
+			values = list.GetSlice()
+		case *options.Catalogs:
+			values = *list
+		}
+		for _, value := range values {
+			flag := "--" + f.Name + "=" + value
+			if slices.Contains(ofKustomize, f.Name) {
+				both = append(both, flag)
+			} else {
+				ours = append(ours, flag)
+			}
+		}
+	})
+	return both, ours
+}
+
+// ofKustomize are flags that kustomize build has, too.
+var ofKustomize = []string{"enable-alpha-plugins", "enable-exec", "network", "network-name", "mount", "env", "as-current-user",
+	"load-restrictor", "reorder", "enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug"}
+
+// removeAll removes a folder. Somebody may still be writing to it who does not know yet that the run has ended.
+func removeAll(dir string) {
+	for range 10 {
+		if os.RemoveAll(dir) == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

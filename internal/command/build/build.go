@@ -1,0 +1,78 @@
+package build
+
+import (
+	"errors"
+
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/profile"
+	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/internal/review/validation"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	var dest string
+	var validating validation.Flags
+	cmd := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Render one directory as kustomize build does",
+		Long: `Render one directory to stdout, or with -o to a file or folder. The flags are those of kustomize build and mean the
+same, so that krmflow build can take its place in scripts.`,
+		Example: "  krmflow build overlays/prod | kubectl apply -f-\n  krmflow build overlays/prod --trusted-plugin-catalog=catalog.yaml",
+		Args:    options.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if err := a.StartProfile(cmd); err != nil {
+				return err
+			}
+			if dest == stdout.Dev {
+				dest = ""
+			}
+			check, err := validating.New(cmd)
+			if err != nil {
+				return err
+			}
+			a.Helm.Hash = a.HoldHelm
+			run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Text: dest == "" && check == nil})
+			if err != nil {
+				return err
+			}
+			if done, err := run.Kept(a.Stdout); done {
+				return err
+			}
+			if dest != "" {
+				if err := errors.Join(a.RefuseInput(dest, run.Plan()), sink.CheckBuild(dest)); err != nil {
+					return err
+				}
+			}
+			list, err := run.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			a.Recorder.Stage(profile.Writing)
+			if check != nil {
+				check.Root(run.Plan().Graph.Roots[0], list)
+				if err := validation.Checked(a, check, run); err != nil {
+					return err
+				}
+			}
+			if dest != "" {
+				return sink.WriteBuild(dest, list, a.Earlier().SaveWritten)
+			}
+			return run.KeepList(a.Stdout, list)
+		},
+	}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	validating.Register(cmd)
+	a.RegisterReport(cmd)
+	a.RegisterProfile(cmd)
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
+	return cmd
+}

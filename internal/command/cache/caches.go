@@ -1,0 +1,213 @@
+// Package cache has the commands about the cache of the user: what is in it, whether it is whole, and how it gets smaller.
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/spf13/cobra"
+)
+
+// Command returns the command with all of them below.
+func Command(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "Show, verify and empty the cache",
+		Long: `The cache has what was fetched and what earlier runs have made, each file by a digest: all of it can be had again. These commands need no
+tree, and any of them can be used while other runs use the cache.`,
+	}
+	cmd.AddCommand(usageCommand(a), verifyCommand(a), trimCommand(a), cleanCommand(a), folderCommand(a))
+	for _, c := range cmd.Commands() {
+		c.Args = options.AtMost(0)
+		a.RegisterCache(c)
+	}
+	return cmd
+}
+
+// existing opens the cache that the flags name. It is nil if there is none, which the user is told.
+func existing(a *cli.Invocation) (*cache.Cache, error) {
+	dir, err := a.Fetching().CacheFolder()
+	if err != nil {
+		return nil, diag.CacheFolder.Of(err)
+	}
+	c, err := cache.Existing(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return c, diag.CacheFolder.Of(err)
+}
+
+func folderCommand(a *cli.Invocation) *cobra.Command {
+	return &cobra.Command{
+		Use:     "dir",
+		Short:   "Print the folder of the cache",
+		Example: "  krmflow cache dir",
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := a.Fetching().CacheFolder()
+			if err != nil {
+				return diag.CacheFolder.Of(err)
+			}
+			return a.Print(diag.Sanitise(dir) + "\n")
+		},
+	}
+}
+
+// A report is what krmflow cache du --json prints.
+type report struct {
+	Folder string        `json:"folder"`
+	Files  int           `json:"files"`
+	Bytes  int64         `json:"bytes"`
+	Max    int64         `json:"max"`
+	Kinds  []cache.Usage `json:"kinds"`
+}
+
+func usageCommand(a *cli.Invocation) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "du",
+		Short: "Print what is in the cache, and how much it is",
+		Long: `Print files and bytes of each kind of content, and when it was used: blobs are files that were fetched, trees are repositories and archives,
+entries say which of them a name stands for, and kept/… is what earlier runs have made. Times are right to an hour, bytes are those of
+a disk.`,
+		Example: "  krmflow cache du\n  krmflow cache du --json",
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := a.Fetching().CacheFolder()
+			if err != nil {
+				return diag.CacheFolder.Of(err)
+			}
+			r := report{Folder: dir, Max: a.CacheMax(), Kinds: []cache.Usage{}}
+			c, err := existing(a)
+			if err == nil && c != nil {
+				r.Kinds, err = c.Usage()
+			}
+			if err != nil {
+				return err
+			}
+			for _, u := range r.Kinds {
+				r.Files, r.Bytes = r.Files+u.Files, r.Bytes+u.Bytes
+			}
+			if asJSON {
+				text, err := json.MarshalIndent(r, "", "  ")
+				return errors.Join(err, a.Print(string(text)+"\n"))
+			}
+			return a.Print(r.text())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (r report) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s in %s, at most %s\n", diag.Sanitise(r.Folder), size(r.Bytes), diag.Count(r.Files, "file"), size(r.Max))
+	if len(r.Kinds) == 0 {
+		return b.String()
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "KIND\tFILES\tSIZE\tOLDEST USE\tLAST USE")
+	for _, u := range r.Kinds {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", diag.Sanitise(u.Kind), u.Files, size(u.Bytes), u.Oldest.Format(time.DateTime), u.Latest.Format(time.DateTime))
+	}
+	w.Flush()
+	return b.String()
+}
+
+// size shows bytes with a unit and one digit more than the point.
+func size(n int64) string {
+	f, unit := float64(n), "KiB"
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if f /= 1024; f < 1000 {
+			break
+		}
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + unit
+}
+
+func verifyCommand(a *cli.Invocation) *cobra.Command {
+	var dryRun, roots bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check every file of the cache, and remove what is damaged",
+		Long: `Hash every file and compare that with its name, or with what it says. A file that is damaged is never used: a run that needs it fetches or
+makes it again. Here it is printed and removed. The exit code is 1 if there was one.
+
+With --roots, also read the files that remembered roots were rendered from. A run assumes that a file with unchanged size and times is unchanged,
+but a program that writes through a shared memory map can change it without a trace. Such files are printed, and their roots are rendered again.`,
+		Example: "  krmflow cache verify\n  krmflow cache verify --dry-run\n  krmflow cache verify --roots",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := existing(a)
+			if err != nil {
+				return err
+			}
+			if c == nil {
+				return a.Print(verified(0, 0, roots))
+			}
+			files, err := verifyFiles(cmd.Context(), a, c, dryRun)
+			n := 0
+			if roots && (err == nil || diag.CodeOf(err) == diag.CacheDamaged) {
+				var wrong error
+				n, wrong = verifyRoots(cmd.Context(), a, c, dryRun)
+				err = errors.Join(err, wrong)
+			}
+			if err != nil {
+				return err
+			}
+			return a.Print(verified(files, n, roots))
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing")
+	cmd.Flags().BoolVar(&roots, "roots", false, "also read the files that remembered roots were rendered from")
+	return cmd
+}
+
+func verified(files, roots int, both bool) string {
+	text := diag.Count(files, "file")
+	if both {
+		text += " and the inputs of " + diag.Count(roots, "root")
+	}
+	return text + " verified\n"
+}
+
+// verifyFiles checks the files of the cache, and returns how many there are.
+func verifyFiles(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
+	damaged := 0
+	all, err = c.Verify(ctx, dryRun, func(path string, why error) {
+		damaged++
+		_ = a.Print(diag.Sanitise(fmt.Sprintf("%s: %v\n", path, why)))
+	})
+	if err != nil || damaged == 0 {
+		return all, err
+	}
+	return all, diag.CacheDamaged.Errorf("damaged and %s: %d of %s in the cache", done("removed", dryRun), damaged, diag.Count(all, "file"))
+}
+
+// verifyRoots checks the inputs of remembered roots, and returns how many roots there are.
+func verifyRoots(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
+	changed := 0
+	all, err = records.VerifyRoots(ctx, c, dryRun, func(path string) {
+		changed++
+		_ = a.Print(diag.Sanitise(path) + ": its content has changed, its size and times have not\n")
+	})
+	if err != nil || changed == 0 {
+		return all, err
+	}
+	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots made from them are %s", diag.Count(changed, "file"), done("forgotten", dryRun))
+}
+
+func done(what string, dryRun bool) string {
+	if dryRun {
+		return "not " + what
+	}
+	return what
+}

@@ -1,0 +1,95 @@
+package cache
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/spf13/cobra"
+)
+
+func trimCommand(a *cli.Invocation) *cobra.Command {
+	var most options.Size
+	t := cache.Trim{Max: -1}
+	cmd := &cobra.Command{
+		Use:   "trim",
+		Short: "Make the cache smaller: what was not used for longest goes first",
+		Long: `Remove what was not used for longest until the cache has the size of --max, and with --older what was not used for that long, however small
+the cache is. Without either, the size is that of --cache-max, which runs keep to as well. What was fetched or used in the last two
+hours stays, because runs may need it that are not done; krmflow cache clean removes that, too.`,
+		Example: "  krmflow cache trim --max 1GiB\n  krmflow cache trim --older 720h --dry-run",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			older, max := cmd.Flags().Changed("older"), cmd.Flags().Changed("max")
+			switch {
+			case max:
+				t.Max = int64(most)
+			case !older:
+				t.Max = a.CacheMax()
+			}
+			if older && t.Older <= 0 {
+				return options.UsageError(errors.New("--older must be more than 0"))
+			}
+			c, err := existing(a)
+			if err != nil {
+				return err
+			}
+			var done cache.Trimmed
+			if c != nil {
+				done, err = c.Trim(t)
+			}
+			return errors.Join(a.Print(trimmed(done, t.DryRun)), err)
+		},
+	}
+	cmd.Flags().Var(&most, "max", "size that the cache has afterwards (default: that of --cache-max)")
+	cmd.Flags().DurationVar(&t.Older, "older", 0*time.Second, "remove what was not used for that long")
+	cmd.Flags().BoolVar(&t.DryRun, "dry-run", false, "remove nothing, and say what would go")
+	return cmd
+}
+
+func cleanCommand(a *cli.Invocation) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove everything from the cache",
+		Long: `Remove all that is in the cache. If runs are fetching at the moment, what was fetched or used in the last two hours stays, so that they can go
+on. A folder that is no cache of krmflow is refused.`,
+		Example: "  krmflow cache clean",
+		RunE: func(*cobra.Command, []string) error {
+			c, err := existing(a)
+			var done cache.Trimmed
+			if err == nil && c != nil {
+				done, err = c.Clean(dryRun)
+			}
+			if err != nil {
+				return err
+			}
+			return a.Print(trimmed(done, dryRun))
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing, and say what would go")
+	return cmd
+}
+
+func trimmed(done cache.Trimmed, dryRun bool) string {
+	var b strings.Builder
+	verb := "removed "
+	if dryRun {
+		verb = "would remove "
+	}
+	b.WriteString(verb + amount(done.Removed) + "; " + amount(done.Left))
+	if done.Left.Files == 1 {
+		b.WriteString(" stays")
+	} else {
+		b.WriteString(" stay")
+	}
+	if done.InUse.Files > 0 {
+		b.WriteString(", of which " + amount(done.InUse) + " may be in use")
+	}
+	return b.String() + "\n"
+}
+
+func amount(u cache.Usage) string { return diag.Count(u.Files, "file") + " (" + size(u.Bytes) + ")" }

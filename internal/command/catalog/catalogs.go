@@ -1,0 +1,163 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/settings"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
+func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, error) {
+	ref, err := options.ParseRef("catalog", text)
+	if err != nil {
+		return View{}, err
+	}
+	if a.Log == nil {
+		a.Log = a.Logger()
+	}
+	c, digest, err := a.Fetching().ReadCatalog(ctx, ref)
+	return View{Catalog: c, Digest: digest}, err
+}
+
+// ViewCommand returns the command that prints what a catalog lists, without trusting it.
+func ViewCommand(a *cli.Invocation) *cobra.Command {
+	var format string
+	var builtIn bool
+	cmd := &cobra.Command{
+		Use:   "catalog REF",
+		Short: "Show what a catalog lists, without trusting it",
+		Long: `Print who publishes the functions of a catalog, what runs for each, whether that can be verified, and what it is granted.
+Nothing is executed and nothing is trusted: a catalog is the word of its author. The last line is the flag that would trust it as it is
+now.`,
+		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog oci://ghcr.io/example/catalog:v1 -o yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if builtIn {
+				return options.AtMost(0)(cmd, args)
+			}
+			return options.Exactly(1, "a catalog")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.SourceFlags.Validate(); err != nil {
+				return err
+			}
+			if builtIn {
+				return viewBuiltIn(cmd.Context(), a, format)
+			}
+			v, err := readCatalog(cmd.Context(), a, args[0])
+			if err == nil {
+				v.By, err = v.TrustedBy()
+			}
+			if err != nil {
+				return err
+			}
+			return viewCatalog(a, v, format)
+		},
+	}
+	a.SourceFlags.Register(cmd)
+	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this krmflow")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
+	return cmd
+}
+
+func viewCatalog(a *cli.Invocation, v View, format string) error {
+	switch format {
+	case "text":
+		return a.Print(diag.Sanitise(v.Text()))
+	case "yaml":
+		return a.Print(visibleYAML(v.Form()))
+	case "json":
+		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // with the escapes of JSON
+	}
+	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+}
+
+// visibleYAML returns v as YAML without characters that control a terminal. YAML prints some of
+// them unescaped. If v has such a character, the result is JSON, which is YAML and escapes all of
+// them.
+func visibleYAML(v yaml.Value) string {
+	text := string(yaml.AppendYAML(nil, v))
+	if diag.Sanitise(text) == text {
+		return text
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, yaml.AppendJSON(nil, v), "", "  "); err != nil {
+		panic(err) // AppendJSON writes JSON
+	}
+	return diag.Sanitise(b.String()) + "\n"
+}
+
+// viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
+func viewBuiltIn(ctx context.Context, a *cli.Invocation, format string) error {
+	for _, s := range settings.BuiltIn() {
+		var v View
+		var err error
+		if s.Content != nil {
+			src := &yaml.Source{File: s.Ref, Data: s.Content}
+			v.Digest = src.Digest()
+			v.Catalog, err = catalog.Parse(src, catalog.BuiltIn(s.Ref))
+		} else {
+			v, err = readCatalog(ctx, a, s.Ref)
+		}
+		if v.By = s.By; err == nil {
+			err = viewCatalog(a, v, format)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LintCommand returns the command that checks files which krmflow reads, for those who write them.
+func LintCommand(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
+	catalog := &cobra.Command{
+		Use:   "catalog FILE...",
+		Short: "Check catalogs, for those who write them",
+		Long: `Report what makes a catalog unusable, as an error, and what only its users would miss, such as a publisher, a schema or a digest, as a
+warning. With --strict every warning is an error.`,
+		Example: "  krmflow lint catalog --strict catalog.yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return options.UsageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.SourceFlags.Validate(); err != nil {
+				return err
+			}
+			a.Log = a.Logger()
+			var errs []error
+			for _, text := range args {
+				c, err := readCatalog(cmd.Context(), a, text)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				for _, f := range c.Unusable() {
+					errs = append(errs, f)
+				}
+				for _, f := range append(c.Notices, c.Lint()...) {
+					a.Log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints, Code: f.Code})
+				}
+			}
+			return errors.Join(append(errs, a.StrictError())...)
+		},
+	}
+	a.SourceFlags.Register(catalog)
+	catalog.Flags().BoolVar(&a.Strict, "strict", false, "treat every warning as an error")
+	cmd.AddCommand(catalog)
+	return cmd
+}

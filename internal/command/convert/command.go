@@ -1,0 +1,91 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	var dest string
+	var replace bool
+	cmd := &cobra.Command{
+		Use:   "composition [DIR]",
+		Short: "Write a Composition that renders what the Kustomization of a directory renders",
+		Long: `Write a Composition that renders what the Kustomization of a directory renders. Each of its fields becomes an item, in the order in which
+fields are applied. Both are rendered first: nothing is written unless the bytes are the same. A directory may hold only one of both files,
+so remove the kustomization file behind it, or let --replace do it.`,
+		Example: "  krmflow convert composition overlays/prod --replace",
+		Args:    options.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if dest != "" && replace {
+				return options.UsageError(errors.New("--replace writes beside the kustomization file: leave out --output"))
+			}
+			return convertDir(a, cmd, dir, dest, replace)
+		},
+	}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "file to write, whose paths start at DIR all the same (default: composition.yaml in DIR)")
+	cmd.Flags().BoolVar(&replace, "replace", false, "remove the kustomization file")
+	parent := &cobra.Command{Use: "convert", Short: "Write files in another form that renders the same"}
+	parent.AddCommand(cmd)
+	return parent
+}
+
+func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace bool) error {
+	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
+		return options.UsageError(fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir)))
+	}
+	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}})
+	if err != nil {
+		return err
+	}
+	before, err := run.Texts(cmd.Context())
+	if err != nil {
+		return err
+	}
+	o := run.Options().Plan
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: o.Cwd, Roots: []string{dir}, Unrestricted: o.Unrestricted, Free: o.Free})
+	c, err := Directory(files, dir, run.Plan().Files())
+	if err != nil {
+		return err
+	}
+	for _, n := range c.Notes {
+		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
+	}
+	var after map[string][]byte
+	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // the warnings are the same
+	if err == nil {
+		after, err = again.Texts(cmd.Context())
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)
+	}
+	if !bytes.Equal(before[diag.Redact(dir)], after[diag.Redact(dir)]) {
+		return diag.Errorf(diag.Pos{File: c.From}, "", "cannot be converted: its Composition renders something else").
+			Hint("make it an item of kind Kustomization as a whole, or a path of a ResourceAccumulator")
+	}
+	if err := c.Write(dest, replace); err != nil {
+		return err
+	}
+	switch {
+	case dest != "":
+		return a.Print("wrote " + dest + "\n")
+	case replace:
+		return a.Print(fmt.Sprintf("wrote %s, removed %s\n", c.Dest, c.From))
+	}
+	return a.Print(fmt.Sprintf("wrote %s; now remove %s: a directory holds only one of them\n", c.Dest, c.From))
+}

@@ -1,0 +1,24 @@
+package create
+
+import (
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:     "create",
+		Aliases: []string{"init"},
+		Short:   "Write a kustomization file for a directory that has none",
+		Example: "  krmflow create --resources ../base --namespace staging --nameprefix acme-\n  krmflow create --autodetect --recursive",
+		Args:    options.AtMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := o.Write()
+			return err
+		},
+	}
+	o.Register(cmd)
+	return cmd
+}

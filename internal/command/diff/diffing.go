@@ -1,0 +1,508 @@
+// Package diff compares what directories render to with what they rendered to in a revision, with what other directories render to, or with
+// what was rendered before; and it has the forms in which the difference is shown.
+package diff
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+)
+
+// A Result is how two sides differ.
+type Result struct {
+	// Against is the old side as the user named it, and Commit which commit it is, if it is one.
+	Against, Commit string
+	// Roots are those that differ, in the order of their names, and Same is how many do not.
+	Roots []Root
+	Same  int
+	// Failed are the roots that could not be compared, sorted.
+	Failed []string
+}
+
+// Any reports whether anything differs.
+func (r *Result) Any() bool { return len(r.Roots) > 0 }
+
+// A Root is one that differs.
+type Root struct {
+	// Name is its directory, that of the old side if it is there alone.
+	Name string
+	// OnlyOld and OnlyNew tell that it is on one side alone.
+	OnlyOld, OnlyNew bool
+	Changes          *diff.Changes
+	// Causes has the file and line that cause an edit, as far as they are known: by the place of the resource in Changes and that of the edit.
+	Causes [][]diag.Pos
+}
+
+// unit is a root on both sides.
+type unit struct {
+	name     string
+	now, was string // what it is called on each side, "" if it is not there
+	old      *krm.List
+	got      bool // it was compared, or is known to be the same
+	broken   bool // it has the same mistakes on both sides
+	claimed  bool // the cache says that it is the same, and that is verified
+	root     Root
+	secrets  []func(*secret.Set) // each adds the values of Secrets in the steps of a side
+}
+
+// comparison compares two sides in one run.
+type comparison struct {
+	*cli.Invocation
+	cmd     *cobra.Command
+	against string
+	units   []*unit
+	result  *Result
+
+	engine      *engine.Engine
+	run, before *engine.Run // of the new side, and of the old one if that is rendered
+	counterpart func(file string) string
+	nowFiles    func() map[string]*yaml.Source
+	wasFiles    func() map[string]*yaml.Source
+	keys        sync.Map // krm.Digest of steps, by side and id
+	failed      []error
+	ordered     bool // both sides have the resources in the order of the render
+}
+
+// Compare compares what the directories that args stand for render to with against. Errors of a root are returned beside the result of the
+// others if the flags say so; else there is no result.
+func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string) (*Result, error) {
+	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
+	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.run.Plan()) })
+	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before.Plan()) })
+	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
+	var err error
+	if c.engine, err = a.Engine(cmd); err != nil {
+		return nil, err
+	}
+	switch {
+	case isRevision:
+		err = c.withRevision(args, rev)
+	default:
+		var dir bool
+		if dir, err = c.isRendered(); err == nil && dir {
+			err = c.withDirectory(args)
+		} else if err == nil {
+			err = c.withOutput(args)
+		}
+	}
+	if err == nil {
+		err = c.remember()
+	}
+	if err != nil && (!c.KeepGoing || c.run == nil) {
+		return nil, err
+	}
+	return c.finish(), errors.Join(append(c.failed, err)...)
+}
+
+// remember keeps what the roots were made from, for the next comparison with a revision. What is known of them stays as it is.
+func (c *comparison) remember() error {
+	for _, u := range c.units {
+		if u.claimed && u.got && u.root.Changes.Any() {
+			return diag.Errorf(diag.Pos{File: u.name}, "", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
+		}
+	}
+	return c.run.Remember()
+}
+
+// finish returns the result when both sides are done.
+func (c *comparison) finish() *Result {
+	r := c.result
+	for _, u := range c.units {
+		switch {
+		case !u.got:
+			r.Failed = append(r.Failed, u.name)
+		case u.root.Changes == nil || !u.root.Changes.Any():
+			r.Same++
+		default:
+			r.Roots = append(r.Roots, u.root)
+		}
+	}
+	slices.SortFunc(r.Roots, func(x, y Root) int { return strings.Compare(x.Name, y.Name) })
+	slices.Sort(r.Failed)
+	return r
+}
+
+// fail keeps the errors of a side, unless the command ends with them.
+func (c *comparison) fail(err error) error {
+	if err == nil || !c.KeepGoing || c.cmd.Context().Err() != nil {
+		return err
+	}
+	c.failed = append(c.failed, err)
+	return nil
+}
+
+// isRendered reports whether the old side is a directory that is rendered. Otherwise it is output.
+func (c *comparison) isRendered() (bool, error) {
+	info, err := os.Stat(c.against)
+	if err != nil {
+		e := diag.Errorf(diag.Pos{}, "", "--against: %q does not exist", diag.Redact(c.against)).With(diag.NoSuchFile)
+		return false, e.Hint("for a revision of the repository: --against %s%s", revision.Prefix, diag.ShellWord(diag.Redact(c.against)))
+	}
+	if !info.IsDir() {
+		return false, nil
+	}
+	if isLayer(os.Stat, c.against) {
+		return true, nil
+	}
+	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
+		return false, nil
+	}
+	_, err = c.engine.FindIn(c.cmd.Context(), engine.Side{Dirs: []string{c.against}})
+	return err == nil, nil
+}
+
+// isLayer reports whether a directory has a file that makes it a layer, or something that cannot be read in its place.
+func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
+	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+		_, err := stat(path.Join(filepath.ToSlash(dir), name))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// withDirectory compares with what other directories render to.
+func (c *comparison) withDirectory(args []string) error {
+	ctx := c.cmd.Context()
+	roots, _, err := c.Find(c.cmd, engine.Search{Args: args})
+	if err != nil {
+		return err
+	}
+	var others []string
+	if c.Recursive {
+		if others, err = c.engine.FindIn(ctx, engine.Side{Dirs: []string{c.against}}); err != nil && diag.CodeOf(err) != diag.NoRoots {
+			return err
+		}
+	}
+	left := map[string]bool{}
+	for _, dir := range others {
+		left[dir] = true
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir}
+		was := c.against
+		if c.Recursive || len(roots) > 1 {
+			was = filepath.Join(c.against, filepath.FromSlash(root.Out))
+		}
+		if info, err := os.Stat(was); left[was] || !c.Recursive && err == nil && info.IsDir() {
+			u.was = was
+			delete(left, was)
+		}
+		c.units = append(c.units, u)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(left)) {
+		c.units = append(c.units, &unit{name: dir, was: dir})
+	}
+	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
+		return err
+	}
+	if c.before, err = c.run.Beside(ctx, engine.Side{Dirs: c.names(was)}); err != nil {
+		return err
+	}
+	c.ordered = true
+	return c.both()
+}
+
+// withRevision compares with a revision of the repository that the directories are in.
+func (c *comparison) withRevision(args []string, rev string) error {
+	ctx := c.cmd.Context()
+	start := "."
+	if len(args) > 0 {
+		start = args[0]
+	}
+	tree, err := revision.Open(ctx, start, rev)
+	if err != nil {
+		return err
+	}
+	defer c.Exits.Add(tree.Close)()
+	c.result.Commit = tree.Commit()
+	roots, _, errRoots := c.Find(c.cmd, engine.Search{Args: args})
+	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
+		return errRoots
+	}
+	names, err := c.engine.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
+	if err != nil {
+		return err
+	}
+	if errRoots != nil && len(names) == 0 {
+		return errRoots
+	}
+	if err := c.pair(roots, tree, names); err != nil {
+		return err
+	}
+	seen := newSeen(c.engine, c.LockFile, tree)
+	there := map[string]bool{} // what is a root on both sides
+	for _, u := range c.units {
+		there[u.now] = u.now != "" && u.was != ""
+	}
+	q := engine.Request{Dirs: c.names(now), Observe: true, Unseen: true}
+	q.Reuse = func(dir string, r *records.Record) bool { return there[dir] && seen.sameRecord(dir, r) }
+	if c.run, err = c.Plan(c.cmd, q); err != nil {
+		return err
+	}
+	c.leaveOut(seen)
+	seen.ids().Save()
+	if c.before, err = c.run.Beside(ctx, engine.Side{Tree: tree, Dirs: c.names(was)}); err != nil {
+		return err
+	}
+	c.ordered = true
+	c.counterpart = func(file string) string {
+		name, err := tree.Name(file)
+		if err != nil {
+			return ""
+		}
+		return tree.Shown() + name
+	}
+	return c.both()
+}
+
+// leaveOut marks the roots that are made of the same files in a revision.
+func (c *comparison) leaveOut(seen *seen) {
+	failed := map[string]bool{}
+	for _, f := range c.run.Plan().Failed {
+		failed[f.Dir] = true
+	}
+	for _, u := range c.units {
+		if u.now == "" || u.was == "" {
+			continue
+		}
+		known := c.run.Known(u.now)
+		u.claimed = known.Claimed
+		if gone := known.Failed; known.Record != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.run.Plan(), u.now) {
+			if known.Record != nil {
+				c.Log.Unchanged(u.now)
+			}
+			u.broken = failed[diag.Redact(u.now)]
+			u.got = !u.broken && !u.claimed
+		}
+	}
+}
+
+// pair makes one unit of each root, whichever side it is on.
+func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []string) error {
+	left := map[string]bool{}
+	for _, name := range names {
+		left[name] = true
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir}
+		name, err := tree.Name(root.Dir)
+		if err != nil {
+			return err
+		}
+		if err := askable(tree, root.Dir, name); err != nil {
+			if err := c.fail(err); err != nil {
+				return err
+			}
+			c.units = append(c.units, &unit{name: root.Dir})
+			continue
+		}
+		if left[name] {
+			u.was = name
+			delete(left, name)
+		}
+		if _, err := os.Stat(root.Dir); err != nil && u.was != "" {
+			u.now = "" // it is gone
+		} else if !c.Recursive && u.was != "" { // a directory can stay when it is no root any more, or have been there before it was one
+			now, was := isLayer(os.Stat, root.Dir), isLayer(tree.Stat, name)
+			switch {
+			case was && !now:
+				u.now = ""
+			case now && !was:
+				u.was = ""
+			}
+		}
+		c.units = append(c.units, u)
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		shown := filepath.Join(tree.Top(), filepath.FromSlash(name))
+		if wd, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(wd, shown); err == nil {
+				shown = rel
+			}
+		}
+		c.units = append(c.units, &unit{name: shown, was: name})
+	}
+	return nil
+}
+
+// askable returns an error if nobody can say whether a revision has a root, because what is in a submodule for instance is no part of it: the root must
+// not be taken for a new one.
+func askable(tree *revision.Tree, dir, name string) error {
+	if !utf8.ValidString(name) {
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(dir)).With(diag.BadValue)
+	}
+	_, err := tree.Stat(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
+		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
+	}
+	return nil
+}
+
+// withOutput compares with what was rendered before.
+func (c *comparison) withOutput(args []string) error {
+	base := output.Base(c.against)
+	if _, err := os.Stat(base); err != nil {
+		base = ""
+	}
+	roots, _, err := c.Find(c.cmd, engine.Search{Args: args, Base: base})
+	if err != nil {
+		return err
+	}
+	old, err := read(c.against, roots.Outs())
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.lists[root.Out]}
+		if u.old == nil {
+			u.was = ""
+		}
+		delete(old.lists, root.Out)
+		c.units = append(c.units, u)
+	}
+	if c.Recursive && !c.Filtered() || old.file {
+		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
+			if !asked(base, args, out) {
+				continue
+			}
+			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
+			c.units = append(c.units, u)
+			u.compare(nil)
+		}
+	}
+	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
+		return err
+	}
+	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
+}
+
+// asked reports whether a root of which the output has the folder out would be at or below one of the directories args. If the output does not say where its
+// roots are, or they are not where the directories are, all of them may be meant.
+func asked(base string, args []string, out string) bool {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	root := filepath.Join(base, filepath.FromSlash(out))
+	return slices.ContainsFunc(args, func(arg string) bool {
+		dir, err := filepath.Abs(arg)
+		return err != nil || base == "" || diag.Within(root, dir) || !diag.Within(dir, base)
+	})
+}
+
+// now and was are what a unit is called on one side, if it is there and not yet known to be the same.
+func now(u *unit) string { return u.now }
+func was(u *unit) string { return u.was }
+
+// names returns what the units are called on one side.
+func (c *comparison) names(side func(*unit) string) []string {
+	names := []string{}
+	for _, u := range c.units {
+		if name := side(u); name != "" && !u.got && !u.broken {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// both runs the plans of both sides, first that of the old one, and compares each root when both of its lists are there.
+func (c *comparison) both() error {
+	if err := c.fail(c.before.Plan().Err()); err != nil {
+		return err
+	}
+	if err := c.fail(c.run.Plan().Err()); err != nil {
+		return err
+	}
+	err := c.make(c.before, was, func(u *unit, list *krm.List) { u.old = list })
+	for _, u := range c.units {
+		if u.was != "" && u.now == "" && u.old != nil {
+			c.compare(u, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.make(c.run, now, func(u *unit, list *krm.List) {
+		if u.was == "" || u.old != nil {
+			c.compare(u, list)
+		}
+	})
+}
+
+// make makes those roots of a side that are not yet known to be the same, and gives their lists to take: several at a time.
+func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*unit, *krm.List)) error {
+	by := map[string]*unit{}
+	for _, u := range c.units {
+		if name := side(u); name != "" && !u.got && !u.broken {
+			by[diag.Redact(name)] = u
+		}
+	}
+	secrets := &history.Secrets{}
+	hooks := engine.Hooks{
+		Only:   func(dir string) bool { return by[dir] != nil },
+		Seen:   secrets.Seen,
+		Silent: run == c.before, // nobody can change any more what the old side warns about
+	}
+	var takes errgroup.Group
+	takes.SetLimit(max(c.Jobs, 1))
+	var failed error
+	for result, err := range run.Results(c.cmd.Context(), hooks) {
+		u := by[result.Root.Dir]
+		switch {
+		case err != nil:
+			failed = err
+		case u != nil && result.List != nil:
+			takes.Go(func() error {
+				u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, run.Plan().Graph, result.Root) })
+				take(u, result.List)
+				return nil
+			})
+		}
+	}
+	return c.fail(errors.Join(failed, takes.Wait()))
+}
+
+// compare compares the lists of a root.
+func (c *comparison) compare(u *unit, list *krm.List) {
+	u.compare(list)
+	if !c.ordered {
+		u.root.Changes.Moved = nil
+	}
+	if u.root.Changes.Any() {
+		c.explain(u)
+	}
+}
+
+func (u *unit) compare(list *krm.List) {
+	hide := secret.NewSet(func(s *secret.Set) {
+		u.old.AddSecrets(s)
+		list.AddSecrets(s)
+		for _, add := range u.secrets {
+			add(s)
+		}
+	})
+	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list, hide)}
+	u.old, u.secrets, u.got = nil, nil, true
+}

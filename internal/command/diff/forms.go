@@ -1,0 +1,242 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Counts are how many resources have become what.
+type Counts struct{ Added, Removed, Changed int }
+
+// add adds the changes of a root.
+func (n *Counts) add(c *diff.Changes) {
+	for i := range c.Resources {
+		switch c.Resources[i].What {
+		case diff.Added:
+			n.Added++
+		case diff.Removed:
+			n.Removed++
+		default:
+			n.Changed++
+		}
+	}
+}
+
+// String returns the counts that are not 0: "1 added, 2 changed".
+func (n Counts) String() string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// group are roots that differ in the same way.
+type group struct {
+	roots []*Root
+	body  string
+}
+
+// name returns what the roots of a group are called.
+func (g *group) name() string {
+	var names []string
+	for _, r := range g.roots {
+		names = append(names, safe(diag.Redact(cmp.Or(r.Name, "."))))
+	}
+	const some = 3
+	if len(names) > some+1 {
+		return strings.Join(names[:some], ", ") + fmt.Sprintf(" and %d others alike", len(names)-some)
+	}
+	return strings.Join(names, ", ")
+}
+
+// what says whether the roots of a group are on both sides.
+func (g *group) what() string {
+	switch r := g.roots[0]; {
+	case r.OnlyNew:
+		return " (new)"
+	case r.OnlyOld:
+		return " (gone)"
+	}
+	return ""
+}
+
+// counts returns what has become of the resources of one of the roots.
+func (g *group) counts() (n Counts) {
+	n.add(g.roots[0].Changes)
+	return n
+}
+
+// groups makes one of roots that differ in the same way, in the order of the first of each.
+func (r *Result) groups(body func(*Root) string) (groups []*group) {
+	known := map[string]*group{}
+	for i := range r.Roots {
+		root := &r.Roots[i]
+		text := body(root)
+		key := fmt.Sprintf("%t%t%s", root.OnlyNew, root.OnlyOld, text)
+		g := known[key]
+		if g == nil {
+			g = &group{body: text}
+			known[key] = g
+			groups = append(groups, g)
+		}
+		g.roots = append(g.roots, root)
+	}
+	return groups
+}
+
+// total is the last line of the forms for people.
+func (r *Result) total() string {
+	var n Counts
+	for i := range r.Roots {
+		n.add(r.Roots[i].Changes)
+	}
+	all := len(r.Roots) + r.Same + len(r.Failed)
+	line := fmt.Sprintf("%d of %s differ", len(r.Roots), diag.Count(all, "root"))
+	if all == 1 {
+		line = "the root differs"
+	}
+	switch {
+	case !r.Any() && len(r.Failed) == 0:
+		line = "no difference in " + diag.Count(all, "root")
+	case !r.Any():
+		line = "no difference in " + diag.Count(r.Same, "root")
+	default:
+		line += ": resources " + n.String()
+	}
+	if len(r.Failed) > 0 {
+		line += fmt.Sprintf("; %d could not be compared", len(r.Failed))
+	}
+	return line
+}
+
+// name returns what people call a resource: Deployment shop/web.
+func name(id krm.ID) string {
+	n := id.Name
+	if id.Namespace != "" {
+		n = id.Namespace + "/" + n
+	}
+	return safe(strings.TrimSpace(id.Kind + " " + n))
+}
+
+// headline returns a resource in one line: ~ Deployment shop/web.
+func headline(r *diff.Resource) string {
+	switch {
+	case r.What == diff.Added:
+		return "+ " + name(r.New.ID)
+	case r.What == diff.Removed:
+		return "- " + name(r.Old.ID)
+	case r.Renamed:
+		return fmt.Sprintf("~ %s -> %s (another content hash)", name(r.Old.ID), safe(r.New.ID.Name))
+	}
+	return "~ " + name(r.New.ID)
+}
+
+// own returns the edits that are shown one by one, with their causes, and how many references follow the content hash of another resource.
+func own(r *diff.Resource, causes []diag.Pos) (edits []shownEdit, follow []string) {
+	count := map[string]int{}
+	for k := range r.Edits {
+		e := &r.Edits[k]
+		if e.Follows != "" {
+			if !(r.Renamed && e.Path.String() == "metadata.name") {
+				count[e.Follows]++
+			}
+			continue
+		}
+		s := shownEdit{Edit: e}
+		if k < len(causes) {
+			s.cause = causes[k]
+		}
+		edits = append(edits, s)
+	}
+	for base, n := range count {
+		verb := "follow"
+		if n == 1 {
+			verb = "follows"
+		}
+		follow = append(follow, fmt.Sprintf("%s %s the content hash of %s", diag.Count(n, "reference"), verb, safe(base)))
+	}
+	slices.Sort(follow)
+	return edits, follow
+}
+
+type shownEdit struct {
+	*diff.Edit
+	cause diag.Pos
+}
+
+// safe returns a text as one line in which nothing steers a terminal.
+func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
+
+// maxShown and maxLine are how many bytes of a value, and of a line of a text, the forms for people show.
+const (
+	maxShown = 300
+	maxLine  = 2000
+)
+
+// show returns a value in one line, as long as people read.
+func show(v yaml.Value) string { return cut(shown(v), maxShown) }
+
+// oneLine returns a line of a text, as long as people read.
+func oneLine(text string) string { return cut(safe(text), maxLine) }
+
+// shown returns a value in one line.
+func shown(v yaml.Value) string {
+	text := v.Text()
+	if text == secret.Hidden {
+		return text
+	}
+	if v.Type() == yaml.String && text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
+		strings.ContainsAny(text, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/:@") && !slices.Contains([]string{"true", "false", "null"}, text) {
+		return text
+	}
+	json := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(yaml.AppendJSON(nil, v)))
+	return safe(json)
+}
+
+// cut returns a text that is not longer than people read.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%s)", diag.Size(int64(len(text))))
+}
+
+// values returns the two sides of an edit as people see them, "" for one that is not there.
+func values(e *diff.Edit) (old, now string) { return valuesAs(e, show) }
+
+// valuesAs returns the two sides of an edit with values as show shows them.
+func valuesAs(e *diff.Edit, show func(yaml.Value) string) (old, now string) {
+	side := func(v yaml.Value) string {
+		switch {
+		case v.Exists():
+			return show(v)
+		case e.Hidden:
+			return secret.Hidden
+		}
+		return ""
+	}
+	old, now = side(e.Old), side(e.New)
+	switch {
+	case e.Op == diff.Add:
+		old = ""
+	case e.Op == diff.Remove:
+		now = ""
+	case e.Hidden && old == now:
+		now = diff.HiddenChanged
+	}
+	return old, now
+}

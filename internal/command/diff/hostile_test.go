@@ -1,0 +1,127 @@
+package diff_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+
+	diffcmd "github.com/krmflow/krmflow/internal/command/diff"
+	"github.com/krmflow/krmflow/krm/diff"
+)
+
+// hostileText has what steers a terminal, disguises text, or ends a block of one of the forms.
+const hostileText = "\x1b[31mred\x1b]0;t\x07 \u202eabc\u202c \u2028 ```\n```` </details></pre><script>alert(1)</script>\n@@ -1 +1 @@\r--- a/x\n+++ b/x\n"
+
+// Names, fields and values of others do no harm in any form: nothing in them steers a terminal, reorders text, ends a block or runs as a script. The forms for
+// people have no line that nobody could read to its end, and none takes long for one.
+func TestHostile(t *testing.T) {
+	side := func(n string) string {
+		long := strings.Repeat("`", 300_000) + n
+		text := hostileText + n
+		one := func(v map[string]any) string {
+			data, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+		return strings.Join([]string{
+			one(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "annotations": map[string]any{text[:40]: text, "one": "\u202e</summary>```" + n}},
+				"data": map[string]any{"text": text + "\n" + long + "\nend\n", "inside.json": one(map[string]any{"a": text})}}),
+			one(map[string]any{"apiVersion": "v1", "kind": "K\n\x1b[31m<i>", "metadata": map[string]any{"name": "n\n\u202e</b>`" + n, "namespace": "a\u2028b"}, "spec": map[string]any{"a": text, "b": long}}),
+		}, "\n---\n")
+	}
+	changes := diff.Lists(list(t, side("1")), list(t, side("2")), nil)
+	name := "dir\n\x1b[31m</b>`\u202e[a](b)"
+	r := &diffcmd.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffcmd.Root{{Name: name, Changes: changes}}, Failed: []string{name}}
+	forms := map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return r.WriteText(w, diffcmd.Style{}) },
+		"unified":  r.WriteUnified,
+		"markdown": func(w io.Writer) error { return r.WriteMarkdown(w, 10_000_000) },
+		"json":     r.WriteJSON,
+		"html":     r.WriteHTML,
+	}
+	for form, write := range forms {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(form, err)
+		}
+		for i, c := range b.String() {
+			if c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.In(c, unicode.Zl, unicode.Zp) || c >= 0x202a && c <= 0x202e) {
+				t.Errorf("%s has %q at %d", form, c, i)
+				break
+			}
+		}
+		for line := range strings.Lines(b.String()) {
+			if len(line) > 5000 && (form == "text" || form == "markdown") {
+				t.Errorf("%s has a line of %d bytes", form, len(line))
+			}
+		}
+		switch form {
+		case "json":
+			var doc struct {
+				Failed []string
+			}
+			if err := json.Unmarshal(b.Bytes(), &doc); err != nil || len(doc.Failed) != 1 || doc.Failed[0] != name {
+				t.Errorf("%v, %q", err, doc.Failed)
+			}
+		case "html":
+			if strings.Contains(b.String(), "<script>alert") {
+				t.Error("a value is a script")
+			}
+		case "markdown":
+			checkBlocks(t, b.String())
+		}
+	}
+}
+
+// checkBlocks reports what stands outside of the fences of a text in Markdown that is of a value.
+func checkBlocks(t *testing.T, text string) {
+	t.Helper()
+	open, fence := 0, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case fence != "" && line == fence:
+			fence = ""
+		case fence != "":
+			if strings.HasPrefix(strings.TrimLeft(line, " "), fence) {
+				t.Errorf("%q ends a block", line)
+			}
+		case strings.HasPrefix(line, "```"):
+			fence = strings.TrimSuffix(line, "diff")
+		case strings.HasPrefix(line, "<details>"):
+			open++
+		case line == "</details>":
+			open--
+		}
+		if fence == "" && strings.Contains(line, "<script") {
+			t.Errorf("%q is outside of a block", line)
+		}
+	}
+	if open != 0 || fence != "" {
+		t.Errorf("%d blocks are open, and %q", open, fence)
+	}
+}
+
+// However many names there are of roots that could not be compared, markdown keeps to its bytes: then it says how many.
+func TestMarkdownSize(t *testing.T) {
+	r := &diffcmd.Result{Against: "git:HEAD"}
+	for i := range 20 {
+		r.Failed = append(r.Failed, strings.Repeat("x", 10*i))
+		r.Roots = append(r.Roots, diffcmd.Root{Name: strings.Repeat("y", i+1),
+			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+`"}}`), nil)})
+	}
+	for _, c := range []struct {
+		max  int
+		want string
+	}{{1000, "\nNot compared: 20 roots\n"}, {6000, "xxx`\n"}, {60_000, "xxx`\n"}} {
+		var b bytes.Buffer
+		if err := r.WriteMarkdown(&b, c.max); err != nil || b.Len() > c.max || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%d: %v, %d bytes: %s", c.max, err, b.Len(), b.String())
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package diff
+
+import (
+	"encoding/json"
+	"io"
+	"reflect"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Version is the apiVersion of the JSON form. A field may be added without a new version; nothing that has a version is renamed or changes
+// its meaning.
+const Version = "krmflow.dev/v1alpha1"
+
+// Form returns the type that encoding/json makes the JSON form of, for those who describe it.
+func Form() reflect.Type { return reflect.TypeFor[diffDoc]() }
+
+// The JSON form of a difference, which docs/review.md documents.
+type (
+	diffDoc struct {
+		APIVersion string    `json:"apiVersion"`
+		Kind       string    `json:"kind"`
+		Against    string    `json:"against"`
+		Commit     string    `json:"commit,omitempty"`
+		Roots      []rootDoc `json:"roots"`
+		Same       int       `json:"same"`
+		Failed     []string  `json:"failed,omitempty"`
+	}
+	rootDoc struct {
+		Dir       string        `json:"dir"`
+		Only      string        `json:"only,omitempty"` // old or new
+		Same      int           `json:"same"`
+		Moved     int           `json:"moved,omitempty"`
+		Resources []resourceDoc `json:"resources"`
+	}
+	resourceDoc struct {
+		Change  string          `json:"change"` // added, removed or changed
+		Old     *sideDoc        `json:"old,omitempty"`
+		New     *sideDoc        `json:"new,omitempty"`
+		Renamed bool            `json:"renamed,omitempty"`
+		Object  json.RawMessage `json:"object,omitempty"` // of one that is added or removed
+		Edits   []editDoc       `json:"edits,omitempty"`
+	}
+	sideDoc struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Namespace  string `json:"namespace,omitempty"`
+		Name       string `json:"name"`
+		At         string `json:"at,omitempty"` // file:line
+	}
+	editDoc struct {
+		Op      string          `json:"op"` // add, remove, replace or move
+		Path    string          `json:"path"`
+		Pointer []any           `json:"pointer"` // field names, and places of items in the new object; of what is removed, in the old one
+		From    *int            `json:"from,omitempty"`
+		To      *int            `json:"to,omitempty"`
+		Old     json.RawMessage `json:"old,omitempty"`
+		New     json.RawMessage `json:"new,omitempty"`
+		Hidden  bool            `json:"hidden,omitempty"`
+		Follows string          `json:"follows,omitempty"`
+		Format  string          `json:"format,omitempty"`
+		Inside  []editDoc       `json:"inside,omitempty"`
+		Lines   []string        `json:"lines,omitempty"`
+		Cause   string          `json:"cause,omitempty"` // file:line
+	}
+)
+
+// WriteJSON writes the form for programs.
+func (r *Result) WriteJSON(w io.Writer) error {
+	doc := diffDoc{APIVersion: Version, Kind: "Diff", Against: diag.JSONName(r.Against), Commit: r.Commit, Same: r.Same, Roots: []rootDoc{}}
+	for _, name := range r.Failed {
+		doc.Failed = append(doc.Failed, diag.JSONName(name))
+	}
+	for i := range r.Roots {
+		root := &r.Roots[i]
+		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Moved), Resources: []resourceDoc{}}
+		switch {
+		case root.OnlyOld:
+			one.Only = "old"
+		case root.OnlyNew:
+			one.Only = "new"
+		}
+		for k := range root.Changes.Resources {
+			var causes []diag.Pos
+			if k < len(root.Causes) {
+				causes = root.Causes[k]
+			}
+			one.Resources = append(one.Resources, resourceOf(&root.Changes.Resources[k], causes))
+		}
+		doc.Roots = append(doc.Roots, one)
+	}
+	enc := json.NewEncoder(diag.SanitisingWriter(w)) // JSON has escapes for all that steers a terminal
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(doc)
+}
+
+func resourceOf(r *diff.Resource, causes []diag.Pos) resourceDoc {
+	doc := resourceDoc{Change: string(r.What), Renamed: r.Renamed, Edits: editsOf(r.Edits, causes)}
+	if r.What != diff.Added {
+		doc.Old = sideOf(r.Old)
+	}
+	if r.What != diff.Removed {
+		doc.New = sideOf(r.New)
+	}
+	switch r.What {
+	case diff.Added:
+		doc.Object = raw(r.After)
+	case diff.Removed:
+		doc.Object = raw(r.Before)
+	}
+	return doc
+}
+
+func sideOf(s diff.Side) *sideDoc {
+	doc := &sideDoc{APIVersion: s.ID.APIVersion(), Kind: s.ID.Kind, Name: s.ID.Name}
+	if s.ID.Namespace != krm.ClusterScope {
+		doc.Namespace = s.ID.Namespace
+	}
+	if s.Pos.File != "" {
+		doc.At = at(s.Pos)
+	}
+	return doc
+}
+
+func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
+	for k := range edits {
+		e := &edits[k]
+		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: raw(e.Old), New: raw(e.New), Hidden: e.Hidden,
+			Follows: e.Follows, Format: e.Format, Inside: editsOf(e.Inside, nil)}
+		if n := len(e.Path); n > 0 && e.Path[n-1].Item {
+			step := e.Path[n-1]
+			if step.From >= 0 {
+				doc.From = &step.From
+			}
+			if step.To >= 0 {
+				doc.To = &step.To
+			}
+		}
+		for _, line := range e.Lines {
+			doc.Lines = append(doc.Lines, line.String())
+		}
+		if k < len(causes) && causes[k].File != "" {
+			doc.Cause = at(causes[k])
+		}
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+// raw returns the JSON of a value, nil for none.
+func raw(v yaml.Value) json.RawMessage {
+	if !v.Exists() {
+		return nil
+	}
+	return yaml.AppendJSON(nil, v)
+}
+
+// at returns a place as file:line.
+func at(pos diag.Pos) string {
+	pos.File = diag.JSONName(pos.File)
+	return pos.String()
+}

@@ -1,0 +1,219 @@
+package diff
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/diff"
+)
+
+// WriteMarkdown writes the form for the comment of a pull request: a block to unfold for each root and resource. It has at most max bytes: what
+// is left out is counted.
+func (r *Result) WriteMarkdown(w io.Writer, max int) error {
+	m := &markdown{max: max}
+	m.head(r)
+	m.body(r)
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+// markdown is a text that has an end.
+type markdown struct {
+	strings.Builder
+	max       int
+	failed    string // what is said of roots that could not be compared
+	resources int    // that are left out
+	roots     int    // of which all or some are
+}
+
+// reserve is how many bytes stay free for what says that something is left out.
+const reserve = 300
+
+func (m *markdown) head(r *Result) {
+	against := code(safe(r.Against))
+	if r.Commit != "" {
+		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
+	}
+	fmt.Fprintf(m, "**%s**, compared with %s\n", html.EscapeString(r.total()), against)
+}
+
+// notCompared returns the names of the roots that failed, or how many there are if their names take most of the place.
+func (m *markdown) notCompared(r *Result) string {
+	if len(r.Failed) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range r.Failed {
+		names = append(names, code(safe(diag.Redact(name))))
+	}
+	text := "\nNot compared: " + diag.Some(names) + "\n"
+	if len(text) > (m.max-m.Len()-reserve)/2 {
+		text = "\nNot compared: " + diag.Count(len(names), "root") + "\n"
+	}
+	return text
+}
+
+// body writes the roots, and what is left out.
+func (m *markdown) body(r *Result) {
+	m.failed = m.notCompared(r)
+	for _, g := range r.groups(func(root *Root) string {
+		t := &text{}
+		t.root(root)
+		return t.String()
+	}) {
+		m.group(g)
+	}
+	m.WriteString(m.failed)
+	if m.resources > 0 {
+		fmt.Fprintf(m, "\n_Left out, to stay below %d bytes: %s of %s. `krmflow diff` shows all._\n", m.max, diag.Count(m.resources, "changed resource"), diag.Count(m.roots, "root"))
+	}
+}
+
+// fits reports whether a text has a place, with what must come behind it.
+func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.failed)+reserve <= m.max }
+
+// group writes a block of roots. Of a resource whose changes do not fit the name is written, and of those for which that is too much the number.
+func (m *markdown) group(g *group) {
+	root := g.roots[0]
+	all := root.Changes.Resources
+	const foot = "\n</details>\n"
+	end := unnamed(len(all)) + foot
+	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
+	if !m.fits(begin + end) {
+		m.resources += len(all) * len(g.roots)
+		m.roots += len(g.roots)
+		return
+	}
+	m.WriteString(begin)
+	left, hidden := 0, 0
+	for i := range all {
+		var causes []diag.Pos
+		if i < len(root.Causes) {
+			causes = root.Causes[i]
+		}
+		block := resourceBlock(&all[i], causes)
+		if hidden == 0 && m.fits(block+end) {
+			m.WriteString(block)
+			continue
+		}
+		left++
+		if block = tooLarge(&all[i], len(block)); hidden == 0 && m.fits(block+end) {
+			m.WriteString(block)
+		} else {
+			hidden++
+		}
+	}
+	if left > 0 {
+		m.resources += left * len(g.roots)
+		m.roots += len(g.roots)
+	}
+	if hidden > 0 {
+		m.WriteString(unnamed(hidden))
+	}
+	m.WriteString(foot)
+}
+
+// unnamed says how many resources of a root are not even named.
+func unnamed(n int) string {
+	return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource"))
+}
+
+// tooLarge returns what stands in the place of the block of a resource that has too many bytes.
+func tooLarge(r *diff.Resource, size int) string {
+	const form = "\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n"
+	return fmt.Sprintf(form, html.EscapeString(headline(r)), size)
+}
+
+// resourceBlock returns the block of one resource.
+func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", html.EscapeString(headline(r)))
+	t := &marks{}
+	edits, follow := own(r, causes)
+	switch r.What {
+	case diff.Added:
+		t.object('+', document(r.After))
+	case diff.Removed:
+		t.object('-', document(r.Before))
+	}
+	for _, e := range edits {
+		t.edit("", e)
+	}
+	for _, line := range follow {
+		t.line(' ', line)
+	}
+	fence := fenceFor(t.String())
+	fmt.Fprintf(&b, "%sdiff\n%s%s\n\n</details>\n", fence, t.String(), fence)
+	return b.String()
+}
+
+// marks are lines in which the first character says what becomes of the rest.
+type marks struct{ strings.Builder }
+
+func (t *marks) line(mark byte, text string) { fmt.Fprintf(t, "%c %s\n", mark, text) }
+
+func (t *marks) object(mark byte, text string) {
+	for line := range strings.Lines(text) {
+		t.line(mark, oneLine(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+func (t *marks) edit(in string, e shownEdit) {
+	path := in + safe(e.Path.String())
+	at := ""
+	if e.cause.File != "" {
+		at = "  # " + safe(e.cause.String())
+	}
+	old, now := values(e.Edit)
+	switch {
+	case len(e.Inside) > 0:
+		for k := range e.Inside {
+			t.edit(path+" > ", shownEdit{Edit: &e.Inside[k], cause: e.cause})
+		}
+	case len(e.Lines) > 0:
+		t.line('@', path+at)
+		for _, line := range e.Lines {
+			t.line(line.Op, oneLine(line.Text))
+		}
+	case e.Op == diff.Move:
+		s := e.Path[len(e.Path)-1]
+		t.line('!', fmt.Sprintf("%s: moved from place %d to %d%s", path, s.From, s.To, at))
+	case e.Op == diff.Add:
+		t.line('+', path+": "+now+at)
+	case e.Op == diff.Remove:
+		t.line('-', path+": "+old+at)
+	default:
+		t.line('-', path+": "+old)
+		t.line('+', path+": "+now+at)
+	}
+}
+
+// fenceFor returns backticks that no line of a text has.
+func fenceFor(text string) string { return strings.Repeat("`", max(3, longest(text)+1)) }
+
+// code returns a text as inline code.
+func code(text string) string {
+	n := longest(text)
+	if n > 0 {
+		text = " " + text + " "
+	}
+	fence := strings.Repeat("`", n+1)
+	return fence + text + fence
+}
+
+// longest returns how many backticks of a text follow one another at most.
+func longest(text string) (n int) {
+	run := 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		n = max(n, run)
+	}
+	return n
+}

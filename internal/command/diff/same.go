@@ -1,0 +1,148 @@
+package diff
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// seen tells which roots are the same in a revision, by what their layers have seen of the file system.
+type seen struct {
+	tree     *revision.Tree
+	known    map[place]bool
+	ids      func() *records.IDs // the cache can be opened when it is known what is planned
+	real     func(path string) string
+	sameLock bool
+}
+
+// A place is what something is called that was seen, what it was, and whether a record says so: then the other side does not share what was read.
+type place struct {
+	kind     loaders.Kind
+	path     string
+	recorded bool
+}
+
+func newSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *seen {
+	return &seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
+		ids: sync.OnceValue(func() *records.IDs { return e.Earlier().Objects(tree.Top()) })}
+}
+
+// same reports whether a root is made of the same files in the revision: then it renders to the same, and need not be rendered.
+func (s *seen) same(plan *planner.Plan, dir string) bool {
+	list, enough := plan.Observed(dir)
+	for _, o := range list { // all of them: the other side need not read again what is the same
+		enough = s.holds(o) && enough
+	}
+	return enough && len(list) > 0
+}
+
+// holds reports whether the revision has what was seen.
+func (s *seen) holds(o *loaders.Observation) bool {
+	switch {
+	case o.InFetched:
+		return true
+	case o.Kind == loaders.SawFetched:
+		return s.sameLock // both sides ask the same servers
+	}
+	p := records.Part{Path: o.Path, Real: o.Real, Kind: o.Kind}
+	if o.Kind == loaders.SawFile {
+		p.Real = o.Path
+		if !o.Plain {
+			if real, err := filepath.EvalSymlinks(o.Path); err == nil {
+				p.Real = real
+			}
+		}
+	}
+	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
+}
+
+// sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that. The record may have been made of the
+// root under another name, so it does not know whether a link that leads to dir leads elsewhere in the revision.
+func (s *seen) sameRecord(dir string, r *records.Record) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil || r.Remote() && !s.sameLock {
+		return false
+	}
+	if !s.has(records.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, true, nil) {
+		return false
+	}
+	for p := range r.Parts {
+		if !s.has(p, true, func(name string) bool {
+			id := s.ids().Of(p.Sum, func() string {
+				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
+				if err != nil || krm.DigestOf(data) != p.Sum {
+					return ""
+				}
+				return s.tree.IDOf(data)
+			})
+			return id != "" && id == s.tree.ID(name)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether the revision has a part of a root. content compares a file with the one of a name in the tree.
+func (s *seen) has(p records.Part, recorded bool, content func(name string) bool) bool {
+	at := place{p.Kind, p.Path, recorded}
+	has, ok := s.known[at]
+	if !ok {
+		has = s.look(p, content)
+		s.known[at] = has
+	}
+	return has
+}
+
+func (s *seen) look(p records.Part, content func(name string) bool) bool {
+	name, err := s.tree.Name(p.Path)
+	if err != nil {
+		return false
+	}
+	real, dir, err := s.tree.Real(name)
+	switch p.Kind {
+	case loaders.SawNothing:
+		return errors.Is(err, fs.ErrNotExist)
+	case loaders.SawNoDir:
+		return errors.Is(err, fs.ErrNotExist) || err == nil && !dir
+	}
+	want, errWant := s.tree.Name(p.Real)
+	if err != nil || errWant != nil || real != want {
+		return false
+	}
+	switch p.Kind {
+	case loaders.SawFile:
+		return !dir && content(name)
+	case loaders.SawDir:
+		return dir
+	}
+	return false // programs and charts, of which more than the text counts
+}
+
+// sameLock reports whether the lock file is the same on both sides.
+func sameLock(lockFile string, tree *revision.Tree) bool {
+	if lockFile == "" {
+		return true
+	}
+	name, err := tree.Name(lockFile)
+	if err != nil {
+		return true // it is that of this machine
+	}
+	data, err := os.ReadFile(lockFile)
+	if err != nil {
+		_, err = fs.Stat(tree, name)
+		return err != nil
+	}
+	return tree.Shares(name, &yaml.Source{File: lockFile, Data: data})
+}

@@ -1,0 +1,147 @@
+package diff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/diff"
+)
+
+// Style says how a text looks.
+type Style struct {
+	// Color colours it, and Stat leaves out what has changed in resources.
+	Color, Stat bool
+}
+
+// WriteText writes the form for people at a terminal.
+func (r *Result) WriteText(w io.Writer, style Style) error {
+	var b strings.Builder
+	for _, g := range r.groups(func(root *Root) string {
+		t := &text{style: style}
+		t.root(root)
+		return t.String()
+	}) {
+		fmt.Fprintf(&b, "%s%s: %s\n%s\n", style.paint(bold, g.name()), g.what(), g.counts(), g.body)
+	}
+	fmt.Fprintln(&b, r.total())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+const (
+	bold  = "1"
+	red   = "31"
+	green = "32"
+	cyan  = "36"
+	dim   = "2"
+)
+
+func (s Style) paint(color, text string) string {
+	if !s.Color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// text is what is written of one root.
+type text struct {
+	strings.Builder
+	style Style
+}
+
+func (t *text) root(root *Root) {
+	c := root.Changes
+	for i := range c.Resources {
+		var causes []diag.Pos
+		if i < len(root.Causes) {
+			causes = root.Causes[i]
+		}
+		t.resource(&c.Resources[i], causes)
+	}
+	if len(c.Moved) > 0 && !t.style.Stat {
+		t.line("  ", dim, "%s in another order", diag.Count(len(c.Moved), "resource"))
+	}
+}
+
+// line writes a line; what is in it must be safe for a terminal.
+func (t *text) line(indent, color, format string, args ...any) {
+	t.WriteString(indent)
+	line := fmt.Sprintf(format, args...)
+	if color != "" {
+		line = t.style.paint(color, line)
+	}
+	t.WriteString(line + "\n")
+}
+
+func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
+	color := map[diff.What]string{diff.Added: green, diff.Removed: red, diff.Changed: cyan}[r.What]
+	at := ""
+	switch {
+	case r.What == diff.Added:
+		at = t.at(r.New.Pos)
+	case r.What == diff.Removed:
+		at = t.at(r.Old.Pos)
+	}
+	edits, follow := own(r, causes)
+	if t.style.Stat {
+		if n := len(edits) + len(follow); n > 0 {
+			at = t.style.paint(dim, "  "+diag.Count(n, "change"))
+		}
+		t.line("  ", "", "%s%s", t.style.paint(color, headline(r)), at)
+		return
+	}
+	t.line("  ", "", "%s%s", t.style.paint(color, headline(r)), at)
+	for _, e := range edits {
+		t.edit("      ", e)
+	}
+	for _, line := range follow {
+		t.line("      ", dim, "%s", line)
+	}
+}
+
+// at returns a place behind what it causes.
+func (t *text) at(pos diag.Pos) string {
+	if pos.File == "" {
+		return ""
+	}
+	return t.style.paint(dim, "  # "+safe(pos.String()))
+}
+
+func (t *text) edit(indent string, e shownEdit) {
+	path, at := safe(e.Path.String()), t.at(e.cause)
+	if path == "" {
+		path = "all of it"
+	}
+	old, now := values(e.Edit)
+	switch {
+	case len(e.Inside) > 0:
+		t.line(indent, "", "%s: in the %s%s", path, strings.ToUpper(e.Format), at)
+		for k := range e.Inside {
+			t.edit(indent+"  ", shownEdit{Edit: &e.Inside[k]})
+		}
+	case len(e.Lines) > 0:
+		t.line(indent, "", "%s:%s", path, at)
+		t.lines(indent+"  ", e.Lines)
+	case e.Op == diff.Add:
+		t.line(indent, "", "%s%s", t.style.paint(green, "+ "+path+": "+now), at)
+	case e.Op == diff.Remove:
+		t.line(indent, "", "%s%s", t.style.paint(red, "- "+path+": "+old), at)
+	case e.Op == diff.Move:
+		s := e.Path[len(e.Path)-1]
+		t.line(indent, "", "%s: moved from place %d to %d%s", path, s.From, s.To, at)
+	default:
+		t.line(indent, "", "%s: %s -> %s%s", path, t.style.paint(red, old), t.style.paint(green, now), at)
+	}
+}
+
+func (t *text) lines(indent string, lines []diff.Line) {
+	for _, line := range lines {
+		if line.Old > 0 {
+			t.line(indent, dim, "@@ line %d -> %d", line.Old, line.New)
+		}
+		color := map[byte]string{'-': red, '+': green}[line.Op]
+		t.line(indent, color, "%c%s", line.Op, oneLine(line.Text))
+	}
+}

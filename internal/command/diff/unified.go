@@ -1,0 +1,85 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// WriteUnified writes the form that diff -u and git have: the YAML of each resource on both sides. What is hidden is replaced by a text, so nobody
+// can apply it to what has Secrets.
+func (r *Result) WriteUnified(w io.Writer) error {
+	for i := range r.Roots {
+		root := &r.Roots[i]
+		for k := range root.Changes.Resources {
+			if _, err := io.WriteString(w, unified(root, &root.Changes.Resources[k])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unified returns the lines of one resource.
+func unified(root *Root, one *diff.Resource) string {
+	var b strings.Builder
+	file := func(side string, s diff.Side, there bool) string {
+		if !there {
+			return "/dev/null"
+		}
+		return side + "/" + safe(filepath.ToSlash(cmp.Or(root.Name, "."))) + ": " + safe(s.ID.String())
+	}
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n", file("a", one.Old, one.What != diff.Added), file("b", one.New, one.What != diff.Removed))
+	hunks(&b, diff.Lines(document(one.Before), document(one.After)))
+	return b.String()
+}
+
+// document returns the YAML of an object, "" if there is none.
+func document(v yaml.Value) string {
+	if !v.Exists() {
+		return ""
+	}
+	return string(yaml.AppendYAML(nil, v))
+}
+
+// hunks writes lines with the headers of their stretches.
+func hunks(b *strings.Builder, lines []diff.Line) {
+	for from := 0; from < len(lines); {
+		to := from + 1
+		for to < len(lines) && lines[to].Old == 0 && lines[to].New == 0 {
+			to++
+		}
+		hunk := lines[from:to]
+		var old, now int
+		for _, line := range hunk {
+			if line.Op == '-' || line.Op == ' ' {
+				old++
+			}
+			if line.Op == '+' || line.Op == ' ' {
+				now++
+			}
+		}
+		fmt.Fprintf(b, "@@ -%s +%s @@\n", stretch(hunk[0].Old, old), stretch(hunk[0].New, now))
+		for _, line := range hunk {
+			fmt.Fprintf(b, "%c%s\n", line.Op, diag.Sanitise(line.Text))
+		}
+		from = to
+	}
+}
+
+// stretch returns the first line and the number of lines as headers have them: an empty stretch is behind the line before.
+func stretch(first, n int) string {
+	switch n {
+	case 0:
+		return fmt.Sprintf("%d,0", first-1)
+	case 1:
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d,%d", first, n)
+}

@@ -1,0 +1,83 @@
+package localize
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	var o Options
+	var unverified bool
+	cmd := &cobra.Command{
+		Use:   "localize [DIR [DEST]]",
+		Short: "Copy a directory with all that it refers to, so that nothing in the copy is remote",
+		Long: `Copy a directory and everything that it refers to into a new directory, in which references to what is remote are references to copies.
+Nothing else in the files changes. What is local must be in the scope, the directory itself if there is no --scope; what is remote
+must have a ref or a digest. Then both are built: the copy must render the same bytes.`,
+		Example: "  krmflow localize overlays/prod --scope .\n  krmflow localize 'https://github.com/org/repo//overlays/prod?ref=v1' copy",
+		Args:    options.AtMost(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Target = "."
+			if len(args) > 0 {
+				o.Target = args[0]
+			}
+			if len(args) > 1 {
+				o.Dest = args[1]
+			}
+			return localizeDir(a, cmd, o, unverified)
+		},
+	}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	cmd.Flags().StringVar(&o.Scope, "scope", "", "directory that holds all that is copied (default: the directory itself)")
+	cmd.Flags().BoolVar(&unverified, "no-verify", false, "do not build the directory and its copy to compare them")
+	return cmd
+}
+
+func localizeDir(a *cli.Invocation, cmd *cobra.Command, o Options, unverified bool) error {
+	e, err := a.Engine(cmd)
+	if err != nil {
+		return err
+	}
+	opts, err := e.Prepare(cmd.Context(), []string{o.Target})
+	if err != nil {
+		return err
+	}
+	fetch, end := opts.Sources.Fetching(cmd.Context()) // also for the builds: they see what was copied
+	defer end()
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Plan.Cwd, Roots: []string{o.Target}, Budget: opts.Plan.Input, Fetch: fetch})
+	dest, root, err := Run(files, o)
+	if err != nil {
+		return err
+	}
+	if !unverified {
+		if err := sameRender(a, cmd, fetch, o.Target, root); err != nil {
+			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s is there, but nothing has shown that it renders the same", dest).Hint("--no-verify makes a copy that is not rendered"))
+		}
+	}
+	return a.Print(fmt.Sprintf("localized %s to %s\n", diag.Redact(o.Target), dest))
+}
+
+// sameRender renders a directory and its copy and returns an error if the results differ.
+func sameRender(a *cli.Invocation, cmd *cobra.Command, fetch loaders.Fetch, dir, copied string) error {
+	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir, copied}, Fetch: fetch})
+	if err != nil {
+		return err
+	}
+	results, err := run.Texts(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(results[diag.Redact(dir)], results[copied]) {
+		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what")
+	}
+	return nil
+}

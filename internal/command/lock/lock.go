@@ -1,0 +1,120 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/lockfile"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/cobra"
+)
+
+// warnUnknown says which functions may not run here, so that nobody knows what they need.
+func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
+	for _, d := range plan.Denied {
+		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
+			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}, Code: diag.Denied})
+		}
+	}
+}
+
+// unlockable returns the error for what no lock can be made of, nil if there is none: what is not what it was said to be, and what functions
+// need that may run here, but cannot be had.
+func unlockable(plan *planner.Plan) error {
+	wrong := slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool {
+		dec := plan.Decisions[d.Node]
+		return d.Reason != trust.Mismatch && (dec == nil || !dec.Allowed)
+	})
+	return render.Denied(&planner.Plan{Denied: wrong})
+}
+
+// everything is the value of --update without one.
+const everything = "*"
+
+func Command(a *cli.Invocation) *cobra.Command {
+	var u lockfile.Update
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "lock [DIR...]",
+		Short: "Write down which commits and digests remote references stand for",
+		Long: `Plan the directories and write the lock file: for each remote reference the commit, or the digest of what was fetched, and those of
+catalogs, programs (for all platforms) and images that functions need. Commands that plan or render take that, and exit with 4 if anything else comes. Nothing else writes to the file. Entries that exist stay as they are:
+--update asks again for all that the directories use, --update=NAME for some. Entries that the directories do not use stay, too, as others may
+use them. Nothing is executed.`,
+		Example: "  krmflow lock -R overlays\n  krmflow lock -R overlays --update=https://github.com/org/bases\n  krmflow lock -R overlays --check",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u.All = slices.Contains(u.Names, everything)
+			u.Names = slices.DeleteFunc(u.Names, func(name string) bool { return name == everything })
+			return writeLock(a, cmd, args, u, check)
+		},
+	}
+	a.RegisterRendering(cmd)
+	fs := cmd.Flags()
+	fs.Var((*options.Repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be repeated")
+	fs.Lookup("update").NoOptDefVal = everything
+	fs.BoolVar(&u.Prune, "prune", false, "remove entries that the directories do not use")
+	fs.BoolVar(&check, "check", false, "write nothing, exit with 10 if the lock file would change")
+	return cmd
+}
+
+// writeLock plans the directories and writes what remote references stand for, or says what it would write.
+func writeLock(a *cli.Invocation, cmd *cobra.Command, args []string, u lockfile.Update, check bool) error {
+	if cmd.Flags().Changed("locked") {
+		return options.UsageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
+	}
+	if a.LockFile == "" {
+		return options.UsageError(errors.New("--lock-file must name the file to write"))
+	}
+	if err := a.RefuseVendor(cmd); err != nil {
+		return err
+	}
+	roots, _, err := a.Find(cmd, engine.Search{Args: args})
+	if err != nil {
+		return err
+	}
+	if dir := lockfile.Outside(roots.Dirs()); dir != "" && !cmd.Flags().Changed("lock-file") {
+		return options.UsageError(fmt.Errorf("%s is not below the working directory: say with --lock-file which lock file is its", dir))
+	}
+	file, err := lockfile.Read(a.LockFile, false)
+	if err != nil {
+		return err
+	}
+	if err := u.Check(file); err != nil {
+		return options.UsageError(diag.Errorf(diag.Pos{}, "", "--update: %w", err))
+	}
+	seen := &lockfile.Seen{}
+	run, err := a.Plan(cmd, engine.Request{Roots: roots, Lock: engine.LockUse{Seen: seen, Learn: true, Refetch: true, Again: u.Moves}})
+	if err == nil {
+		warnUnknown(a, run.Plan())
+		err = errors.Join(run.Plan().Err(), seen.Ambiguous(), unlockable(run.Plan()), a.StrictError())
+	}
+	if err != nil {
+		return err
+	}
+	var changes []lock.Change
+	if check {
+		if file == nil {
+			file = &lock.File{Path: a.LockFile}
+		}
+		changes, err = u.Learn(file, seen)
+	} else {
+		file, changes, err = u.Write(a.LockFile, seen)
+	}
+	if err != nil {
+		return err
+	}
+	err = a.Print(diag.Sanitise(seen.Report(file, changes)))
+	if err == nil && check && len(changes) > 0 {
+		err = &exit.Error{Code: exit.Changed, Err: fmt.Errorf("%s would change", a.LockFile)}
+	}
+	return err
+}

@@ -1,0 +1,296 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
+	graphcmd "github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/internal/command/plan/plandiff"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/internal/planview"
+	"github.com/krmflow/krmflow/internal/planview/planpage"
+	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/internal/review/preview"
+	"github.com/krmflow/krmflow/internal/review/validation"
+	"github.com/krmflow/krmflow/internal/review/why"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// planning is the command plan, with the flags that are its alone.
+type planning struct {
+	*cli.Invocation
+	output  string
+	detail  string
+	noEval  bool
+	against string
+	missing bool // there is no such folder
+	leftOut int  // how many roots were found and are not meant
+	diff    string
+	folder  sink.FolderFlags // of against
+	color   terminal.Colors
+	valid   validation.Flags
+	check   *validation.Run // nil if nothing is validated
+	text    bytes.Buffer    // what was written to stdout
+}
+
+func Command(a *cli.Invocation) *cobra.Command {
+	c := &planning{Invocation: a, color: "auto"}
+	cmd := &cobra.Command{
+		Use:   "plan [DIR...]",
+		Short: "Print what rendering would do, without doing it",
+		Long: `Print what rendering the directories would do: for each root the layers that it is made of, the resources that it
+yields, what changes them, and which functions would run and why they may. Many roots are a table, in which those that are
+alike share a line. The last line says how many of the roots can be rendered.
+
+Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
+of all roots are reported together. Nothing else is executed, and nothing is written but to the cache.`,
+		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R . -o html > plan.html\n  krmflow plan -R overlays --against out/\n  krmflow plan -R overlays --diff git:HEAD",
+		RunE:    c.run,
+	}
+	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
+	c.valid.Register(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json, html (one page that needs nothing else) or dot")
+	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
+	fs.Lookup("detail").NoOptDefVal = "steps"
+	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
+	fs.StringVar(&c.against, "against", "", "output folder: count the files that would be added, changed and removed; or git:REV, as for --diff")
+	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
+	c.folder.Register(fs)
+	fs.Var(&c.color, "color", "colour the text: auto, always or never")
+	return cmd
+}
+
+// validate refuses values and combinations of the flags that mean nothing.
+func (c *planning) validate(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("against") && c.against == "":
+		return options.UsageError(errors.New("--against must not be empty"))
+	case plandiff.IsRevision(c.against) && c.diff != "":
+		return options.UsageError(errors.New("--against with a revision is --diff with it: choose one"))
+	case plandiff.IsRevision(c.against): // not a folder of output, so the plans are compared
+		c.against, c.diff = "", c.against
+	}
+	switch {
+	case !slices.Contains([]string{"text", "json", "html", "dot"}, c.output):
+		return graphcmd.IllegalForm(cmd, c.output, "text", "json", "html", "dot")
+	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
+		return options.UsageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
+	case c.against != "" && c.noEval:
+		return options.UsageError(errors.New("--against needs what --no-eval leaves out"))
+	case cmd.Flags().Changed("diff") && c.diff == "":
+		return options.UsageError(errors.New("--diff must not be empty"))
+	case c.diff != "" && (c.against != "" || c.detail != "" || c.output == "dot"):
+		return options.UsageError(errors.New("--diff compares two plans, as text, json or html: it goes with neither --against nor --detail nor -o dot"))
+	case c.valid.On && c.noEval:
+		return options.UsageError(errors.New("--validate needs what --no-eval leaves out"))
+	}
+	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
+		if c.against == "" && cmd.Flags().Changed(flag) {
+			return options.UsageError(fmt.Errorf("--%s needs a folder to compare with: add --against FOLDER", flag))
+		}
+	}
+	if err := c.folder.Check(); err != nil {
+		return options.UsageError(err)
+	}
+	return nil
+}
+
+func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
+	if err := c.validate(cmd); err != nil {
+		return err
+	}
+	base := ""
+	if c.against != "" && c.folder.OnlyThese {
+		base = output.Base(c.against)
+	}
+	if c.check, err = c.valid.New(cmd); err != nil {
+		return err
+	}
+	roots, leftOut, err := c.Find(cmd, engine.Search{Args: args, Base: base})
+	if err != nil {
+		return err
+	}
+	c.leftOut = leftOut
+	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan says which roots have mistakes
+	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
+		q.Key = func(all []*records.Record, states map[string]records.State) krm.Digest {
+			return c.key(roots, all, states)
+		}
+	}
+	run, err := c.Plan(cmd, q)
+	if err != nil {
+		return err
+	}
+	if done, err := run.Kept(c.Stdout); done {
+		return err
+	}
+	plan := run.Plan()
+	planview.HideSecrets(plan)
+	made, mistakes, err := c.preview(cmd.Context(), run)
+	if err != nil {
+		return err
+	}
+	if made != nil {
+		made.Since = why.New(plan, run.Options().Plan.Cwd, run.States()).Since()
+	}
+	denied := run.Denied()
+	if denied != nil && plan.Err() != nil && !c.KeepGoing {
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+	}
+	if c.check != nil {
+		mistakes = append(mistakes, validation.Findings(c.Invocation, c.check, run))
+	}
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
+	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
+		defer func() { err = errors.Join(err, run.KeepText(c.text.Bytes())) }()
+	}
+	err = errors.Join(err, c.StrictError())
+	switch {
+	case c.diff != "":
+		return errors.Join(c.compare(cmd, args, run, planview.New(plan, made)), err)
+	case c.output == "html":
+		return errors.Join(c.write(func(w io.Writer) error { return planpage.Write(w, planview.New(plan, made)) }), err)
+	case c.output == "json":
+		return errors.Join(c.write(func(w io.Writer) error { return planview.WriteJSON(w, plan, made) }), err)
+	case c.output == "dot":
+		return errors.Join(c.write(func(w io.Writer) error { return graphcmd.WriteDOT(plan, w) }), err)
+	case c.detail == "steps":
+		return errors.Join(c.write(func(w io.Writer) error { return planview.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
+	}
+	return c.writeText(plan, made, err)
+}
+
+// compare writes how the plan differs from the one that --diff names.
+func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, now *planview.Document) error {
+	old, err := plandiff.Plan(cmd, c.Invocation, args, run, c.diff, !c.noEval)
+	if err != nil {
+		return err
+	}
+	d := old.Compare(now)
+	return c.write(func(w io.Writer) error {
+		switch c.output {
+		case "json":
+			return d.Write(w)
+		case "html":
+			return planpage.WriteDifference(w, now, old.Document, d)
+		}
+		return d.WriteText(w, planview.Style{Color: c.color.On(os.Stdout)})
+	})
+}
+
+// key returns what decides about the text of a plan of these roots, which have these states.
+func (c *planning) key(roots render.Roots, records []*records.Record, states map[string]records.State) krm.Digest {
+	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut, roots.Dirs())
+	for _, r := range records {
+		inputs := r.Inputs()
+		b = append(b, inputs[:]...)
+		for _, w := range r.Ran { // a record that is not of a plan may know fewer of them
+			b = fmt.Appendf(b, "%q", w.String())
+		}
+	}
+	for _, dir := range roots.Dirs() {
+		last := states[diag.Redact(dir)].Last
+		b = append(b, last[:]...)
+	}
+	return krm.DigestOf(b)
+}
+
+// preview runs what of the plan needs no function. It returns nil if the user does not want that.
+func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview.Preview, mistakes []error, err error) {
+	if c.noEval {
+		return nil, nil, nil
+	}
+	plan := run.Plan()
+	roots, _ := run.Roots()
+	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != "", Run: scheduler.Options{
+		Jobs:  c.Jobs,
+		Limit: c.Used.Jobs(),
+		Begin: c.Steps.Begin,
+		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
+		Root: func(root graph.Root, list *krm.List) error {
+			c.Used.Made.Add(int64(list.Size()))
+			if c.check != nil {
+				c.check.Root(root, list)
+			}
+			return nil
+		},
+	}}
+	if c.against != "" {
+		fo, err := c.folder.Options(roots)
+		if err != nil {
+			return nil, nil, options.UsageError(err)
+		}
+		fo.Context, fo.Check = ctx, true
+		_, err = os.Stat(c.against)
+		c.missing = errors.Is(err, fs.ErrNotExist)
+		folder, err := output.Open(c.against, fo)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer c.Exits.Add(folder.Abort)()
+		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		var steps history.Secrets
+		if c.folder.Redact {
+			o.Run.Seen = steps.Seen
+		}
+		o.Clean = func(dir string, list *krm.List) *krm.List {
+			return c.folder.Clean(dir, list, func(dir string, s *secret.Set) { steps.AddOf(s, plan.Graph, dir) })
+		}
+		for _, r := range roots {
+			o.Out[diag.Redact(r.Dir)] = r.Out
+		}
+	}
+	before, more := len(plan.Warnings), plan.MoreWarnings
+	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
+		made.Answers = run.Answers(ctx)
+		made.Missing = c.missing
+	}
+	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
+	return made, mistakes, err
+}
+
+// write writes a form of the plan, if it can be made as a whole.
+func (c *planning) write(form func(io.Writer) error) error {
+	from := c.text.Len()
+	if err := form(&c.text); err != nil {
+		return err
+	}
+	_, err := c.Stdout.Write(c.text.Bytes()[from:])
+	return err
+}
+
+// writeText writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
+func (c *planning) writeText(plan *planner.Plan, made *planview.Preview, wrong error) error {
+	text := planview.NewText(plan, made, planview.Style{
+		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
+	if err := c.write(text.WriteRoots); err != nil {
+		return err
+	}
+	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
+		c.Reporter(c.LogFormat == "json").PrintEach(wrong)
+		wrong = &exit.Told{Err: wrong}
+	}
+	return errors.Join(c.write(text.WriteTotals), wrong)
+}

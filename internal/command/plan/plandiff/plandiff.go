@@ -1,0 +1,177 @@
+// Package plandiff finds the plan that another one is compared with: one that was written before, or that of a revision.
+package plandiff
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/planview"
+	"github.com/krmflow/krmflow/internal/review/preview"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// An Old plan is one that is compared with.
+type Old struct {
+	*planview.Document
+	against, commit string
+}
+
+// IsRevision reports whether against, in the form of [Plan], names a revision.
+func IsRevision(against string) bool { return strings.HasPrefix(against, revision.Prefix) }
+
+// Compare returns how the old plan became now.
+func (o *Old) Compare(now *planview.Document) *planview.Difference {
+	d := planview.Compare(o.Document, now)
+	d.Against, d.Commit = o.against, o.commit
+	return d
+}
+
+// Plan returns the plan that against names: a file that plan -o json wrote, or git:REV, of which what args stand for is planned as the flags say.
+// [cli.Invocation.Plan] must have been called before with the directories dirs. Built-ins of a revision are evaluated if evaluate is true. Mistakes of the old
+// side are part of its document, and nobody is told its warnings.
+func Plan(cmd *cobra.Command, a *cli.Invocation, args []string, run *engine.Run, against string, evaluate bool) (*Old, error) {
+	old := &Old{against: diag.Redact(against)}
+	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
+	var err error
+	if isRevision {
+		err = old.plan(cmd, a, args, run, rev, evaluate)
+	} else {
+		err = old.read(against)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return old, nil
+}
+
+func (o *Old) read(file string) error {
+	data, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = o.against // somebody may have meant an address
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		e := diag.Errorf(diag.Pos{}, "", "--diff: %q does not exist", o.against).With(diag.NoSuchFile)
+		return e.Hint("for a revision of the repository: --diff %s%s", revision.Prefix, diag.ShellWord(o.against))
+	}
+	if err == nil {
+		o.Document, err = planview.Read(data)
+		if err != nil {
+			return fmt.Errorf("--diff %s: %w", o.against, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--diff: %w", err)
+	}
+	return nil
+}
+
+// plan plans a revision. Files and directories have the names that they have in the new plan.
+func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *engine.Run, rev string, evaluate bool) error {
+	start := "."
+	if len(args) > 0 {
+		start = args[0]
+	}
+	ctx := cmd.Context()
+	tree, err := revision.Open(ctx, start, rev)
+	if err != nil {
+		return err
+	}
+	defer a.Exits.Add(tree.Close)()
+	o.commit = tree.Commit()
+	e, err := a.Engine(cmd)
+	if err != nil {
+		return err
+	}
+	names, err := e.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
+	if err != nil {
+		return err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return diag.NotReadable.Errorf("the working directory does not exist")
+	}
+	roots, _ := now.Roots()
+	dirs := roots.Dirs()
+	absolute := len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
+	prefixes, err := shown(tree, cwd, absolute)
+	if err != nil {
+		return err
+	}
+	run, err := now.Beside(ctx, engine.Side{Tree: tree, Dirs: names})
+	if err != nil {
+		return err
+	}
+	plan := run.Plan()
+	planview.HideSecrets(plan)
+	var made *planview.Preview
+	if evaluate {
+		if made, _, err = preview.Run(ctx, plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
+			return err
+		}
+	}
+	if o.Document, err = planview.NewAs(plan, made, prefixes...); err != nil {
+		return err
+	}
+	called := map[string]string{} // the directories of roots, by their names in the tree
+	for _, name := range names {
+		path := filepath.Join(tree.Top(), filepath.FromSlash(name))
+		if rel, err := filepath.Rel(cwd, path); err == nil && !absolute {
+			path = rel
+		}
+		called[diag.Redact(name)] = diag.Redact(path)
+	}
+	for _, dir := range dirs {
+		if name, err := tree.Name(dir); err == nil {
+			called[diag.Redact(name)] = diag.Redact(dir)
+		}
+	}
+	o.rename(called)
+	return nil
+}
+
+// rename calls the directories of roots by other names.
+func (o *Old) rename(called map[string]string) {
+	as := func(dir *string) { *dir = cmp.Or(called[*dir], *dir) }
+	for i := range o.Roots {
+		as(&o.Roots[i].Dir)
+	}
+	for i := range o.Failed {
+		as(&o.Failed[i].Dir)
+	}
+	for _, l := range o.Layers {
+		for i := range l.Roots {
+			as(&l.Roots[i])
+		}
+	}
+}
+
+// shown returns what the names of files in a revision begin with, each with what they begin with in a plan of this machine: there they are relative
+// to the working directory, or absolute.
+func shown(tree *revision.Tree, cwd string, absolute bool) (oldnew []string, err error) {
+	if absolute {
+		return []string{tree.Shown(), filepath.ToSlash(tree.Top()) + "/"}, nil
+	}
+	name, err := tree.Name(cwd)
+	if err != nil { // the directories are below none that has the working directory
+		rel, err := filepath.Rel(cwd, tree.Top())
+		return []string{tree.Shown(), filepath.ToSlash(rel) + "/"}, err
+	}
+	up := ""
+	for ; name != "."; name = filepath.ToSlash(filepath.Dir(name)) {
+		oldnew = append(oldnew, tree.Shown()+name+"/", up)
+		up += "../"
+	}
+	return append(oldnew, tree.Shown(), up), nil
+}

@@ -1,0 +1,231 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
+	"github.com/krmflow/krmflow/internal/command/run/merge"
+	"github.com/krmflow/krmflow/internal/command/run/tree"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A call is a function that is called with files. It says which resources the function gets, and what becomes of its answer.
+type call struct {
+	plan   planner.FileCall
+	tree   *tree.Tree
+	object *tree.Object // the configuration, nil if a Kptfile says it
+	config diag.Pos
+
+	scope           string // the folder whose resources, and those below, the function gets
+	home            string // the folder for files of new resources
+	pattern         string // of their names
+	selects, leaves []selector
+
+	from   string        // the --fn-path that it comes from
+	key    string        // by which what it has generated is remembered
+	before *merge.Memory // what functions have generated in earlier runs, and now
+	now    *merge.Memory
+	ran    bool
+
+	comments *comments
+	sent     map[*krm.Origin]inplace.Comments   // those that the function got
+	got      map[*krm.Resource]inplace.Comments // those of its answer
+}
+
+// within reports whether a path is in a folder, or below it.
+func within(p, folder string) bool { return folder == "." || strings.HasPrefix(p, folder+"/") }
+
+// Of returns the resources of the call's scope (IM-04).
+func (c *call) Of(list *krm.List) *krm.List {
+	var rs []*krm.Resource
+	for _, r := range list.All() {
+		if c.gets(r) {
+			rs = append(rs, r)
+		}
+	}
+	return krm.NewList(rs...)
+}
+
+func (c *call) gets(r *krm.Resource) bool {
+	p, _ := function.Place(r.Value())
+	return within(p, c.scope) && (len(c.selects) == 0 || matchesAny(c.selects, r)) && !matchesAny(c.leaves, r)
+}
+
+// After returns the list after the call. Resources that were there keep their places in the list; new ones get a file.
+func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
+	c.ran = true
+	was, is := make(map[*krm.Origin]*krm.Resource, sent.Len()), make(map[*krm.Origin]*krm.Resource, answer.Len())
+	for _, r := range sent.All() {
+		was[r.Origin] = r
+	}
+	var errs []error
+	var stay, added []*krm.Resource
+	for _, r := range answer.All() {
+		old := was[r.Origin]
+		if old == nil {
+			added = append(added, r)
+			continue
+		}
+		is[r.Origin], stay = r, append(stay, r)
+		c.comments.answered(r, c.sent[r.Origin], c.got[r])
+		errs = append(errs, c.regenerated(r, old), c.place(r, old))
+	}
+	added, err := c.twins(stay, added)
+	errs = append(errs, err)
+	var rs []*krm.Resource
+	files := map[string]int{} // how many resources each file has
+	for _, r := range all.All() {
+		if was[r.Origin] != nil {
+			if r = is[r.Origin]; r == nil {
+				continue
+			}
+		}
+		p, _ := function.Place(r.Value())
+		files[p]++
+		rs = append(rs, r)
+	}
+	for _, r := range added {
+		errs = append(errs, c.add(r, files))
+		rs = append(rs, r)
+	}
+	return krm.NewList(rs...), errors.Join(errs...)
+}
+
+// add gives a new resource its file.
+func (c *call) add(r *krm.Resource, files map[string]int) error {
+	r.Origin = &krm.Origin{} // by which later calls know it
+	c.comments.answered(r, nil, c.got[r])
+	p := c.pathOf(r)
+	if err := tree.CheckPath(p); err != nil {
+		return fmt.Errorf("%s: %w", r.ID(), err)
+	}
+	p = path.Clean(p)
+	r.SetValue(tree.Placed(r.Value(), p, files[p]))
+	files[p]++
+	return nil
+}
+
+// pathOf returns the path that a new resource has, or gets.
+func (c *call) pathOf(r *krm.Resource) string {
+	return cmp.Or(function.MovedPlace(r.Value(), ""), c.fileOf(r.ID()))
+}
+
+// twins finds the resources that a function has passed on and made once more: what it makes is merged into what it has passed on if it has made that
+// before, else one of the two is too much (RL-20). It returns what is new, and remembers that.
+func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
+	byID := map[krm.ID][]*krm.Resource{}
+	for _, r := range stay {
+		byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
+	}
+	var kept []*krm.Resource
+	var errs []error
+	for _, r := range added {
+		p := path.Clean(c.pathOf(r))
+		at := slices.IndexFunc(byID[r.ID().Key()], func(o *krm.Resource) bool {
+			in, _ := function.Place(o.Value())
+			return in == p
+		})
+		_, known := c.before.Get(c.key, r.ID().String())
+		if same := byID[r.ID().Key()]; at < 0 && known && len(same) == 1 {
+			at = 0
+		}
+		switch {
+		case at < 0:
+			errs = append(errs, c.regenerated(r, nil))
+			kept = append(kept, r)
+			byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
+			r.SetValue(tree.Placed(r.Value(), p, 0))
+		case !known:
+			errs = append(errs, diag.SameID.Errorf("%s: the function returned it twice, and both would be in %s", r.ID(), p))
+		default:
+			old := byID[r.ID().Key()][at]
+			r.Origin = old.Origin
+			if err := c.regenerated(r, old); err != nil {
+				errs = append(errs, err)
+			}
+			old.SetValue(r.Value())
+		}
+	}
+	return kept, errors.Join(errs...)
+}
+
+// place makes the annotations of a resource say where it is: where it was, or where the function wants it.
+func (c *call) place(r, old *krm.Resource) error {
+	before, index := function.Place(old.Value())
+	p := cmp.Or(function.MovedPlace(r.Value(), before), before)
+	if p != before {
+		if err := tree.CheckPath(p); err != nil {
+			return fmt.Errorf("%s: %w", r.ID(), err)
+		}
+	}
+	n, _ := strconv.Atoi(index) // it was made here
+	r.SetValue(tree.Placed(r.Value(), path.Clean(p), n))
+	return nil
+}
+
+// fileOf returns the path for a new resource (IM-07, IM-09).
+func (c *call) fileOf(id krm.ID) string {
+	name := strings.NewReplacer("{name}", safe(id.Name), "{kind}", strings.ToLower(safe(id.Kind)), "{namespace}", safe(id.Namespace)).Replace(c.pattern)
+	return path.Join(c.home, strings.TrimLeft(path.Clean("/"+name), "/"))
+}
+
+// safe returns a name as a part of a path.
+func safe(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+// regenerated merges what a function has generated again with what became of it since, and remembers it (RL-13). old is the resource as it is,
+// nil if there is none.
+func (c *call) regenerated(r, old *krm.Resource) error {
+	id := r.ID().String()
+	base, known := c.before.Get(c.key, id)
+	fresh := function.MovedPlace(r.Value(), "") == ""
+	if old != nil && !known && !fresh {
+		return nil
+	}
+	made := tree.Bare(r.Value(), yaml.Value{})
+	c.now.Put(c.key, id, made)
+	if old == nil {
+		return nil
+	}
+	user := tree.Bare(old.Value(), yaml.Value{})
+	merged, conflicts := merge.Three(base, user, made, known)
+	if len(conflicts) > 0 {
+		return c.conflictError(r, conflicts)
+	}
+	place, index := function.Place(old.Value())
+	p := cmp.Or(function.MovedPlace(r.Value(), place), place)
+	n, _ := strconv.Atoi(index)
+	r.SetValue(tree.Placed(merged, p, n))
+	return nil
+}
+
+// conflictError says where an edit and what the function makes now contradict each other.
+func (c *call) conflictError(r *krm.Resource, conflicts []merge.Conflict) error {
+	o := c.tree.Of(r)
+	var errs []error
+	for _, x := range conflicts {
+		e := diag.Errorf(diag.Pos{}, "", "%s: the file has %s, and the function makes %s of it now", diag.FieldPath(x.Path), x.Mine, x.Theirs).With(diag.EditConflict)
+		e.Field = r.ID().String()
+		if o != nil {
+			e.Pos = o.Locate(x.Path...)
+		}
+		errs = append(errs, e.Hint("the function is configured at %s: give one side the value of the other", c.config))
+	}
+	return errors.Join(errs...)
+}

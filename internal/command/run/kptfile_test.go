@@ -1,0 +1,16 @@
+package run
+
+import "testing"
+
+// TestProgram has steps of pipelines whose edits outlive another version of what they run.
+func TestProgram(t *testing.T) {
+	for image, want := range map[string]string{
+		"ghcr.io/kptdev/set-labels:v0.1":    "ghcr.io/kptdev/set-labels",
+		"host:5000/set-labels:v0.2@sha256:": "host:5000/set-labels:v0.2@sha256:", // the plan has the mistake
+		"host:5000/set-labels":              "host:5000/set-labels",
+	} {
+		if got := (step{Image: image}).program(); got != want {
+			t.Errorf("%s: %s, want %s", image, got, want)
+		}
+	}
+}

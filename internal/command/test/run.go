@@ -1,0 +1,209 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// readTests reads the files with tests in directories and below them.
+func readTests(dirs []string) ([]*Suite, error) {
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	files, err := Find(dirs)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		e := diag.Errorf(diag.Pos{}, "", "there is no file called %s in %s, or below", Name, diag.Some(dirs)).With(diag.NoRoots)
+		return nil, e.Hint("write one beside a Kustomization: see docs/review.md")
+	}
+	return Read(files)
+}
+
+// renderTested renders the roots of all suites, and returns what came of each.
+func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[string]*Outcome, error) {
+	outcomes := map[string]*Outcome{}
+	var dirs []string
+	for _, s := range suites {
+		if outcomes[s.Root] == nil {
+			outcomes[s.Root] = &Outcome{}
+			dirs = append(dirs, s.Root)
+		}
+	}
+	a.Strict = false                                                                   // warnings may be expected
+	run, err := a.Plan(cmd, engine.Request{Dirs: dirs, KeepGoing: true, Silent: true}) // a root may be meant to fail
+	if err != nil {
+		return nil, err
+	}
+	plan := run.Plan()
+	t := &testRun{plan: plan, files: history.FilesOf(plan), outcomes: outcomes, keep: func(n int64) { a.Used.Made.Add(n) }}
+	for _, f := range plan.Failed {
+		t.outcome(f.Dir).Errs = f.Errs
+	}
+	t.planned()
+	var failed error
+	for result, err := range run.Results(cmd.Context(), engine.Hooks{Warn: t.warn, Seen: t.secrets.Seen}) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		t.root(result.Root, result.List)
+	}
+	if cmd.Context().Err() != nil {
+		return nil, context.Cause(cmd.Context())
+	}
+	t.failed(failed)
+	return outcomes, nil
+}
+
+// A testRun collects what comes of roots.
+type testRun struct {
+	plan     *planner.Plan
+	files    history.Files
+	keep     func(bytes int64) // is told of what is kept besides
+	secrets  history.Secrets
+	mu       sync.Mutex
+	outcomes map[string]*Outcome
+}
+
+// outcome returns what came of a root, by the name that the plan has for it.
+func (t *testRun) outcome(dir string) *Outcome {
+	for name, o := range t.outcomes {
+		if name == dir || diag.Redact(name) == dir {
+			return o
+		}
+	}
+	return &Outcome{}
+}
+
+// planned gives the roots the warnings of their layers.
+func (t *testRun) planned() {
+	roots := map[string][]string{} // of files
+	for _, l := range t.plan.Layers().All() {
+		for _, file := range l.Files {
+			roots[file] = append(roots[file], l.Roots...)
+		}
+	}
+	for _, w := range t.plan.Warnings {
+		in := roots[w.Pos.File]
+		slices.Sort(in)
+		for _, dir := range slices.Compact(in) {
+			o := t.outcome(dir)
+			o.Warnings = append(o.Warnings, w.Message())
+		}
+	}
+}
+
+// warn gives the roots that need a step its warnings.
+func (t *testRun) warn(n *graph.Node, warning func() *diag.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := warning()
+	for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
+		o := t.outcome(root.Dir)
+		o.Warnings = append(o.Warnings, w)
+	}
+}
+
+func (t *testRun) root(root graph.Root, list *krm.List) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.outcome(root.Dir)
+	o.List = list
+	o.Secrets = func(s *secret.Set) {
+		list.AddSecrets(s)
+		t.secrets.Add(s, t.plan.Graph, root)
+	}
+	o.Hide = secret.NewSet(o.Secrets)
+	steps := sync.OnceValue(func() *history.History {
+		t.keep(int64(len(t.plan.Graph.Nodes)) * history.Worth(list))
+		return history.Replay(t.plan.Graph, root)
+	})
+	o.Cause = func(i int, path []any) diag.Pos {
+		h := steps()
+		if h.Result() == nil || i >= h.Result().Len() {
+			return diag.Pos{} // a function has made it
+		}
+		changes := history.FieldOf(h.Steps(i), path)
+		if len(changes) == 0 {
+			return diag.Pos{}
+		}
+		pos, _ := t.files.Place(changes[len(changes)-1])
+		return pos
+	}
+}
+
+// failed gives the roots that have no result the reasons.
+func (t *testRun) failed(err error) {
+	of := map[string][]error{} // by the directories of the roots
+	add := func(id string, err error) {
+		for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{id: true}) {
+			if said := of[root.Dir]; !slices.ContainsFunc(said, func(e error) bool { return e.Error() == err.Error() }) {
+				of[root.Dir] = append(said, err)
+			}
+		}
+	}
+	denied := map[string]bool{}
+	for _, d := range t.plan.Denied {
+		denied[d.Err.Error()] = true
+		add(d.Node, d.Err)
+	}
+	var others []error
+	for e := range diag.Each(err) {
+		var node *scheduler.NodeError
+		switch {
+		case errors.As(e, &node):
+			add(node.Node.ID, e)
+		case !denied[e.Error()]:
+			others = append(others, e)
+		}
+	}
+	for _, root := range t.plan.Graph.Roots {
+		o := t.outcome(root.Dir)
+		if o.List != nil || len(o.Errs) > 0 {
+			continue
+		}
+		if o.Errs = of[root.Dir]; len(o.Errs) == 0 {
+			o.Errs = slices.Clip(others)
+		}
+		if len(o.Errs) == 0 {
+			o.Errs = []error{fmt.Errorf("%s was not rendered", root.Dir)}
+		}
+	}
+}
+
+// Write prints a report in a form, text, json or junit, and writes it to the file junit if that is not empty. The error says how many tests have failed.
+func Write(a *cli.Invocation, report *Report, form, junit string) error {
+	write := map[string]func(io.Writer) error{"text": report.WriteText, "json": report.WriteJSON, "junit": report.WriteJUnit}[form]
+	errs := []error{write(a.Stdout)}
+	if junit != "" {
+		var b bytes.Buffer
+		errs = append(errs, report.WriteJUnit(&b))
+		errs = append(errs, output.WriteFileAtomic(junit, b.Bytes(), 0o666))
+	}
+	failed, all := report.Failed()
+	if failed > 0 {
+		errs = append(errs, diag.TestFailed.Errorf("%d of %s failed", failed, diag.Count(all, "test"))) // what is wrong is in the report
+	} else {
+		a.Result = diag.Count(all, "test") + " passed"
+	}
+	return errors.Join(errs...)
+}

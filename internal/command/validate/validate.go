@@ -1,0 +1,48 @@
+package validate
+
+import (
+	"errors"
+
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/review/validation"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	flags := validation.Flags{On: true}
+	cmd := &cobra.Command{
+		Use:   "validate [DIR...]",
+		Short: "Say what an API server would refuse of what is rendered",
+		Long: `Render the directories, write nothing, and compare each resource with the schemas of Kubernetes and of the
+CustomResourceDefinitions that are rendered or named by --crds. Each mistake is told at the file and line that cause it: those of
+the resource, of a patch or of another step. Functions run as they do for build.`,
+		Example: "  krmflow validate overlays/prod\n  krmflow validate -R . --kube-version 1.31 --crds crds/",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			check, err := flags.New(cmd)
+			if err != nil {
+				return err
+			}
+			run, err := a.Plan(cmd, engine.Request{Args: args})
+			if err != nil {
+				return err
+			}
+			failed := run.Plan().Err()
+			for result, err := range run.Results(cmd.Context(), engine.Hooks{}) {
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				check.Root(result.Root, result.List)
+			}
+			if failed != nil && (!a.KeepGoing || cmd.Context().Err() != nil) {
+				return failed
+			}
+			return errors.Join(failed, validation.Checked(a, check, run))
+		},
+	}
+	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
+	flags.RegisterAlways(cmd)
+	return cmd
+}

@@ -1,0 +1,52 @@
+package view
+
+import (
+	"context"
+	"errors"
+
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/command/catalog"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "view",
+		Short: "Show what files come to, without running anything",
+	}
+	cmd.AddCommand(viewCompositionCommand(a), catalog.ViewCommand(a))
+	return cmd
+}
+
+func viewCompositionCommand(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "composition [DIR]",
+		Short: "Print a Composition with its imports, overrides and order worked in",
+		Long: `Print the Composition of a directory as one list: what it imports, overrides and reorders is worked in. Saved as its
+composition.yaml, the output gives the same plan, but for the places (file and line) that it shows. Nothing is executed.`,
+		Example: "  krmflow view composition staging",
+		Args:    options.AtMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			var v yaml.Value
+			compile := func(ctx context.Context, o render.Options) (plan *planner.Plan, err error) {
+				v, plan, err = render.Consolidate(ctx, dir, o)
+				return plan, err
+			}
+			if _, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Compile: compile}); err != nil {
+				return err
+			}
+			return errors.Join(a.Print(string(yaml.AppendYAML(nil, v))), a.StrictError())
+		},
+	}
+	a.Flags.RegisterReading(cmd)
+	return cmd
+}

@@ -1,0 +1,75 @@
+package why
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/review/why"
+	"github.com/spf13/cobra"
+)
+
+func Command(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "why ROOT|STEP [DIR...]",
+		Short: "Say what has changed since a root was rendered, and which steps that concerns",
+		Long: `Compare a root with the last time that it was rendered: its files, those that were looked for, flags, the version of krmflow and the
+digests of functions. A root is a directory. A step is named as plan --detail and plan -o json name it; it is looked for in the
+roots DIR, or in the directory of the file that its name begins with.
+
+The cache knows the last render of a root by build or apply-render with the flags of then. Nothing is rendered.`,
+		Example: "  krmflow why overlays/prod\n  krmflow why 'base/kustomization.yaml#patches[0]' overlays/prod",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return options.UsageError(errors.New("why needs a root or a step"))
+			}
+			what, dirs := args[0], args[1:]
+			file, _, isStep := strings.Cut(what, "#")
+			if info, err := os.Stat(what); err == nil && info.IsDir() {
+				isStep = false
+			}
+			switch {
+			case !isStep && len(dirs) > 0:
+				return options.UsageError(fmt.Errorf("%s is no step: name one root", what))
+			case !isStep:
+				dirs = []string{what}
+			case len(dirs) == 0:
+				dirs = []string{path.Dir(file)}
+			}
+			all := func(string, *records.Record) bool { return false }
+			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true}) // what has changed may be why a root has mistakes
+			if err != nil {
+				return err
+			}
+			plan := run.Plan()
+			roots, _ := run.Roots()
+			reasons := why.New(plan, run.Options().Plan.Cwd, run.States())
+			if !isStep {
+				return errors.Join(reasons.WriteRoot(a.Stdout, diag.Redact(roots[0].Dir)), plan.Err())
+			}
+			var ids []string
+			for _, n := range plan.Graph.Nodes {
+				if n.ID == what {
+					return errors.Join(reasons.WriteNode(a.Stdout, n), plan.Err())
+				}
+				ids = append(ids, n.ID)
+			}
+			if err := plan.Err(); err != nil {
+				return err
+			}
+			e := diag.Errorf(diag.Pos{}, "", "no step of %s is called %q", diag.Some(roots.Dirs()), what).With(diag.Arguments)
+			e.Hints = append(diag.DidYouMean(what, ids), "krmflow plan --detail lists all steps")
+			return e
+		},
+	}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	return cmd
+}

@@ -1,0 +1,70 @@
+package wrap
+
+import (
+	"os"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/spf13/cobra"
+)
+
+// Command returns the command wrap.
+func Command(a *cli.Invocation) *cobra.Command {
+	var most int64
+	var json bool
+	var names []string
+	cmd := &cobra.Command{
+		Use:   "wrap -- COMMAND [ARG...]",
+		Short: "Make a function of a command that prints resources",
+		Long: `Read a ResourceList from stdin, run the command, merge the resources that it prints into the list, and write that to stdout: what a function
+does. The command is not run by a shell.
+
+--env names the variables that the command reads. Each holds the field of metadata or spec with the same name in lower or mixed case: NAME
+is metadata.name, REPLICAS is spec.replicas, and a field of spec takes precedence. Without --env, the schema in the function's catalog entry
+selects the fields: metadata.name, metadata.namespace and the declared fields become variables, unless such a variable is set already. No other
+field becomes a variable. A field that is not a scalar is YAML. KUST_FUNCTION_CONFIG has the whole configuration, and stdin the resources as a
+List. With --json these are JSON.
+
+What it prints is merged into a resource of the same apiVersion, kind, namespace and name, so that what the command does not say stays as it
+is. A new resource without a path belongs to config/NAME_KIND.yaml. Fields get a common order. With KUST_MERGE=false the output takes the place of
+the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the end. The exit code and stderr are those of the command.`,
+		Example: "  krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh\n  krmflow fn source app --function-config nginx.yaml | krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return options.UsageError(diag.Arguments.Errorf("wrap needs the command to run"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most <= 0 {
+				return options.UsageError(diag.FlagValue.Errorf("--max-output must be more than 0"))
+			}
+			if cmd.Flags().Changed("env") {
+				if err := checkNames(names); err != nil {
+					return err
+				}
+				names = append([]string{}, names...) // not nil: --env= names none
+			}
+			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, MaxOutput: most, JSON: json}
+			return c.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringSliceVar(&names, "env", nil, "`NAMES` of variables for fields of the configuration, comma-separated")
+	cmd.Flags().Int64Var(&most, "max-output", 256<<20, "bytes that the command may print")
+	cmd.Flags().BoolVar(&json, "json", false, "give the command JSON in the place of YAML, for languages that read no YAML")
+	return cmd
+}
+
+// checkNames returns an error for a name that cannot be a field name in upper case.
+func checkNames(names []string) error {
+	for _, name := range names {
+		if !function.IsVariable(name) || strings.ToUpper(name) != name {
+			return options.UsageError(diag.FlagValue.Errorf("illegal value --env %s; expected names in upper case: letters, digits and _", diag.OneLine(name)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/internal/dev/longtest"
+)
+
+// TestRelease makes a release for this machine twice and compares the bytes.
+func TestRelease(t *testing.T) {
+	longtest.Only(t)
+	t.Chdir("../..")
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	dirs := [2]string{t.TempDir(), t.TempDir()}
+	for i, dir := range dirs {
+		t.Setenv("TMPDIR", t.TempDir())
+		if i == 1 {
+			t.Setenv("TZ", "Asia/Tokyo")
+			t.Setenv("GOFLAGS", "-v")
+		}
+		if err := release("v1.2.3", dir, []string{platform}, []string{"env", "CGO_ENABLED=0", "go", "build"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := "krmflow_v1.2.3_" + strings.ReplaceAll(platform, "/", "_")
+	archive := base + ".tar.gz"
+	if runtime.GOOS == "windows" {
+		t.Skip("the archive is another one")
+	}
+	for _, name := range []string{archive, base + ".cdx.json", "krew.yaml", "SHA256SUMS"} {
+		if !bytes.Equal(read(t, dirs[0], name), read(t, dirs[1], name)) {
+			t.Errorf("%s is another one the second time", name)
+		}
+	}
+	files := unpack(t, read(t, dirs[0], archive))
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	if want := []string{"krmflow", "LICENSE", "NOTICE", "README.md", "THIRD-PARTY-LICENSES"}; !slices.Equal(names, want) {
+		t.Errorf("the archive has %q", names)
+	}
+	program := filepath.Join(t.TempDir(), "krmflow")
+	if err := os.WriteFile(program, files[0].data, os.FileMode(files[0].Mode)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(program, "version", "--short").CombinedOutput(); err != nil || string(out) != "v1.2.3\n" {
+		t.Errorf("version: %q, %v", out, err)
+	}
+	if text := string(files[4].data); !strings.Contains(text, "==== github.com/spf13/cobra v") || !strings.Contains(text, "==== Go: LICENSE") {
+		t.Error("licenses are missing")
+	}
+	if sums, err := exec.Command("sh", "-c", `cd "$1" && sha256sum -c SHA256SUMS`, "sh", dirs[0]).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, sums)
+	}
+	if krew := string(read(t, dirs[0], "krew.yaml")); !strings.Contains(krew, "  version: v1.2.3\n") || !strings.Contains(krew, "/v1.2.3/"+archive+"\n    sha256: ") {
+		t.Errorf("for krew: %s", krew)
+	}
+	checkBill(t, read(t, dirs[0], base+".cdx.json"))
+	if err := release("v1.2.3", dirs[0], nil, []string{"go"}); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("into a folder that is not empty: %v", err)
+	}
+}
+
+// checkBill checks that a bill of materials lists the modules of the program.
+func checkBill(t *testing.T, text []byte) {
+	var b bill
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Format != "CycloneDX" || b.Metadata.Component.PURL != "pkg:golang/github.com/krmflow/krmflow@v1.2.3" {
+		t.Errorf("%+v", b.Metadata)
+	}
+	seen := map[string]component{}
+	for _, c := range b.Components {
+		if _, ok := seen[c.Ref]; ok || !strings.HasPrefix(c.PURL, "pkg:golang/"+c.Name+"@") {
+			t.Errorf("%+v", c)
+		}
+		seen[c.Ref] = c
+		seen[c.Name] = c
+	}
+	if std := seen["std"]; "go"+std.Version != strings.Fields(runtime.Version())[0] {
+		t.Errorf("%+v, but it is %s", std, runtime.Version())
+	}
+	if c := seen["github.com/spf13/cobra"]; len(c.Properties) != 1 || !strings.HasPrefix(c.Properties[0].Value, "h1:") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestZip(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.zip")
+	if err := packZip(name, []string{"main.go"}); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if len(z.File) != 1 || z.File[0].Name != "main.go" || !z.File[0].Modified.Equal(made) {
+		t.Errorf("%+v", z.File)
+	}
+}
+
+type unpacked struct {
+	*tar.Header
+	data []byte
+}
+
+func unpack(t *testing.T, archive []byte) (files []unpacked) {
+	zr, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(made) || h.Uid != 0 || h.Uname != "" {
+			t.Errorf("%+v", h)
+		}
+		files = append(files, unpacked{h, data})
+	}
+}
+
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

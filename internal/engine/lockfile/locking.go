@@ -1,0 +1,223 @@
+// Package lockfile reads and writes the lock file beside what a run renders.
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/output"
+)
+
+// Read reads a lock file. Unless it must exist, there may be none: the result is nil then.
+func Read(path string, must bool) (*lock.File, error) {
+	data, err := loaders.ReadFile(path, yaml.MaxFile)
+	var missing *loaders.NotFoundError
+	switch {
+	case errors.As(err, &missing) && !must:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("--lock-file: %w", err)
+	}
+	return lock.Parse(&yaml.Source{File: path, Data: data})
+}
+
+// Outside returns a directory, without credentials, that is not below the working directory, empty if there is none; beside one that is
+// below, remote ones do not count. What lies in the working directory has no say about others: somebody else may be able to write there.
+func Outside(dirs []string) string {
+	cwd, err := os.Getwd()
+	remote, below := "", false
+	for _, dir := range dirs {
+		if loaders.IsRemote(dir) {
+			remote = diag.Redact(dir)
+			continue
+		}
+		abs, errAbs := filepath.Abs(dir)
+		if err != nil || errAbs != nil || !diag.Within(abs, cwd) {
+			return dir
+		}
+		below = true
+	}
+	if below {
+		return ""
+	}
+	return remote
+}
+
+// Seen collects what was fetched, and what functions need. It is safe for concurrent use.
+type Seen struct {
+	mu      sync.Mutex
+	entries map[string]lock.Entry
+	// ambiguous has an error for each name that stands for several contents.
+	ambiguous []error
+	between   map[string]string // what is said about the commits between two, by the name of the repository
+}
+
+// Add adds one entry. That of a catalog counts more than that of the file that it is.
+func (s *Seen) Add(e lock.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entries == nil {
+		s.entries = map[string]lock.Entry{}
+	}
+	known, ok := s.entries[e.Name]
+	switch {
+	case ok && known.Kind == e.Kind && known.Version() != e.Version():
+		err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it stands for %s and for %s", e.Name, known.Version(), e.Version())
+		s.ambiguous = append(s.ambiguous, err.Hint("a lock has no credentials and no parameters; references that differ in these need their digests: #sha256=…"))
+	case !ok || known.Kind != lock.Catalog:
+		s.entries[e.Name] = e
+	}
+}
+
+// maxSubjects is how many commits are printed, and maxSubject how much of the first line of one, in bytes.
+const (
+	maxSubjects = 20
+	maxSubject  = 120
+)
+
+// Moved adds which commits a repository has got, the newest first, or why nobody knows.
+func (s *Seen) Moved(name string, subjects []string, err error) {
+	var b strings.Builder
+	for _, subject := range subjects[:min(len(subjects), maxSubjects)] {
+		if len(subject) > maxSubject {
+			subject = strings.ToValidUTF8(subject[:maxSubject], "") + "…"
+		}
+		fmt.Fprintf(&b, "           %s\n", diag.OneLine(subject))
+	}
+	if more := len(subjects) - maxSubjects; more > 0 {
+		fmt.Fprintf(&b, "           … and %s before\n", diag.Count(more, "commit"))
+	}
+	if err != nil {
+		text, _ := diag.Parts(err)
+		fmt.Fprintf(&b, "           which commits are between is not known: %s\n", diag.OneLine(text))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.between == nil {
+		s.between = map[string]string{}
+	}
+	s.between[name] = b.String()
+}
+
+// Any reports whether anything was added.
+func (s *Seen) Any() bool { return len(s.entries) > 0 }
+
+// Ambiguous returns an error for each name that stood for several contents: references that differ only in what their names do not show,
+// such as the value of a parameter.
+func (s *Seen) Ambiguous() error { return errors.Join(s.ambiguous...) }
+
+// all returns the entries, sorted by name.
+func (s *Seen) all() []lock.Entry {
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b lock.Entry) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Unlocked returns what has neither an entry in the file nor a version of its own.
+func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
+	now := file.Without(nil)
+	for _, c := range now.Learn(s.all(), lock.Learning{}) {
+		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != "" // which has an entry of its own
+		if c.Old.Kind == "" && !c.New.Fixed() && !inRepository {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// An Update says what becomes of the entries of a lock file.
+type Update struct {
+	// Names are those of entries to ask for again: see [lock.Entry.Is].
+	Names []string
+	// All asks for all again, Prune removes those that nothing was found for.
+	All, Prune bool
+}
+
+// Moves reports whether an entry is to be asked for again.
+func (u Update) Moves(e lock.Entry) bool { return u.All || slices.ContainsFunc(u.Names, e.Is) }
+
+// Check refuses names that mean no entry.
+func (u Update) Check(file *lock.File) error {
+	for _, name := range u.Names {
+		if !slices.ContainsFunc(file.Entries(), func(e lock.Entry) bool { return e.Is(name) }) {
+			var names []string
+			for _, e := range file.Entries() {
+				names = append(names, e.Name)
+			}
+			e := diag.Errorf(diag.Pos{}, "", "there is no entry %q", diag.Redact(name))
+			e.Hints = diag.DidYouMean(name, names)
+			return e
+		}
+	}
+	return nil
+}
+
+// Learn puts what was seen into a lock and returns what has changed. One that is asked for by its name and was not seen goes. An edition of a
+// catalog that is older than the one in the lock is an error that wraps [loaders.ErrVerification]: it may have mistakes that are known.
+func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
+	drop := func(e lock.Entry) bool { return u.Prune || slices.ContainsFunc(u.Names, e.Is) }
+	changes := file.Learn(s.all(), lock.Learning{Update: u.Moves, Drop: drop})
+	for _, c := range changes {
+		if c.RolledBack() {
+			err := &diag.Error{Msg: fmt.Sprintf("%s has the serial %d now, and %d in the lock: it is older", c.Name, c.New.Serial, c.Old.Serial), Err: loaders.ErrVerification}
+			return nil, err.Hint("if that is meant, remove the entry from %s first", file.Path)
+		}
+	}
+	return changes, nil
+}
+
+// Write puts what was seen into the lock file at path as it is then: another run may have written to it. If there is none and nothing was
+// seen, none is made.
+func (u Update) Write(path string, s *Seen) (file *lock.File, changes []lock.Change, err error) {
+	file = &lock.File{Path: path}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && !s.Any() {
+		return file, nil, nil
+	}
+	if err := output.CheckFile(path); err != nil {
+		return nil, nil, err
+	}
+	err = output.EditFile(path, 0o666, func(old []byte) ([]byte, error) {
+		if old != nil {
+			if file, err = lock.Parse(&yaml.Source{File: path, Data: old}); err != nil {
+				return nil, err
+			}
+		}
+		if changes, err = u.Learn(file, s); err != nil || old != nil && len(changes) == 0 {
+			return old, err
+		}
+		return file.Text(), nil
+	})
+	return file, changes, err
+}
+
+// Report returns what people are told about changes.
+func (s *Seen) Report(file *lock.File, changes []lock.Change) string {
+	var b strings.Builder
+	for _, change := range changes {
+		fmt.Fprintln(&b, change)
+		if old, now := change.Old.Serial, change.New.Serial; old > 0 && now > old {
+			fmt.Fprintf(&b, "           serial %d -> %d\n", old, now)
+		}
+		if change.Old.Commit != change.New.Commit {
+			b.WriteString(s.between[change.Name])
+		}
+	}
+	unused := file.Without(func(e lock.Entry) bool {
+		_, used := s.entries[e.Name]
+		return used
+	})
+	fmt.Fprintf(&b, "%s: %d locked, %d changed", file.Path, len(file.Entries()), len(changes))
+	if n := len(unused.Entries()); n > 0 {
+		fmt.Fprintf(&b, ", %d not used by these directories (--prune removes them)", n)
+	}
+	return b.String() + "\n"
+}

@@ -1,0 +1,85 @@
+package profile_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/internal/engine/profile"
+)
+
+// reported returns a report in which whole runs took about so long, and a step.
+func reported(wall, step int64, apart int64) *profile.Report {
+	s := func(n int64) profile.Spread { return profile.Spread{Median: n, Min: n - apart/2, Max: n + apart/2} }
+	runs := s(step)
+	p := &profile.Profile{Jobs: 1, Stages: []profile.Stage{{Name: profile.Running, Wall: time.Duration(wall)}},
+		Steps: []profile.Step{{ID: "k#namePrefix", Verb: "transform", Self: time.Duration(step), End: time.Duration(step), Runs: &runs}}}
+	series := profile.Series{Runs: 3, Wall: s(wall), CPU: s(wall), Stages: []profile.Phase{{Name: profile.Running, Wall: s(wall)}}}
+	return &profile.Report{Dirs: []string{"k"}, Cold: series, Warm: series, Profile: p, Analysis: profile.Analyse(p)}
+}
+
+// A change counts if it is larger than the noise of either report.
+func TestCompare(t *testing.T) {
+	for _, row := range []struct {
+		old, now *profile.Report
+		want     string
+	}{
+		{reported(1000e6, 100e6, 10e6), reported(500e6, 50e6, 10e6), "better"},
+		{reported(500e6, 50e6, 10e6), reported(1000e6, 100e6, 10e6), "worse"},
+		{reported(500e6, 50e6, 10e6), reported(505e6, 55e6, 10e6), "noise"},
+		{reported(500e6, 100e6, 10e6), reported(1000e6, 200e6, 800e6), "noise"},
+		{reported(500e6, 50e6, 0), reported(500e6, 50e6, 0), "noise"},
+	} {
+		c := profile.Compare(row.old, row.now)
+		for _, x := range [][]profile.Change{c.Cold, c.Warm, c.Steps} {
+			for _, change := range x {
+				if change.Says != row.want {
+					t.Errorf("%+v, want %s", change, row.want)
+				}
+			}
+		}
+		if len(c.Steps) != 1 || len(c.Cold) != 3 {
+			t.Errorf("%+v", c)
+		}
+	}
+	old, now := reported(500e6, 50e6, 10e6), reported(1000e6, 100e6, 10e6)
+	now.Cold.Runs = 1
+	if c := profile.Compare(old, now); c.Cold[0].Says != "unknown" || c.Cold[0].Percent() != "+100 %" {
+		t.Errorf("with one run: %+v", c.Cold[0])
+	}
+	now.Profile.Steps[0].ID = "k#nameSuffix"
+	c := profile.Compare(old, now)
+	if len(c.Steps) != 2 || c.Steps[0].Percent() != "new" || c.Steps[1].Percent() != "gone" {
+		t.Errorf("%+v", c.Steps)
+	}
+}
+
+// The JSON of a report is a baseline; other JSON is none. The text says old, new and what that means.
+func TestReportForms(t *testing.T) {
+	r := reported(500e6, 50e6, 10e6)
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	old, err := profile.ReadReport(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = reported(1000e6, 100e6, 10e6)
+	r.Changes = profile.Compare(old, r)
+	b.Reset()
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"k: 0 roots, 1 step\n", "100 ms  5.00 ms       0  0 B  0 B  100 ms  transform k#namePrefix\n", "500 ms  1.00 s  +100 %  10.0 ms  worse  wall\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	for _, text := range []string{"", "{}", `{"rows":[]}`, `{"cold":{"runs":1},"profile":{"steps":[{"before":[7]}]}}`} {
+		if _, err := profile.ReadReport(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is a report", text)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package records
+
+import (
+	"context"
+	"iter"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// VerifyRoots reads the files that remembered roots were rendered from and that a run would not
+// read again, because their metadata is unchanged. A program that writes through a shared memory
+// map can change the content nevertheless. VerifyRoots calls changed with the path of each changed
+// file and, unless dryRun is true, forgets the roots rendered from it. It returns the number of
+// remembered roots, and the cause of ctx if that ends.
+func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(path string)) (n int, err error) {
+	v := newView(nil, &filestat.Dirs{})
+	told := map[string]bool{}
+	for key, data := range c.AllKept(kind) {
+		if ctx.Err() != nil {
+			return n, context.Cause(ctx)
+		}
+		n++
+		all, _ := decodeRecords(data)
+		stale := false
+		for _, r := range all {
+			for path := range r.trace.unnoticed(v) {
+				stale = true
+				if !told[path] {
+					told[path] = true
+					changed(path)
+				}
+			}
+		}
+		if stale && !dryRun {
+			c.Forget(kind, key)
+		}
+	}
+	return n, nil
+}
+
+// unnoticed yields the files whose content has changed although their Stat has not.
+func (t *trace) unnoticed(v *view) iter.Seq[string] {
+	return func(yield func(path string) bool) {
+		for i := range t.files {
+			f, path := &t.files[i], t.path(&t.files[i])
+			if f.kind != loaders.SawFile || f.stat == (filestat.Stat{}) {
+				continue // a run reads it
+			}
+			now := v.look(path)
+			if now.mode.IsRegular() && now.real == f.link && now.stat == f.stat && now.sum(path) != f.sum && !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// decodeRecords returns the records that the cache has kept for a root. ok is false if data is not
+// a list of records.
+func decodeRecords(data []byte) (all []*Record, ok bool) {
+	d := newDecoder(data)
+	all = items(d, d.record)
+	if d.err != nil || d.b != "" {
+		return nil, false
+	}
+	return all, true
+}

@@ -1,0 +1,323 @@
+package planview
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// A row is a line of the table of roots: one root, several that are alike, or all below a directory.
+type row struct {
+	parent string
+	names  []string // of the roots, in parent; none stands for all below it
+
+	roots               int
+	minLayers, maxLayer int
+	resources           int
+	known               int // roots whose resources are counted
+	changes             map[string]int
+
+	functions, charts, denied, warnings int
+	mistakes                            map[string]bool // by their texts: those of a shared layer count once
+	folder                              Changes
+}
+
+func (t *Text) rowOf(r *root) *row {
+	x := &row{parent: path.Dir(r.dir), names: []string{path.Base(r.dir)}, roots: 1, minLayers: len(r.layers), maxLayer: len(r.layers),
+		changes: maps.Clone(r.changes), denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: map[string]bool{}}
+	for _, err := range r.failed {
+		x.mistakes[err.Error()] = true
+	}
+	x.functions = len(r.calls) - x.charts
+	if r.out != nil {
+		x.known, x.resources = 1, r.out.resources()
+		if r.out.Changes != nil {
+			x.folder = *r.out.Changes
+		}
+	}
+	return x
+}
+
+// add counts the roots of another row in this one.
+func (x *row) add(y *row) {
+	if x.roots == 0 {
+		x.changes, x.mistakes, x.minLayers = map[string]int{}, map[string]bool{}, y.minLayers
+	}
+	for name, n := range y.changes {
+		x.changes[name] += n
+	}
+	maps.Copy(x.mistakes, y.mistakes)
+	x.roots += y.roots
+	x.minLayers, x.maxLayer = min(x.minLayers, y.minLayers), max(x.maxLayer, y.maxLayer)
+	x.resources, x.known = x.resources+y.resources, x.known+y.known
+	x.functions, x.charts, x.denied = x.functions+y.functions, x.charts+y.charts, x.denied+y.denied
+	x.warnings += y.warnings
+	x.folder.add(&y.folder)
+}
+
+// special reports whether somebody has to look at the roots.
+func (x *row) special() bool { return x.functions+x.charts+len(x.mistakes) > 0 }
+
+// maxNames is how many names of roots that are alike are shown.
+const maxNames = 5
+
+func (x *row) name() string {
+	switch names := x.names; {
+	case len(names) == 0:
+		return path.Join(x.parent, "…")
+	case len(names) == 1:
+		return path.Join(x.parent, names[0])
+	case len(names) > maxNames:
+		return path.Join(x.parent, fmt.Sprintf("{%s,… %d more}", strings.Join(names[:maxNames-1], ","), len(names)-maxNames+1))
+	default:
+		return path.Join(x.parent, "{"+strings.Join(names, ",")+"}")
+	}
+}
+
+// cells returns the columns of a row: name, roots, layers, resources.
+func (x *row) cells() []string {
+	layers := fmt.Sprint(x.maxLayer)
+	if x.minLayers != x.maxLayer {
+		layers = fmt.Sprintf("%d–%d", x.minLayers, x.maxLayer)
+	}
+	resources := "?"
+	if x.known > 0 {
+		resources = fmt.Sprint(x.resources)
+	}
+	if len(x.mistakes) > 0 && x.maxLayer == 0 {
+		layers = "?"
+	}
+	return []string{clean(x.name()), fmt.Sprint(x.roots), layers, resources}
+}
+
+// notes returns what is not ordinary about a row.
+func (x *row) notes(t *Text) string {
+	var notes []string
+	for _, c := range []struct {
+		n           int
+		what, color string
+	}{{len(x.mistakes), "mistake", red}, {x.denied, "denied function", red}, {x.functions - x.denied, "function", green}, {x.charts, "chart", green}, {x.warnings, "warning", yellow}} {
+		if c.n > 0 {
+			notes = append(notes, t.paint(c.color, diag.Plural(c.n, c.what)))
+		}
+	}
+	if !x.folder.none() {
+		notes = append(notes, x.folder.String())
+	}
+	return strings.Join(notes, ", ")
+}
+
+// What a table may have, so that many roots fit a few screens: lines for ordinary roots, and for those that somebody has to look at.
+// The directories right below the one that holds all roots have lines of their own, if they are not very many.
+const (
+	maxRows        = 60
+	maxSpecialRows = 30
+	maxTop         = 150
+)
+
+// table writes a line for each root, for several that are alike or, if there are too many, for all that are below a directory.
+func (t *Text) table() {
+	var ordinary, special []*row
+	for _, x := range t.alike() {
+		if x.special() {
+			special = append(special, x)
+		} else {
+			ordinary = append(ordinary, x)
+		}
+	}
+	t.rows(fold(ordinary, maxRows), fold(special, maxSpecialRows))
+}
+
+// alike returns the rows of the roots. Roots of one directory for which the same would be written share one.
+func (t *Text) alike() (rows []*row) {
+	like := map[string]*row{}
+	for _, r := range t.roots {
+		x := t.rowOf(r)
+		key := fmt.Sprint(x.parent, x.cells()[1:], counts(x.changes), "\n", x.notes(t))
+		if same := like[key]; same != nil {
+			same.names = append(same.names, x.names...)
+			same.add(x)
+			continue
+		}
+		like[key] = x
+		rows = append(rows, x)
+	}
+	return rows
+}
+
+// rows writes rows in columns, with an empty line behind each group of them.
+func (t *Text) rows(groups ...[]*row) {
+	maxName := 100
+	if t.style.Width > 0 {
+		maxName = t.width() / 2
+	}
+	head := []string{"", "roots", "layers", "resources"}
+	width := make([]int, len(head))
+	measure := func(cells []string) {
+		for i, text := range cells {
+			width[i] = max(width[i], runes(text))
+		}
+	}
+	measure(head)
+	for _, x := range slices.Concat(groups...) {
+		measure(x.cells())
+	}
+	width[0] = min(width[0], maxName)
+	line := func(cells []string) string {
+		if t.style.Width > 0 {
+			cells[0] = cutMiddle(cells[0], maxName)
+		}
+		line := cells[0] + pad(width[0]-runes(cells[0]))
+		for i := 1; i < len(cells); i++ {
+			line += "  " + pad(width[i]-runes(cells[i])) + cells[i]
+		}
+		return line
+	}
+	fmt.Fprintln(&t.b, t.paint(faint, line(head)+"  changes"))
+	for _, rows := range groups {
+		for _, x := range rows {
+			l := line(x.cells())
+			fmt.Fprintln(&t.b, strings.TrimRight(l+t.last(x, runes(l)), " "))
+		}
+		if len(rows) > 0 {
+			t.b.WriteByte('\n')
+		}
+	}
+}
+
+// last returns the end of a row's line: what changes its resources, as far as there is room, and notes.
+func (t *Text) last(x *row, before int) string {
+	changes, notes := counts(x.changes), x.notes(t)
+	if notes != "" && changes != "" {
+		notes = "  " + notes
+	}
+	if room := t.style.Width - before - 2 - runes(x.notes(&Text{})) - 2; t.style.Width > 0 && runes(changes) > room {
+		changes = ""
+		if room > 1 {
+			changes = string([]rune(counts(x.changes))[:room-1]) + "…"
+		}
+	}
+	return "  " + changes + notes
+}
+
+// cutMiddle leaves out so much in the middle of s that it has no more than n characters.
+func cutMiddle(s string, n int) string {
+	all := []rune(s)
+	if len(all) <= n {
+		return s
+	}
+	head := n / 3
+	return string(all[:head]) + "…" + string(all[len(all)-(n-head-1):])
+}
+
+func pad(n int) string { return strings.Repeat(" ", max(0, n)) }
+
+// A folder of the tree in which the roots are.
+type branch struct {
+	path string
+	rows []*row // of its own
+	kids []*branch
+	all  int // rows, also those below
+	open bool
+}
+
+// fold returns rows, or if they are too many, one for each of some directories: it opens the largest ones as long as there is room.
+func fold(rows []*row, most int) []*row {
+	if len(rows) == 0 {
+		return nil
+	}
+	top := &branch{path: "."}
+	byPath := map[string]*branch{".": top}
+	var at func(p string) *branch
+	at = func(p string) *branch {
+		b := byPath[p]
+		if b == nil {
+			b = &branch{path: p}
+			byPath[p] = b
+			up := top
+			if dir := path.Dir(p); dir != p {
+				up = at(dir)
+			}
+			up.kids = append(up.kids, b)
+		}
+		return b
+	}
+	for _, x := range rows {
+		b := at(x.parent)
+		b.rows = append(b.rows, x)
+	}
+	top.count()
+	if n := top.spread(); n <= maxTop {
+		most = max(most, n)
+	}
+	lines, closed := 1, []*branch{top}
+	for len(closed) > 0 {
+		i := 0
+		for j, b := range closed {
+			if b.all > closed[i].all {
+				i = j
+			}
+		}
+		b := closed[i]
+		closed = slices.Delete(closed, i, i+1)
+		if more := len(b.rows) + len(b.kids) - 1; b.all > 1 && lines+more <= most {
+			b.open = true
+			lines += more
+			closed = append(closed, b.kids...)
+		}
+	}
+	folded := top.lines(nil)
+	slices.SortStableFunc(folded, func(a, b *row) int { return slices.Compare(a.key(), b.key()) })
+	return folded
+}
+
+// key is what rows are sorted by.
+func (x *row) key() []string {
+	if len(x.names) == 0 {
+		return strings.Split(x.parent, "/")
+	}
+	return strings.Split(path.Join(x.parent, x.names[0]), "/")
+}
+
+func (b *branch) count() {
+	b.all = len(b.rows)
+	for _, kid := range b.kids {
+		kid.count()
+		b.all += kid.all
+	}
+}
+
+// spread returns how many rows the first directory has that does not lead to a single other one.
+func (b *branch) spread() int {
+	for len(b.rows) == 0 && len(b.kids) == 1 {
+		b = b.kids[0]
+	}
+	return len(b.rows) + len(b.kids)
+}
+
+// lines appends the rows of an open branch, and one for each closed one.
+func (b *branch) lines(rows []*row) []*row {
+	if b.open || b.all == 1 {
+		rows = append(rows, b.rows...)
+		for _, kid := range b.kids {
+			rows = kid.lines(rows)
+		}
+		return rows
+	}
+	sum := &row{parent: b.path}
+	b.sum(sum)
+	return append(rows, sum)
+}
+
+func (b *branch) sum(x *row) {
+	for _, y := range b.rows {
+		x.add(y)
+	}
+	for _, kid := range b.kids {
+		kid.sum(x)
+	}
+}

@@ -1,0 +1,40 @@
+package inputs
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/engine"
+)
+
+// Planned returns the inputs of roots that were planned with [engine.Request.Observe].
+func Planned(a *cli.Invocation, run *engine.Run, dirs []string) []Root {
+	return Of(run.Plan(), dirs, SettingOf(a, run))
+}
+
+// SettingOf returns what a plan has read besides its layers.
+func SettingOf(a *cli.Invocation, run *engine.Run) Setting {
+	o := run.Options()
+	s := Setting{Cwd: RealDir(o.Plan.Cwd), Functions: o.Plan.Functions, LockFile: a.LockFile, Vendor: cli.VendorName}
+	if sources := o.Sources; sources != nil && sources.Vendor != "" {
+		s.Vendor = sources.Vendor
+	}
+	return s
+}
+
+// NamingOf returns how paths are shown: as messages do. cwd is the working directory.
+func NamingOf(cwd string, dirs []string) Naming {
+	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }) {
+		return Naming{}
+	}
+	return Naming{RealDir(cwd)}
+}
+
+// RealDir returns a directory without symbolic links, as those of a plan are.
+func RealDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}

@@ -1,0 +1,104 @@
+package validation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/validate"
+	"github.com/spf13/cobra"
+)
+
+// Flags are the flags about validation.
+type Flags struct {
+	// On is true if what is rendered is to be validated.
+	On          bool
+	kubeVersion string
+	crds        []string
+	unknown     string
+}
+
+// Register adds the flags to a command that validates if it is told to.
+func (f *Flags) Register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.On, "validate", false, "validate what is rendered, as krmflow validate does; if it is wrong, there is no output")
+	f.RegisterAlways(cmd)
+}
+
+// RegisterAlways adds the flags to a command that always validates.
+func (f *Flags) RegisterAlways(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.kubeVersion, "kube-version", "", "version of Kubernetes to validate for (default "+validate.Newest()+", the newest that is known)")
+	fs.Var((*options.Repeated)(&f.crds), "crds", "directory or file with CustomResourceDefinitions, besides those that are rendered")
+	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of kinds that nobody knows: 'ignore' counts them, 'error' takes them for mistakes")
+}
+
+// New returns what validates a run, nil if nothing is to be validated. It reads the CustomResourceDefinitions that the flags name.
+func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
+	minor, err := validate.ParseVersion(f.kubeVersion)
+	if err != nil {
+		return nil, options.UsageError(fmt.Errorf("--kube-version: %w", err))
+	}
+	if f.unknown != "ignore" && f.unknown != "error" {
+		return nil, options.UsageError(fmt.Errorf("illegal value --unknown-kinds %s; legal values: ignore, error", f.unknown))
+	}
+	if !f.On {
+		for _, name := range []string{"kube-version", "crds", "unknown-kinds"} {
+			if cmd.Flags().Changed(name) {
+				return nil, options.UsageError(fmt.Errorf("--%s needs --validate", name))
+			}
+		}
+		return nil, nil
+	}
+	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", definitions: map[kind][]defined{}}
+	var errs []error
+	for _, name := range f.crds {
+		crds, err := readDefinitions(name)
+		v.given, errs = append(v.given, crds...), append(errs, err)
+	}
+	return v, errors.Join(errs...)
+}
+
+// maxDefinition is how large a file with CustomResourceDefinitions may be.
+const maxDefinition = yaml.MaxFile
+
+// readDefinitions returns the CustomResourceDefinitions in a file, or in the YAML and JSON files of a directory.
+func readDefinitions(name string) (crds []yaml.Value, err error) {
+	var errs []error
+	err = filepath.WalkDir(name, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() || file != name && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+			return nil
+		}
+		data, err := loaders.ReadFile(file, maxDefinition)
+		if err != nil || !bytes.Contains(data, []byte("CustomResourceDefinition")) {
+			return err
+		}
+		docs, err := (&yaml.Source{File: file, Data: data}).Documents()
+		errs = append(errs, err)
+		for _, doc := range docs {
+			if validate.IsDefinition(doc.Value) {
+				crds = append(crds, doc.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--crds: %w", err)
+	}
+	if errs := errors.Join(errs...); errs != nil {
+		return nil, errs
+	}
+	if crds == nil {
+		return nil, diag.Errorf(diag.Pos{}, "", "--crds %s: no CustomResourceDefinition in it", name).With(diag.FlagValue)
+	}
+	return crds, nil
+}

@@ -1,0 +1,31 @@
+package validation
+
+import (
+	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/validate"
+)
+
+// has reports whether an object had what is wrong with v, a later state of it, and where that was.
+func has(f *validate.Finding, v, earlier yaml.Value) (path []any, ok bool) {
+	path, there, whole := history.Follow(v, earlier, f.Path)
+	switch {
+	case !whole:
+		return path, false
+	case f.Code == validate.MissingField:
+		return path, there.Type() == yaml.Map
+	case f.Value.IsScalar():
+		return path, there.Equal(f.Value)
+	}
+	return path, there.Type() == f.Value.Type()
+}
+
+// had reports whether r is an earlier state of the resource, with what is wrong.
+func had(r *krm.Resource, f *finding) bool {
+	if r.Pos != f.r.Pos || r.OrigID().Kind != f.r.OrigID().Kind || r.OrigID().Name != f.r.OrigID().Name {
+		return false
+	}
+	_, ok := has(&f.Finding, f.r.Value(), r.Value())
+	return ok
+}

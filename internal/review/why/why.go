@@ -1,0 +1,292 @@
+// Package why tells which steps of a plan have to run, because of what has changed since their roots were rendered last.
+package why
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/planview"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A Reason says why a step runs. The zero Reason is that of a step of which nothing has changed.
+type Reason struct {
+	// Changes are what the step itself was made from and has changed.
+	Changes []records.Change
+	// Input is the first of its inputs that runs, if nothing of the step itself has changed; nil if there is none.
+	Input *graph.Node
+}
+
+// Reasons are those of the steps of a plan.
+type Reasons struct {
+	plan   *planner.Plan
+	cwd    string
+	states map[string]records.State // by the directories of roots
+	of     []Reason                 // by node
+}
+
+// New returns the reasons of a plan, whose roots have these states. Files are shown relative to cwd.
+func New(plan *planner.Plan, cwd string, states map[string]records.State) *Reasons {
+	r := &Reasons{plan: plan, cwd: cwd, states: states, of: make([]Reason, len(plan.Graph.Nodes))}
+	files, settings := map[string]records.Change{}, map[string]records.Change{}
+	for _, s := range states {
+		for _, c := range s.Changes {
+			if c.Setting {
+				settings[c.What] = c
+			} else {
+				files[r.name(c.What)] = c
+			}
+		}
+	}
+	users := r.users(files)
+	for i, n := range plan.Graph.Nodes {
+		for _, file := range slices.Sorted(keys(users[n])) {
+			r.of[i].Changes = append(r.of[i].Changes, files[file])
+		}
+		if c, ok := settings[n.ID]; ok {
+			r.of[i].Changes = append(r.of[i].Changes, c)
+		}
+		for _, in := range n.Inputs {
+			if r.of[i].Changes == nil && r.of[in].runs() {
+				r.of[i].Input = plan.Graph.Nodes[in]
+				break
+			}
+		}
+	}
+	return r
+}
+
+func (r Reason) runs() bool { return len(r.Changes) > 0 || r.Input != nil }
+
+// name returns how the plan calls a file.
+func (r *Reasons) name(file string) string {
+	if rel, err := filepath.Rel(r.cwd, file); err == nil && r.cwd != "" && !slices.ContainsFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file }) {
+		return rel
+	}
+	return file
+}
+
+func keys[T any](m map[string]T) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// users returns the steps that were made from files that have changed. What no step holds, for instance the files of a generator, belongs to
+// the steps of its layer that name it.
+func (r *Reasons) users(files map[string]records.Change) map[*graph.Node]map[string]bool {
+	if len(files) == 0 {
+		return nil // to look through all that steps hold takes longer than to plan them
+	}
+	users := map[*graph.Node]map[string]bool{}
+	add := func(n *graph.Node, file string) {
+		if users[n] == nil {
+			users[n] = map[string]bool{}
+		}
+		users[n][file] = true
+	}
+	held := map[string]bool{}
+	for _, n := range r.plan.Graph.Nodes {
+		at := []string{n.Origin.File()}
+		for _, c := range n.Changes {
+			at = append(at, c.File())
+		}
+		for _, src := range graph.Sources(n.Op) {
+			at = append(at, src.File)
+		}
+		for _, file := range at {
+			if _, changed := files[file]; changed {
+				add(n, file)
+				held[file] = true
+			}
+		}
+	}
+	for file := range files {
+		if held[file] {
+			continue
+		}
+		for _, n := range r.plan.Graph.Nodes {
+			if names(n, file) {
+				add(n, file)
+			}
+		}
+	}
+	return users
+}
+
+// names reports whether the field that a step is configured by has the path of a file.
+func names(n *graph.Node, file string) bool {
+	if n.Origin.Source == nil {
+		return false
+	}
+	v, err := n.Origin.Source.Value()
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(path.Dir(n.Origin.File()), file)
+	for _, at := range n.Origin.Path {
+		switch at := at.(type) {
+		case string:
+			v = v.Get(at)
+		case int:
+			if items := v.Items(); at < len(items) {
+				v = items[at]
+			}
+		}
+	}
+	return err == nil && strings.Contains(string(yaml.AppendYAML(nil, v)), filepath.ToSlash(rel))
+}
+
+// WriteRoot writes why a root must be rendered again, or that it need not.
+func (r *Reasons) WriteRoot(w io.Writer, dir string) error {
+	var b strings.Builder
+	s := r.states[dir]
+	shown := diag.OneLine(dir)
+	switch {
+	case !s.Known:
+		fmt.Fprintf(&b, "%s: it is not known that it was rendered before\n", shown)
+	case len(s.Changes) == 0 && s.Calls:
+		fmt.Fprintf(&b, "%s: nothing has changed since it was rendered; what its functions answer may have\n", shown)
+	case len(s.Changes) == 0:
+		fmt.Fprintf(&b, "%s: nothing has changed since it was rendered\n", shown)
+	default:
+		fmt.Fprintf(&b, "%s: %s since it was rendered\n", shown, diag.Plural(len(s.Changes), "change"))
+		for _, c := range s.Changes {
+			r.change(&b, c)
+		}
+		r.steps(&b, dir)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Reasons) change(b *strings.Builder, c records.Change) {
+	what := c.What
+	if !c.Setting {
+		what = r.name(what)
+		c.Old, c.New = r.shown(what, c.Old), r.shown(what, c.New)
+	}
+	fmt.Fprintf(b, "  %s\n    was %s\n    is  %s\n", diag.OneLine(what), diag.OneLine(c.Old), diag.OneLine(c.New))
+}
+
+// shown returns what was or is at a path, without the digest of a file that may hold values of Secrets: whoever knows the rest of it could try
+// values until that fits. So it is with a file that the plan does not have any more.
+func (r *Reasons) shown(file, what string) string {
+	if !strings.HasPrefix(what, "sha256:") {
+		return what
+	}
+	i := slices.IndexFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file })
+	if i >= 0 && !r.plan.Files()[i].MayHoldSecrets() {
+		return what
+	}
+	return "a file, whose digest is not shown"
+}
+
+// steps writes the steps of a root that have other inputs.
+func (r *Reasons) steps(b *strings.Builder, dir string) {
+	g := r.plan.Graph.Only(func(root graph.Root) bool { return root.Dir == dir })
+	in := map[string]bool{}
+	for _, n := range g.Nodes {
+		in[n.ID] = true
+	}
+	var lines []string
+	for i, n := range r.plan.Graph.Nodes {
+		if in[n.ID] && r.of[i].runs() {
+			lines = append(lines, fmt.Sprintf("  %s: %s\n", diag.OneLine(n.ID), r.of[i].text(r)))
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "%d of %s have other inputs:\n%s", len(lines), diag.Plural(len(g.Nodes), "step"), strings.Join(lines, ""))
+	}
+}
+
+func (x Reason) text(r *Reasons) string {
+	if x.Input != nil {
+		return "takes " + diag.OneLine(x.Input.ID)
+	}
+	var what []string
+	for _, c := range x.Changes {
+		if c.Setting {
+			what = append(what, c.What)
+		} else {
+			what = append(what, r.name(c.What))
+		}
+	}
+	return diag.OneLine(strings.Join(what, ", ")) + " changed"
+}
+
+// Text returns why a step runs in a few words, "" if nothing of it has changed.
+func (r *Reasons) Text(id graph.NodeID) string {
+	if !r.of[id].runs() {
+		return ""
+	}
+	return r.of[id].text(r)
+}
+
+// Since returns what each step of the plan has to say of itself: see [planview.Since]. It is nil if no root is known to have been rendered.
+func (r *Reasons) Since() *planview.Since {
+	s := &planview.Since{Steps: make([]string, len(r.of))}
+	changed := make([]bool, len(r.of)) // what a root needs that is to be rendered
+	for _, root := range r.plan.Graph.Roots {
+		state := r.states[root.Dir]
+		switch {
+		case !state.Known:
+			s.New++
+		case len(state.Changes) > 0:
+			s.Changed++
+		default:
+			s.Unchanged++
+		}
+		changed[root.Node] = changed[root.Node] || !state.Known || len(state.Changes) > 0 || state.Calls
+	}
+	if s.Changed+s.Unchanged == 0 {
+		return nil
+	}
+	for i := len(r.of) - 1; i >= 0; i-- {
+		if changed[i] {
+			for in := range r.plan.Graph.Nodes[i].Before() {
+				changed[in] = true
+			}
+		}
+		if s.Steps[i] = r.Text(graph.NodeID(i)); !changed[i] {
+			s.Steps[i] = "unchanged"
+		}
+	}
+	return s
+}
+
+// WriteNode writes why a step must run again, with the way to what has changed.
+func (r *Reasons) WriteNode(w io.Writer, n *graph.Node) error {
+	var b strings.Builder
+	at := map[*graph.Node]Reason{}
+	for i, node := range r.plan.Graph.Nodes {
+		at[node] = r.of[i]
+	}
+	if !at[n].runs() {
+		fmt.Fprintf(&b, "%s: nothing of it has changed\n", diag.OneLine(n.ID))
+	}
+	for at[n].Input != nil {
+		fmt.Fprintf(&b, "%s takes\n", diag.OneLine(n.ID))
+		n = at[n].Input
+	}
+	if x := at[n]; len(x.Changes) > 0 {
+		fmt.Fprintf(&b, "%s: %s\n", diag.OneLine(n.ID), x.text(r))
+		for _, c := range x.Changes {
+			r.change(&b, c)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

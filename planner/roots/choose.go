@@ -1,0 +1,121 @@
+package roots
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/sys/glob"
+)
+
+// A PatternError says that the value of a flag is no pattern.
+type PatternError struct{ Flag, Text string }
+
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("%s %s: a bracket or backslash in the pattern has no end", e.Flag, e.Text)
+}
+
+// A pattern is the value of a flag.
+type pattern struct {
+	glob.Pattern
+	flag, text string
+	matches    bool // anything
+}
+
+func parse(flag string, texts []string) (list []*pattern, err error) {
+	for _, text := range texts {
+		p, err := glob.Parse(path.Clean(text))
+		if err != nil || text == "" {
+			return nil, &PatternError{flag, text}
+		}
+		list = append(list, &pattern{Pattern: p, flag: flag, text: text})
+	}
+	return list, nil
+}
+
+// matchAny reports whether one of the patterns matches a path, and notes which ones do.
+func matchAny(patterns []*pattern, rel string) (any bool) {
+	for _, p := range patterns {
+		if p.MatchBelow(rel) {
+			p.matches, any = true, true
+		}
+	}
+	return any
+}
+
+// choose says which of the layers are meant.
+func (s *search) choose(only, exclude []*pattern) (*Found, error) {
+	f := &Found{Ignored: s.ignored}
+	var rels []string
+	slices.SortStableFunc(s.layers, func(a, b *layer) int { return strings.Compare(a.dir, b.dir) })
+	seen := map[*layer]bool{}
+	for _, t := range s.tops {
+		slices.SortFunc(t.layers, func(a, b *layer) int { return strings.Compare(a.dir, b.dir) })
+		for _, l := range t.layers {
+			if !l.root || seen[l] {
+				continue
+			}
+			seen[l] = true
+			if l.given {
+				f.Dirs = append(f.Dirs, l.dir)
+				continue
+			}
+			rels = append(rels, l.rel)
+			meant, not := matchAny(only, l.rel) || len(only) == 0, matchAny(exclude, l.rel)
+			switch {
+			case !meant || not:
+				f.Excluded = append(f.Excluded, l.dir)
+			case l.used:
+				f.Used = append(f.Used, l.dir)
+			default:
+				f.Dirs = append(f.Dirs, l.dir)
+			}
+		}
+	}
+	for _, p := range slices.Concat(only, exclude) {
+		if !p.matches {
+			w := diag.Errorf(diag.Pos{}, "", "%s %s matches none of %s", p.flag, p.text, diag.Count(len(rels), "root")).With(diag.NoRoots)
+			if w.Hints = diag.DidYouMean(p.text, rels); len(w.Hints) == 0 {
+				w.Hints = s.startsAt(p.text)
+			}
+			f.Warnings = append(f.Warnings, w)
+		}
+	}
+	if len(f.Dirs) == 0 {
+		return nil, errors.Join(append(warningErrors(f.Warnings), f.nothing())...)
+	}
+	return f, nil
+}
+
+// startsAt returns a hint if a pattern begins with a directory that is searched, and so was meant to start where that does.
+func (s *search) startsAt(text string) []string {
+	for _, t := range s.tops {
+		if rest, ok := strings.CutPrefix(path.Clean(text), filepath.ToSlash(filepath.Clean(t.dir))+"/"); ok {
+			return []string{fmt.Sprintf("patterns start at %s: write %q", t.dir, rest)}
+		}
+	}
+	return nil
+}
+
+func warningErrors(list []*diag.Error) (errs []error) {
+	for _, w := range list {
+		errs = append(errs, w)
+	}
+	return errs
+}
+
+// nothing returns the error about a selection that leaves nothing over.
+func (f *Found) nothing() error {
+	err := diag.Errorf(diag.Pos{}, "", "nothing is left of the %s that were found", diag.Count(f.LeftOut(), "root")).With(diag.NoRoots)
+	if len(f.Excluded) > 0 {
+		err.Hint("left out by --only and --exclude: %s", diag.Some(f.Excluded))
+	}
+	if len(f.Used) > 0 {
+		err.Hint("left out by --leaves, because other layers use them: %s", diag.Some(f.Used))
+	}
+	return err
+}
