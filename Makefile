@@ -13,7 +13,7 @@ IMAGE ?= localhost/krmflow$(if $(VERSION),:$(VERSION))
 ENGINE ?= podman
 CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
-SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
+SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
 .PHONY: build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
 
@@ -26,13 +26,13 @@ build:
 
 # Archives for all platforms, what is in them, and their checksums: make release VERSION=v1.2.3. The same source and Go make the same bytes.
 release:
-	$(GO) run ./internal/release -version '$(VERSION)' -out $(DIST) -platforms $(PLATFORMS) env $(GOBUILD)
+	$(GO) run ./internal/dev/release -version '$(VERSION)' -out $(DIST) -platforms $(PLATFORMS) env $(GOBUILD)
 
 # An image from scratch: the program, also by the name of kustomize, with the certificates of this machine and a /tmp.
 image:
 	@set -e; d=$$(mktemp -d); trap 'rm -rf $$d' EXIT; mkdir -p $$d/rootfs/usr/bin $$d/rootfs/etc/ssl/certs $$d/rootfs/tmp $$d/rootfs/work; chmod -R 755 $$d; chmod 1777 $$d/rootfs/tmp; \
 	cp $(CERTIFICATES) $$d/rootfs/etc/ssl/certs/ca-certificates.crt; chmod 644 $$d/rootfs/etc/ssl/certs/ca-certificates.crt; \
-	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/program.release=$(VERSION))'; \
+	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/cli/program.release=$(VERSION))'; \
 	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
 	$(ENGINE) build --timestamp 0 -f deploy/image/Containerfile -t $(IMAGE) $$d
 
@@ -45,7 +45,7 @@ krmflow:
 	    name=$$(basename "$$(basename "$$c" .json)" .yaml).yaml; \
 	    test ! -e "$$d/$$name" || { echo "two catalogs are called $$name" >&2; exit 1; }; \
 	    cp "$$c" "$$d/$$name"; c=embedded:$$name; \
-	    files="$$files$${files:+,}\"$(CURDIR)/internal/settings/catalogs/$$name\":\"$$d/$$name\""; \
+	    files="$$files$${files:+,}\"$(CURDIR)/internal/cli/settings/catalogs/$$name\":\"$$d/$$name\""; \
 	  fi; \
 	  refs="$$refs$${refs:+,}$$c"; \
 	done; \
@@ -112,11 +112,11 @@ fuzz:
 
 # Whole random trees, side by side with kustomize: for hours by hand, with another SEED each time.
 difftest: build kustomize
-	$(GO) run ./internal/difftest -krmflow bin/krmflow -kustomize $(TOOLS)/kustomize -trees $(DIFFTREES) -seed $(SEED)
+	$(GO) run ./internal/dev/difftest -krmflow bin/krmflow -kustomize $(TOOLS)/kustomize -trees $(DIFFTREES) -seed $(SEED)
 
 # Random edits of random kustomization files, side by side with kustomize: EDITS of them, also of the files below EDITTREES.
 edittest: kustomize
-	$(GO) test ./internal/editing -run TestLikeKustomize -v -timeout 0 -args -pairs $(EDITS) -seed $(SEED) -trees "$(EDITTREES)"
+	$(GO) test ./internal/command/edit -run TestLikeKustomize -v -timeout 0 -args -pairs $(EDITS) -seed $(SEED) -trees "$(EDITTREES)"
 
 # Records the golden files of testdata/kustomize anew.
 golden: kustomize

@@ -17,160 +17,242 @@ const module = "github.com/krmflow/krmflow/"
 // side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
-	"diag":            {},
-	"krm/yaml":        {"diag", "krm/secret/words"},
-	"krm/schema":      {"krm/yaml"},
-	"krm/secret":      {"diag", "krm/secret/words", "krm/yaml"},
-	"krm":             {"diag", "krm/schema", "krm/secret", "krm/yaml"},
-	"krm/diff":        values,
-	"krm/function":    plus(values, "krm/secret/words"),
-	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/flock", "output/swap", "output/listing"),
-	"output/flock":    {},
-	"output/listing":  {"internal/filestat"},
-	"output/manifest": plus(values, "output/names"),
-	"output/swap":     {},
-	"output/known":    plus(values, "internal/filestat", "output/listing", "output/manifest"),
-	"output/names":    values,
+	"diag":                          {},
+	"internal/sys/detach":           {},
+	"internal/sys/filestat":         {},
+	"internal/sys/flock":            {},
+	"internal/sys/glob":             {},
+	"internal/sys/ignore":           {"diag", "internal/sys/glob"},
+	"internal/sys/swap":             {},
+	"internal/sys/watch":            {"diag"},
+	"krm":                           values,
+	"krm/chart":                     {"krm", "krm/yaml"},
+	"krm/diff":                      values,
+	"krm/function":                  plus(values, "krm/secret/words"),
+	"krm/schema":                    {"krm/yaml"},
+	"krm/schema/internal/schemagen": {},
+	"krm/secret":                    {"diag", "krm/secret/words", "krm/yaml"},
+	"krm/secret/words":              {},
+	"krm/yaml":                      {"diag", "krm/secret/words"},
+	"lock":                          {"diag", "krm", "krm/yaml"},
+	"reference":                     {"diag", "krm", "krm/yaml"},
 
-	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
-	"krm/chart": values,
+	"builtins":     values,
+	"edit":         {"diag", "edit/inplace", "krm/function", "krm/yaml"},
+	"edit/inplace": {"diag", "krm/yaml"},
+	"eval":         {"builtins", "diag", "graph", "krm"},
+	"graph":        plus(values, "krm/chart", "krm/function"),
 
-	"graph":     plus(values, "krm/function", "krm/chart"),
-	"builtins":  plus(values, "krm/function"),
-	"cache":     values,
-	"loaders":   plus(values, "cache", "internal/filestat", "krm/chart", "loaders/remote", "reference"),
-	"reference": values,
-	"catalog":   plus(values, "krm/function"),
-	"trust":     plus(values, "krm/function", "catalog", "catalog/signature"),
-	"eval":      plus(values, "graph", "builtins"),
-	"lock":      {"diag", "krm", "krm/yaml"},
-	"planner": plus(values, "planner/layers", "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/ahead", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
-		"planner/ownschema", "planner/summary", "planner/trusted"),
-	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/filestat", "internal/roots", "loaders", "lock", "planner", "planner/report", "planner/trace", "scheduler",
-		"trust"),
-	"bench": {},
+	"cache":                               {"diag", "krm"},
+	"cache/shared":                        {"diag", "krm"},
+	"catalog":                             {"diag", "krm", "krm/function", "krm/yaml"},
+	"loaders":                             {"cache", "diag", "internal/sys/filestat", "krm", "krm/chart", "krm/yaml", "loaders/remote", "reference"},
+	"loaders/git":                         {"diag", "internal/sys/detach"},
+	"loaders/remote":                      {"cache", "diag", "krm", "krm/yaml", "loaders/git", "loaders/remote/internal/address", "loaders/remote/internal/archive", "loaders/remote/internal/credentials", "loaders/remote/internal/flight", "reference"},
+	"loaders/remote/internal/address":     {},
+	"loaders/remote/internal/archive":     {"cache", "diag"},
+	"loaders/remote/internal/credentials": {},
+	"loaders/remote/internal/flight":      {},
+	"loaders/revision":                    {"cache", "diag", "krm/yaml", "loaders/git"},
+	"output":                              plus(values, "internal/sys/filestat", "internal/sys/flock", "internal/sys/swap", "output/known", "output/listing", "output/manifest", "output/names"),
+	"output/known":                        {"internal/sys/filestat", "krm", "output/listing", "output/manifest"},
+	"output/listing":                      {"internal/sys/filestat"},
+	"output/manifest":                     {"krm", "output/names"},
+	"output/names":                        {"diag", "krm"},
+	"output/rewrite":                      {"diag", "output"},
+	"trust":                               {"catalog", "diag", "krm", "krm/function", "krm/yaml", "trust/internal/signature"},
+	"trust/internal/signature":            {},
+	"validate":                            plus(values, "validate/internal/openapi"),
+	"validate/internal/openapi":           {},
+	"validate/internal/openapigen":        {},
 
-	"validate":                     {"diag", "krm", "krm/secret", "krm/yaml", "validate/internal/openapi"},
-	"validate/internal/openapi":    {},
-	"validate/internal/openapigen": {},
-	"internal/rendertest":          plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/options", "krm/diff", "loaders", "output", "planner", "render", "scheduler"),
-	"internal/explain":             plus(values, "planner/plandoc", "graph", "internal/app", "internal/graphing", "internal/history", "internal/messages", "internal/options", "render", "krm/diff", "loaders", "output", "output/manifest", "planner", "scheduler"),
-	"internal/history":             plus(values, "builtins", "eval", "graph", "planner"),
-	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
+	"planner":                    plus(values, "builtins", "catalog", "eval", "graph", "krm/function", "loaders", "planner/composition", "planner/helm", "planner/internal/ahead", "planner/internal/ownschema", "planner/internal/summary", "planner/internal/trusted", "planner/layerfile", "planner/layers", "planner/report", "trust"),
+	"planner/composition":        plus(values, "builtins", "catalog", "krm/function", "loaders", "planner/layerfile", "planner/report"),
+	"planner/helm":               {"builtins", "diag", "graph", "krm", "krm/chart", "krm/function", "krm/yaml", "loaders", "reference", "trust"},
+	"planner/internal/ahead":     {"krm/yaml", "loaders", "planner/helm", "planner/layerfile"},
+	"planner/internal/ownschema": {"builtins", "diag", "eval", "graph", "krm", "krm/function", "krm/schema"},
+	"planner/internal/summary":   {"builtins", "diag"},
+	"planner/internal/trusted":   plus(values, "catalog", "graph", "loaders", "planner/report", "reference", "trust"),
+	"planner/layerfile":          {"builtins", "diag", "krm", "krm/yaml", "loaders", "planner/helm", "planner/report"},
+	"planner/layers":             {"diag", "graph", "krm/yaml"},
+	"planner/report":             {"diag", "krm/yaml"},
+	"planner/roots":              {"diag", "internal/sys/glob", "internal/sys/ignore", "krm/yaml", "loaders", "output/manifest", "planner/composition", "planner/layerfile"},
+	"planner/trace":              {"diag", "graph", "krm", "planner", "planner/layers"},
 
-	"catalog/signature":          {},
-	"krm/secret/words":           {},
-	"cache/archive":              {"cache", "diag"},
-	"loaders/git":                {"diag", "internal/detach"},
-	"loaders/revision":           {"cache", "diag", "krm/yaml", "loaders/git"},
-	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/git", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
-	"cache/shared":               {"diag", "krm"},
-	"cache/shared/sharedtest":    {},
-	"loaders/remote/address":     {},
-	"loaders/remote/credentials": {},
-	"loaders/remote/flight":      {},
-
-	"planner/ahead":       {"krm/yaml", "loaders", "planner/helm", "planner/layerfile"},
-	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
-	"planner/drawing":     plus(values, "builtins", "graph", "planner/layers", "planner"),
-	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
-	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
-	"planner/layers":      {"diag", "graph", "krm/yaml"},
-	"planner/ownschema":   plus(values, "builtins", "eval", "graph", "krm/function"),
-	"planner/plandoc":     plus(values, "planner/layers", "graph", "planner", "trust"),
-	"planner/report":      {"diag", "krm/yaml"},
-	"planner/summary":     {"builtins", "diag"},
-	"planner/trace":       plus(values, "planner/layers", "graph", "planner"),
-	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "reference", "trust"),
-
-	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
-	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
-		"executors/internal/sealed", "executors/internal/sources"),
-	"executors/helm":      plus(values, "krm/chart", "krm/function", "executors", "executors/exec", "executors/internal/dirs"),
-	"executors/container": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sources"),
-
-	"executors/probe": plus(values, "krm/function", "executors/container", "executors/exec", "trust"),
-
-	"executors/executortest":     plus(values, "krm/function", "executors"),
+	"executors":                  {"diag", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire", "krm", "krm/function", "krm/yaml"},
+	"executors/container":        {"diag", "executors", "executors/internal/bounded", "executors/internal/sources", "krm", "krm/function", "krm/yaml"},
+	"executors/exec":             {"diag", "executors", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sandbox", "executors/internal/sealed", "executors/internal/sources", "krm", "krm/function", "krm/yaml"},
+	"executors/executortest":     {"executors", "krm/function", "krm/yaml"},
+	"executors/helm":             {"executors", "executors/exec", "executors/internal/dirs", "krm/function", "krm/yaml"},
 	"executors/internal/bounded": {},
-	"executors/internal/sandbox": {"executors/internal/proc"},
 	"executors/internal/dirs":    {},
 	"executors/internal/proc":    {},
+	"executors/internal/sandbox": {"executors/internal/proc"},
 	"executors/internal/sealed":  {"krm"},
 	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
+	"executors/probe":            {"executors/container", "executors/exec", "krm", "trust"},
+	"render":                     {"cache", "catalog", "diag", "graph", "internal/sys/filestat", "krm", "krm/function", "krm/yaml", "loaders", "loaders/remote", "lock", "planner", "planner/roots", "planner/trace", "reference", "scheduler", "trust"},
+	"scheduler":                  plus(values, "builtins", "eval", "graph", "krm/function"),
 
-	"edit/inplace": {"diag", "krm/yaml"},
+	"bench": {},
 
-	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders", "loaders/revision", "planner", "render"},
-	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/dirmode/rewrite", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
-	"internal/dirmode":              plus(values, "edit/inplace", "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/history", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
-	"internal/dirmode/merge":        {"diag", "krm/secret", "krm/yaml"},
-	"internal/dirmode/rewrite":      {"diag", "output"},
-	"internal/dirmode/tree":         plus(values, "edit/inplace", "internal/ignore", "krm/function"),
-	"internal/answers":              plus(values, "cache", "krm/function"),
-	"internal/caches":               {"cache", "diag", "internal/app", "internal/options", "internal/reuse"},
-	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
-	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
-	"internal/console":              plus(values, "krm/secret/words", "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
-	"internal/convert":              {"builtins", "diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
-	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
-	"internal/detach":               {},
-	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/page", "internal/reuse", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
-	"internal/difftest":             {},
-	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
-	"internal/glob":                 {},
-	"internal/graphing":             {"planner/plandoc", "diag", "internal/app", "planner/layers", "internal/options", "planner", "planner/drawing"},
-	"internal/inputs":               {"catalog", "diag", "graph", "internal/app", "internal/options", "loaders", "planner"},
-	"internal/filestat":             {},
-	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output/known", "planner", "reference"),
-	"internal/ignore":               {"diag", "internal/glob"},
-	"internal/roots":                {"diag", "internal/glob", "internal/ignore", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
-	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
-	"internal/help":                 {},
-	"internal/localize":             {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
-	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
-	"internal/options":              {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/settings", "krm", "krm/function", "loaders", "planner", "trust"},
-	"internal/preview":              plus(values, "planner/trace", "graph", "krm/diff", "output", "planner", "planner/plandoc", "scheduler"),
-	"internal/profile":              {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
-	"internal/page":                 {"diag"},
-	"internal/page/pagetest":        {"executors/executortest"},
-	"internal/planpage":             {"diag", "internal/page", "planner/drawing", "planner/plandoc"},
-	"internal/plandiff":             {"diag", "internal/app", "internal/preview", "loaders/revision", "planner/plandoc", "scheduler"},
-	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},
-	"internal/program":              {},
-	"internal/resourcelist":         {"diag", "krm", "krm/function", "krm/yaml", "loaders"},
-	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/function", "krm/yaml", "loaders"},
-	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "internal/wrapping", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
-	"internal/progress":             {"graph"},
-	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
-	"internal/release":              {},
-	"internal/reports":              {"diag", "internal/messages"},
-	"internal/messages":             {"diag"},
-	"internal/schemas":              {"internal/diffing", "planner/plandoc"},
-	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "output/swap", "render"),
-	"internal/spool":                {},
-	"internal/stdout":               {},
-	"internal/terminal":             {},
-	"internal/rounds":               {"internal/app", "internal/stdout", "internal/watch"},
-	"internal/longtest":             {},
-	"internal/treetest":             {},
-	"internal/watch":                {"diag"},
-	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
-	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
-	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/dirmode", "internal/editing", "internal/graphing", "internal/help", "internal/history", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/rendertest", "internal/fnkit", "internal/wrapping"),
+	"internal/engine":            {"cache", "catalog", "diag", "executors", "executors/container", "executors/probe", "graph", "internal/engine/answers", "internal/engine/limits", "internal/engine/lockfile", "internal/engine/profile", "internal/engine/records", "internal/engine/sink", "internal/sys/filestat", "internal/sys/watch", "krm", "krm/function", "krm/yaml", "loaders", "loaders/remote", "loaders/revision", "lock", "output/known", "output/manifest", "output/rewrite", "planner", "planner/roots", "reference", "render", "scheduler"},
+	"internal/engine/answers":    {"cache", "krm", "krm/function", "krm/yaml"},
+	"internal/engine/limits":     {"diag", "graph", "loaders", "scheduler"},
+	"internal/engine/lockfile":   {"diag", "krm/yaml", "loaders", "lock", "output"},
+	"internal/engine/profile":    {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
+	"internal/engine/records":    {"cache", "diag", "internal/sys/filestat", "krm", "loaders", "loaders/remote", "output/known", "planner", "reference"},
+	"internal/engine/sink":       plus(values, "internal/engine/sink/spool", "internal/sys/swap", "loaders", "output", "output/names", "render"),
+	"internal/engine/sink/spool": {},
+
+	"internal/cli":          {"cache", "cache/shared", "diag", "executors/probe", "internal/cli/console", "internal/cli/options", "internal/cli/program", "internal/cli/progress", "internal/cli/report", "internal/cli/settings", "internal/cli/stdout", "internal/engine", "internal/engine/answers", "internal/engine/limits", "internal/engine/profile", "internal/engine/sink", "krm/function", "krm/yaml", "loaders/remote", "lock", "output", "planner", "planner/helm", "planner/roots", "render", "scheduler"},
+	"internal/cli/console":  {"diag", "graph", "internal/cli/options", "internal/cli/report", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "scheduler"},
+	"internal/cli/exit":     {"diag", "internal/cli/options", "internal/cli/settings", "internal/engine", "internal/engine/sink", "krm/function", "loaders/remote", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
+	"internal/cli/help":     {},
+	"internal/cli/messages": {"diag"},
+	"internal/cli/options":  {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/cli/settings", "krm", "krm/function", "loaders", "planner", "trust"},
+	"internal/cli/program":  {},
+	"internal/cli/progress": {"graph"},
+	"internal/cli/report":   {"diag", "internal/cli/messages"},
+	"internal/cli/settings": {"diag", "internal/sys/glob", "krm/yaml", "loaders", "output", "trust"},
+	"internal/cli/stdout":   {},
+	"internal/cli/terminal": {},
+
+	"internal/planview":          plus(values, "graph", "planner", "planner/layers", "trust"),
+	"internal/planview/drawing":  {"builtins", "diag", "graph", "krm", "planner", "planner/layers"},
+	"internal/planview/page":     {"diag"},
+	"internal/planview/planpage": {"diag", "internal/planview", "internal/planview/drawing", "internal/planview/page"},
+
+	"internal/review/history":    plus(values, "builtins", "eval", "graph", "planner"),
+	"internal/review/inputs":     {"catalog", "diag", "internal/cli", "internal/engine", "loaders", "planner"},
+	"internal/review/preview":    {"diag", "graph", "internal/engine", "internal/planview", "krm", "krm/diff", "krm/secret", "output", "planner", "planner/trace", "scheduler"},
+	"internal/review/validation": plus(values, "graph", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/history", "loaders", "planner", "validate"),
+	"internal/review/why":        {"diag", "graph", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
+
+	"internal/command/affected":        {"diag", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},
+	"internal/command/applyrender":     {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/cli/progress", "internal/cli/stdout", "internal/engine", "internal/engine/records", "internal/engine/sink", "internal/planview", "internal/review/history", "internal/review/validation", "krm", "krm/secret", "output", "output/known", "planner", "render", "scheduler"},
+	"internal/command/bench":           {"bench", "diag", "internal/cli", "internal/cli/options", "internal/cli/settings", "internal/command/bench/page", "internal/engine", "internal/engine/profile", "output"},
+	"internal/command/bench/page":      {"diag", "internal/engine/profile", "internal/planview/page"},
+	"internal/command/build":           {"internal/cli", "internal/cli/options", "internal/cli/stdout", "internal/engine", "internal/engine/profile", "internal/engine/sink", "internal/review/validation"},
+	"internal/command/cache":           {"cache", "diag", "internal/cli", "internal/cli/options", "internal/engine/records"},
+	"internal/command/catalog":         {"catalog", "diag", "edit/inplace", "graph", "internal/cli", "internal/cli/options", "internal/cli/settings", "internal/command/catalog/publish", "internal/engine", "krm", "krm/function", "krm/yaml", "loaders", "loaders/remote", "output", "planner", "trust"},
+	"internal/command/catalog/publish": {"catalog", "diag", "krm", "krm/yaml", "loaders", "loaders/remote", "reference"},
+	"internal/command/config":          {"diag", "internal/cli", "internal/cli/options", "internal/cli/settings"},
+	"internal/command/convert":         {"builtins", "diag", "internal/cli", "internal/cli/options", "internal/engine", "krm", "krm/yaml", "loaders", "output", "planner", "planner/layerfile"},
+	"internal/command/create":          {"diag", "internal/cli", "internal/cli/options", "krm/yaml", "loaders", "planner/layerfile"},
+	"internal/command/deps":            {"diag", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/inputs", "planner"},
+	"internal/command/diff":            plus(values, "builtins", "graph", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/cli/terminal", "internal/command/graph", "internal/engine", "internal/engine/records", "internal/planview/page", "internal/review/history", "internal/sys/filestat", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
+	"internal/command/docs":            {"internal/cli", "internal/cli/help", "internal/cli/options", "internal/cli/program"},
+	"internal/command/edit":            {"builtins", "diag", "edit", "edit/inplace", "internal/cli", "internal/cli/options", "internal/command/catalog", "krm/yaml", "loaders", "output", "planner/layerfile"},
+	"internal/command/executor":        {"executors", "executors/container", "executors/exec", "executors/helm", "internal/cli", "internal/cli/options"},
+	"internal/command/explain":         plus(values, "graph", "internal/cli", "internal/cli/messages", "internal/cli/options", "internal/command/graph", "internal/engine", "internal/planview", "internal/review/history", "krm/diff", "loaders", "output", "output/manifest", "planner", "scheduler"),
+	"internal/command/fetch":           {"diag", "internal/cli", "internal/cli/options", "internal/engine", "render"},
+	"internal/command/fn":              plus(values, "catalog", "edit/inplace", "graph", "internal/cli", "internal/cli/options", "internal/command/fn/resourcelist", "internal/command/test", "internal/command/wrap", "internal/engine", "krm/function", "loaders", "output", "planner", "scheduler"),
+	"internal/command/fn/resourcelist": {"diag", "krm", "krm/function", "krm/yaml", "loaders"},
+	"internal/command/graph":           {"diag", "internal/cli", "internal/cli/options", "internal/engine", "internal/planview", "internal/planview/drawing", "planner", "planner/layers"},
+	"internal/command/localize":        {"builtins", "diag", "edit", "edit/inplace", "internal/cli", "internal/cli/options", "internal/engine", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
+	"internal/command/lock":            {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/engine", "internal/engine/lockfile", "lock", "planner", "render", "trust"},
+	"internal/command/plan":            {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/cli/terminal", "internal/command/graph", "internal/command/plan/plandiff", "internal/engine", "internal/engine/records", "internal/engine/sink", "internal/planview", "internal/planview/planpage", "internal/review/history", "internal/review/preview", "internal/review/validation", "internal/review/why", "krm", "krm/secret", "output", "planner", "render"},
+	"internal/command/plan/plandiff":   {"diag", "internal/cli", "internal/engine", "internal/planview", "internal/review/preview", "loaders/revision"},
+	"internal/command/postrender":      {"diag", "internal/cli", "internal/cli/options", "internal/engine", "krm/yaml"},
+	"internal/command/run":             plus(values, "edit/inplace", "graph", "internal/cli", "internal/cli/options", "internal/command/run/merge", "internal/command/run/tree", "internal/engine", "internal/engine/sink", "internal/review/history", "krm/function", "loaders", "output", "output/rewrite", "planner", "scheduler"),
+	"internal/command/run/merge":       {"diag", "krm/secret", "krm/yaml"},
+	"internal/command/run/tree":        plus(values, "edit/inplace", "internal/sys/ignore", "krm/function"),
+	"internal/command/schema":          {"diag", "internal/cli", "internal/cli/options", "internal/command/diff", "internal/planview"},
+	"internal/command/test":            plus(values, "builtins", "graph", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/history", "krm/diff", "loaders", "output", "planner", "scheduler"),
+	"internal/command/validate":        {"internal/cli", "internal/engine", "internal/review/validation"},
+	"internal/command/vendor":          {"internal/cli", "internal/cli/options", "internal/command/fetch", "internal/engine", "internal/engine/lockfile"},
+	"internal/command/version":         {"internal/cli", "internal/cli/options", "internal/cli/settings", "planner"},
+	"internal/command/view":            {"internal/cli", "internal/cli/options", "internal/command/catalog", "internal/engine", "krm/yaml", "planner", "render"},
+	"internal/command/why":             {"diag", "internal/cli", "internal/cli/options", "internal/engine", "internal/engine/records", "internal/review/why"},
+	"internal/command/wrap":            {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/command/fn/resourcelist", "internal/sys/detach", "krm/function", "krm/yaml", "loaders"},
+
+	"cmd/krmflow": {"diag", "internal/cli", "internal/cli/console", "internal/cli/exit", "internal/cli/help", "internal/cli/options", "internal/cli/program", "internal/cli/progress", "internal/cli/stdout", "internal/command/affected", "internal/command/applyrender", "internal/command/bench", "internal/command/build", "internal/command/cache", "internal/command/catalog", "internal/command/config", "internal/command/convert", "internal/command/create", "internal/command/deps", "internal/command/diff", "internal/command/docs", "internal/command/edit", "internal/command/executor", "internal/command/explain", "internal/command/fetch", "internal/command/fn", "internal/command/graph", "internal/command/localize", "internal/command/lock", "internal/command/plan", "internal/command/postrender", "internal/command/run", "internal/command/schema", "internal/command/test", "internal/command/validate", "internal/command/vendor", "internal/command/version", "internal/command/view", "internal/command/why", "internal/command/wrap", "internal/engine/limits", "scheduler"},
+
+	"internal/dev/difftest":   {},
+	"internal/dev/longtest":   {},
+	"internal/dev/pagetest":   {"executors/executortest"},
+	"internal/dev/release":    {},
+	"internal/dev/sharedtest": {},
+	"internal/dev/treetest":   {},
 }
 
 // withComments are the packages that work on resources with comments, as nodes of kyaml. Renders do
 // without: values have no comments, and take a tenth of the memory.
-var withComments = []string{"internal/fnkit", "internal/resourcelist", "internal/wrapping"}
+var withComments = []string{"internal/command/fn", "internal/command/fn/resourcelist", "internal/command/wrap"}
 
 // values are the packages that most others stand on.
 var values = []string{"diag", "krm", "krm/schema", "krm/secret", "krm/yaml"}
 
 func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, more) }
+
+// wings are the parts of the house, from the bottom to the top, each with the folders that it consists of. A package imports
+// nothing of a wing above its own.
+var wings = [][]string{
+	{"diag", "krm", "internal/sys", "reference", "lock"},
+	{"graph", "builtins", "eval", "edit"},
+	{"output", "cache", "loaders", "catalog", "trust", "validate"},
+	{"planner"},
+	{"scheduler", "executors", "render"},
+	{"bench"},
+	{"internal/engine"},
+	{"internal/cli"},
+	{"internal/planview"},
+	{"internal/review"},
+	{"internal/command"},
+	{"cmd"},
+	{"internal/dev"},
+}
+
+// wing returns the number of the wing that a package is in, -1 for none.
+func wing(pkg string) (n int) {
+	n = -1
+	for i, folders := range wings {
+		for _, folder := range folders {
+			if pkg == folder || strings.HasPrefix(pkg, folder+"/") {
+				n = i
+			}
+		}
+	}
+	return n
+}
+
+func TestNoImportUpwards(t *testing.T) {
+	for pkg, list := range imports {
+		if wing(pkg) < 0 {
+			t.Errorf("%s is in no wing", pkg)
+		}
+		for _, imp := range list {
+			if wing(imp) > wing(pkg) {
+				t.Errorf("%s imports %s, which is above it", pkg, imp)
+			}
+		}
+	}
+}
+
+// Only the engine plans and runs: a command that did would get the order of the steps wrong one day.
+func TestCommandsUseTheEngine(t *testing.T) {
+	entry := regexp.MustCompile(`\b(render\.(Compile|Run|Render)|planner\.Compile|scheduler\.Run)\(`)
+	for pkg := range imports {
+		if n := wing(pkg); n <= wing("internal/engine") || n == wing("internal/dev") {
+			continue
+		}
+		files, err := filepath.Glob(pkg + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := entry.Find(text); found != nil && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s calls %s", file, found)
+			}
+		}
+	}
+}
 
 func TestImportTable(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
@@ -254,7 +336,7 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "planner/composition", "planner/drawing", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
+	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/report", "planner/internal/trusted", "internal/planview", "internal/planview/drawing",
 		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "edit/inplace", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {

@@ -14,7 +14,7 @@ import (
 
 // open are the packages that still have cases for kinds of built-ins, or open switches over
 // operations.
-var open = []string{"planner/drawing", "scheduler"}
+var open = []string{"internal/planview/drawing", "scheduler"}
 
 // TestNoCasesForBuiltins checks that only package builtins asks for the kind of a built-in. Other
 // packages ask its interfaces (builtins/about.go), so that a new kind needs no change in them.

@@ -55,7 +55,7 @@ func TestConvertedRendersTheSame(t *testing.T) {
 func TestRandomConverted(t *testing.T) {
 	t.Parallel()
 	generator := filepath.Join(t.TempDir(), "difftest")
-	if out, err := exec.Command("go", "build", "-o", generator, "../../internal/difftest").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", generator, "../../internal/dev/difftest").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	trees := longtest.Rounds(20, 100)

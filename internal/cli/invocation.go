@@ -215,7 +215,8 @@ func (a *Invocation) engineOptions(cmd *cobra.Command) (engine.Options, error) {
 			Memory: int64(a.memory), MemoryLifts: !settings.FromVariable(fs, "memory-limit"),
 		},
 		Reads: []string{settings.ConfigPath()}, Writes: writes,
-		Quiet: a.Name.Kustomize(), // who calls kustomize gets what it prints
+		Version: program.Version(),
+		Quiet:   a.Name.Kustomize(), // who calls kustomize gets what it prints
 	}, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/internal/cli/program"
 	"github.com/krmflow/krmflow/internal/engine/answers"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
@@ -28,7 +27,7 @@ func (e *Engine) answers(ctx context.Context) (reuse scheduler.Reuse, end func()
 		}
 		e.host.Log.Notice(planner.WarningOf(diag.AsError(why)))
 	}})
-	return scheduler.Reuse{Answers: kept, Version: program.Version(), Secrets: e.o.CacheSecrets, Verify: debugs("cacheverify")}, kept.Close
+	return scheduler.Reuse{Answers: kept, Version: e.o.Version, Secrets: e.o.CacheSecrets, Verify: debugs("cacheverify")}, kept.Close
 }
 
 // cache returns the cache for what is made. It is opened when it is needed first, and nil if there is none that lasts: a run can do without.

@@ -55,6 +55,8 @@ type Options struct {
 	OwnExecutor func(function.Runtime) bool
 	// Limits bound what the run takes.
 	Limits Limits
+	// Version is that of the program: what another version has kept is made again.
+	Version string
 	// Quiet does not say that the cache cannot be used.
 	Quiet bool
 	// Reads are files that decide about the run besides its inputs, for a [Watch], and Writes are files that the command writes, which are no reason for another round of a [Watch].

@@ -17,7 +17,6 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/cli/program"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
@@ -149,7 +148,7 @@ func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Set
 	catalogs, ok := trustedCatalogs(o)
 	return []records.Setting{
 		{Name: "trusted catalogs", Value: catalogs},
-		{Name: "krmflow", Value: program.Version() + executable()},
+		{Name: "krmflow", Value: e.o.Version + executable()},
 		{Name: "working directory", Value: o.Cwd},
 		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
 		{Name: "--load-restrictor", Value: strconv.FormatBool(o.Unrestricted)},

@@ -155,6 +155,23 @@ func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
 	return texts, nil
 }
 
+// Preview runs the steps of the plan that need no function, and continues after a step that fails. The functions of o take what happens.
+// The errors are in the order of the plan.
+func (r *Run) Preview(ctx context.Context, o scheduler.Options) []error {
+	h := r.e.host
+	event, root := o.Event, o.Root
+	o.Pure, o.KeepGoing, o.Jobs, o.Limit, o.Begin = true, true, r.e.o.Jobs, h.Usage.Jobs(), h.Steps.Begin
+	o.Event = func(e scheduler.Event) {
+		h.Steps.End(e.Node)
+		event(e)
+	}
+	o.Root = func(at graph.Root, list *krm.List) error {
+		h.Usage.Made.Add(int64(list.Size()))
+		return root(at, list)
+	}
+	return scheduler.Run(ctx, r.plan.Graph, o)
+}
+
 // errLeft ends a run whose results nobody wants any more.
 var errLeft = errors.New("the results are not needed")
 

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A Preview is what is known of a plan when all of its steps have run that need no function. Package internal/preview makes it.
+// A Preview is what is known of a plan when all of its steps have run that need no function. Package internal/review/preview makes it.
 type Preview struct {
 	// Roots has the roots whose output is known, by their directories.
 	Roots map[string]*Output

@@ -15,7 +15,7 @@ import (
 )
 
 // explain looks for the file and line that cause each edit of a root. What is cheap to know is said: the field in the file of the resource, the
-// only step of the root that is another one now. A history (internal/history) of the new side would not do: its last step is often one that is the same on both
+// only step of the root that is another one now. A history (internal/review/history) of the new side would not do: its last step is often one that is the same on both
 // sides, such as an image transformer over a base that has changed. The cause is where the histories of both sides part, and they take the lists of all steps.
 func (c *comparison) explain(u *unit) {
 	u.root.Causes = make([][]diag.Pos, len(u.root.Changes.Resources))

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/review/page"
+	"github.com/krmflow/krmflow/internal/planview/page"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
@@ -32,7 +31,6 @@ import (
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
-	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
@@ -224,19 +222,10 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 	}
 	plan := run.Plan()
 	roots, _ := run.Roots()
-	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != "", Run: scheduler.Options{
-		Jobs:  c.Jobs,
-		Limit: c.Used.Jobs(),
-		Begin: c.Steps.Begin,
-		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
-		Root: func(root graph.Root, list *krm.List) error {
-			c.Used.Made.Add(int64(list.Size()))
-			if c.check != nil {
-				c.check.Root(root, list)
-			}
-			return nil
-		},
-	}}
+	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != ""}
+	if c.check != nil {
+		o.Root = c.check.Root
+	}
 	if c.against != "" {
 		fo, err := c.folder.Options(roots)
 		if err != nil {
@@ -253,7 +242,7 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
 		var steps history.Secrets
 		if c.folder.Redact {
-			o.Run.Seen = steps.Seen
+			o.Seen = steps.Seen
 		}
 		o.Clean = func(dir string, list *krm.List) *krm.List {
 			return c.folder.Clean(dir, list, func(dir string, s *secret.Set) { steps.AddOf(s, plan.Graph, dir) })
@@ -263,8 +252,7 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 		}
 	}
 	before, more := len(plan.Warnings), plan.MoreWarnings
-	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
-		made.Answers = run.Answers(ctx)
+	if made, mistakes, err = preview.Run(ctx, run, o); made != nil {
 		made.Missing = c.missing
 	}
 	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})

@@ -41,7 +41,7 @@ var decoders = map[string]struct {
 		_, err := lock.Parse(&yaml.Source{File: "lock.yaml", Data: doc})
 		return err
 	}},
-	"Test": {[]string{"internal/rendertest"}, func(_ *testing.T, doc []byte) error {
+	"Test": {[]string{"internal/command/test"}, func(_ *testing.T, doc []byte) error {
 		_, err := test.Parse(&yaml.Source{File: "krmflow-test.yaml", Data: doc})
 		return err
 	}},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/planview"
 	"github.com/krmflow/krmflow/internal/planview/drawing"
-	"github.com/krmflow/krmflow/internal/review/page"
+	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
 // The sizes of boxes in pixels, which the script knows, too.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/planview"
-	"github.com/krmflow/krmflow/internal/review/page"
+	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
 // Begins is what each page begins with.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/planview"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
@@ -29,8 +30,9 @@ type Folder interface {
 
 // Options say how a plan is run.
 type Options struct {
-	// Run has what a render has, too: jobs, and who is told what happens. Warnings go to the plan.
-	Run scheduler.Options
+	// Root takes the list of each root, and Seen is that of [scheduler.Options]. They may be nil.
+	Root func(graph.Root, *krm.List)
+	Seen func(*graph.Node, *krm.List)
 	// Against is compared with what Clean makes of the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
 	// the root.
 	Against Folder
@@ -43,13 +45,11 @@ type Options struct {
 
 // Run runs the steps of a plan that need no function, goes on after one that fails, and adds what they warn about to the warnings of the
 // plan. The errors are mistakes in the input, in the order of the plan; err is why the run or the comparison has ended.
-func Run(ctx context.Context, plan *planner.Plan, o Options) (made *planview.Preview, mistakes []error, err error) {
+func Run(ctx context.Context, planned *engine.Run, o Options) (made *planview.Preview, mistakes []error, err error) {
 	r := &run{o: o, made: &planview.Preview{Roots: map[string]*planview.Output{}, Failed: map[*graph.Node]error{}, Against: o.Name},
 		warnings: map[*graph.Node][]planner.Warning{}}
-	so := o.Run
-	so.Pure, so.KeepGoing, so.Executor = true, true, nil
-	so.Event, so.Warn, so.Root = r.event, r.warn, r.root
-	failed := scheduler.Run(ctx, plan.Graph, so)
+	plan := planned.Plan()
+	failed := planned.Preview(ctx, scheduler.Options{Event: r.event, Warn: r.warn, Root: r.root, Seen: o.Seen})
 	trace.Duplicates(plan, failed)
 	for _, err := range failed {
 		if _, ok := err.(*scheduler.RootError); ok {
@@ -61,6 +61,7 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) (made *planview.Pre
 		return nil, nil, context.Cause(ctx)
 	}
 	r.addWarnings(plan)
+	r.made.Answers = planned.Answers(ctx)
 	return r.made, mistakes, r.compare()
 }
 
@@ -79,9 +80,6 @@ type run struct {
 const maxWarnings = 1000
 
 func (r *run) event(e scheduler.Event) {
-	if r.o.Run.Event != nil {
-		r.o.Run.Event(e)
-	}
 	if e.Err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -102,10 +100,8 @@ func (r *run) warn(n *graph.Node, warning func() *diag.Error) {
 
 // root counts the resources of a root and compares them. Nobody keeps the list.
 func (r *run) root(at graph.Root, list *krm.List) error {
-	if r.o.Run.Root != nil {
-		if err := r.o.Run.Root(at, list); err != nil {
-			return err
-		}
+	if r.o.Root != nil {
+		r.o.Root(at, list)
 	}
 	out := &planview.Output{Kinds: map[string]int{}}
 	hide := &secret.Set{} // values that steps copied from Secrets, possibly into a name

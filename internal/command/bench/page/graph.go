@@ -8,7 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine/profile"
-	"github.com/krmflow/krmflow/internal/review/page"
+	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
 // The measures of the graph, in pixels.

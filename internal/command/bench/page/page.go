@@ -10,7 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine/profile"
-	"github.com/krmflow/krmflow/internal/review/page"
+	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
 // Begins is what each page begins with.

@@ -17,7 +17,6 @@ import (
 	"github.com/krmflow/krmflow/internal/planview"
 	"github.com/krmflow/krmflow/internal/review/preview"
 	"github.com/krmflow/krmflow/loaders/revision"
-	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
@@ -117,7 +116,7 @@ func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *en
 	planview.HideSecrets(plan)
 	var made *planview.Preview
 	if evaluate {
-		if made, _, err = preview.Run(ctx, plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
+		if made, _, err = preview.Run(ctx, run, preview.Options{Objects: true}); err != nil {
 			return err
 		}
 	}
