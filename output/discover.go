@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"github.com/krmflow/krmflow/internal/sys/filestat"
-	"github.com/krmflow/krmflow/output/listing"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -16,16 +16,16 @@ import (
 type found struct {
 	*manifest.Manifest
 	bad     string // the manifest that an error is about, "" if it is about something else
-	entries map[string]*listing.Listing
+	entries map[string]*known.Listing
 	known   map[string]bool // folders to look into
 	all     bool            // to look into every folder
-	lists   *listing.Listings
+	lists   *known.Listings
 }
 
 // discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
 // nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
-func discover(out *os.Root, known map[string]bool, lists *listing.Listings) (*found, error) {
-	f := &found{Manifest: manifest.New(), entries: map[string]*listing.Listing{}, known: known, lists: lists}
+func discover(out *os.Root, folders map[string]bool, lists *known.Listings) (*found, error) {
+	f := &found{Manifest: manifest.New(), entries: map[string]*known.Listing{}, known: folders, lists: lists}
 	top, err := openFolder(out, ".")
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", names.Show("."), withoutPath(err))
@@ -107,7 +107,7 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 }
 
 // list returns what is in a folder, from what was seen if that was.
-func (f *found) list(out *os.Root, dir string, lists *listing.Listings) (*listing.Listing, error) {
+func (f *found) list(out *os.Root, dir string, lists *known.Listings) (*known.Listing, error) {
 	if f != nil && f.entries[dir] != nil {
 		return f.entries[dir], nil
 	}

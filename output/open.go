@@ -17,7 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/internal/sys/swap"
-	"github.com/krmflow/krmflow/output/listing"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -277,13 +277,13 @@ func (o *Dir) readState() error {
 }
 
 // lists returns what earlier runs of this process know of the folders, nil if there are none.
-func (o *Dir) lists() *listing.Listings {
+func (o *Dir) lists() *known.Listings {
 	k := o.opts.Known
 	if k == nil || !o.opts.Again {
 		return nil
 	}
 	if k.Lists == nil || k.Lists.Top() != o.path {
-		k.Lists = listing.New(o.path)
+		k.Lists = known.NewListings(o.path)
 	}
 	return k.Lists
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/help"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/program"
-	"github.com/krmflow/krmflow/internal/cli/progress"
-	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/command/affected"
 	"github.com/krmflow/krmflow/internal/command/applyrender"
 	"github.com/krmflow/krmflow/internal/command/bench"
@@ -79,7 +78,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 func main() {
 	makeTempAbsolute()
 	name := program.CalledAs(os.Args[0])
-	os.Exit(name.ExitStatus(start(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
+	os.Exit(name.ExitStatus(start(name, program.Arguments(os.Args), os.Stdin, terminal.OpenStdout(), os.Stderr)))
 }
 
 // makeTempAbsolute makes TMPDIR absolute, because the programs that krmflow starts and their
@@ -99,9 +98,9 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 	limits.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
-	status := progress.NewStatusWriter(stderr)
+	status := terminal.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
-	out := stdout.New(ctx, product)
+	out := terminal.NewStdout(ctx, product)
 	args, more := edit.Split(args)
 	a := &cli.Invocation{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
 	end := a.Reporter(wantsJSON(args))
@@ -117,9 +116,9 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 	return await(ctx, a, done, end)
 }
 
-// perform runs the command of the App's command line, and says what came of it. Its Stdout is a [*stdout.Writer].
+// perform runs the command of the App's command line, and says what came of it. Its Stdout is a [*terminal.Stdout].
 func perform(ctx context.Context, a *cli.Invocation) (code int) {
-	out := a.Stdout.(*stdout.Writer)
+	out := a.Stdout.(*terminal.Stdout)
 	cmd := newCommand(a, a.CommandLine)
 	cmd.SetArgs(a.CommandLine)
 	cmd.SetOut(out)

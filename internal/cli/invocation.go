@@ -15,10 +15,9 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/console"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/program"
-	"github.com/krmflow/krmflow/internal/cli/progress"
 	"github.com/krmflow/krmflow/internal/cli/report"
 	"github.com/krmflow/krmflow/internal/cli/settings"
-	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/answers"
 	"github.com/krmflow/krmflow/internal/engine/limits"
@@ -38,7 +37,7 @@ type Invocation struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Status is below Stderr: the line that tells how far a run is.
-	Status *progress.StatusWriter
+	Status *terminal.StatusWriter
 	Flags
 	options.Functions
 	RootFlags
@@ -108,7 +107,7 @@ func (t Tally) Done() int {
 	return len(t.All) - len(t.Missing)
 }
 
-// Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
+// Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [terminal.Stdout].
 func (a *Invocation) Print(s string) error {
 	_, err := io.WriteString(a.Stdout, s)
 	return err
@@ -271,7 +270,7 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(co
 	rounds.Round = func(ctx context.Context, w *engine.Watch) (int, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: stdout.New(ctx, a.Stdout), Stderr: a.Stderr, Status: a.Status,
+		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: terminal.NewStdout(ctx, a.Stdout), Stderr: a.Stderr, Status: a.Status,
 			Watch: w, CommandLine: a.CommandLine, Perform: a.Perform}
 		round.Used.Begin()
 		round.Stop = func(cause error) {

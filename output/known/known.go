@@ -6,7 +6,6 @@ import (
 
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
@@ -18,7 +17,7 @@ type Files struct {
 	// Changed tells that By is not what it was.
 	Changed bool
 	// Lists are what the folders have, for a process that writes the output several times; nil for any other.
-	Lists *listing.Listings
+	Lists *Listings
 }
 
 // A File had this content when the file system said this of it.

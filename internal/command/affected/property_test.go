@@ -135,7 +135,7 @@ var states = regexp.MustCompile(`"root": "(.*)",\n *"state": "(.*)"`)
 // missed, and none is affected by a file that is what it was.
 func TestEveryFile(t *testing.T) {
 	r := &repository{t: t, bin: treetest.Program(t), dir: filepath.Join(t.TempDir(), "tree")}
-	if err := os.CopyFS(r.dir, os.DirFS("../reuse/testdata/kinds")); err != nil {
+	if err := os.CopyFS(r.dir, os.DirFS("../../engine/records/testdata/kinds")); err != nil {
 		t.Fatal(err)
 	}
 	r.run("", "git", "init", "-q")

@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
-	"github.com/krmflow/krmflow/internal/cli/progress"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
@@ -38,7 +38,7 @@ type applyRender struct {
 	folder        sink.FolderFlags
 	validate      validation.Flags
 	known         *known.Files       // of the files of the output folder
-	progress      *progress.Progress // of the run
+	progress      *terminal.Progress // of the run
 }
 
 func Command(a *cli.Invocation) *cobra.Command {
@@ -130,7 +130,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 // writing returns how the run is written, with its progress and validation.
 func (c *applyRender) writing(steps *history.Secrets, run *engine.Run, check *validation.Run) (w engine.Writing) {
 	w.Begin = func(plan *planner.Plan) {
-		c.progress = progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)
+		c.progress = terminal.NewProgress(plan.Graph, len(plan.Failed), c.Steps.Slow)
 		if !c.Quiet && c.LogFormat != "json" {
 			c.progress.Start(c.Status, c.Stderr)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/options"
-	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm"
@@ -65,7 +65,7 @@ func (c *applyRender) sink(
 }
 
 // isStream reports whether the output is stdout.
-func (c *applyRender) isStream() bool { return c.output == "-" || c.output == stdout.Dev }
+func (c *applyRender) isStream() bool { return c.output == "-" || c.output == terminal.StdoutDevice }
 
 // isFolder reports whether the output is a folder. An existing path stays a file or a folder. A new
 // path is a folder if there are several roots, or if it does not have the extension of a YAML or

@@ -5,7 +5,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
-	"github.com/krmflow/krmflow/internal/cli/stdout"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/profile"
 	"github.com/krmflow/krmflow/internal/engine/sink"
@@ -31,7 +31,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if err := a.StartProfile(cmd); err != nil {
 				return err
 			}
-			if dest == stdout.Dev {
+			if dest == terminal.StdoutDevice {
 				dest = ""
 			}
 			check, err := validating.New(cmd)

@@ -31,7 +31,7 @@ var (
 // TestLikeKustomize does random edits of random files with krmflow and with kustomize: both fail, or both files mean the same, and krmflow has
 // changed no line that the edit is not about. `make edittest` tries many more.
 func TestLikeKustomize(t *testing.T) {
-	kustomize, err := filepath.Abs("../../.tools/kustomize")
+	kustomize, err := filepath.Abs("../../../.tools/kustomize")
 	if _, missing := os.Stat(kustomize); err != nil || missing != nil {
 		if kustomize, err = exec.LookPath("kustomize"); err != nil {
 			t.Skip("there is no kustomize to compare with: run make kustomize")

@@ -26,7 +26,7 @@ const maxPlaced = 500
 // The changes of each field of each resource follow one another, from nothing to the value that the output has. KRMFLOW_TREES names a folder with more
 // trees.
 func TestEveryField(t *testing.T) {
-	dirs := []string{"../../testdata/kustomize"}
+	dirs := []string{"../../../testdata/kustomize"}
 	if more := os.Getenv("KRMFLOW_TREES"); more != "" {
 		dirs = append(dirs, more)
 	}

@@ -11,7 +11,7 @@ import (
 // A function in Go begins with the library that krmflow itself is tested with.
 func TestTemplateOfGoUsesTheSameLibrary(t *testing.T) {
 	version := regexp.MustCompile(`sigs\.k8s\.io/kustomize/kyaml v\S+`)
-	own, err := os.ReadFile("../../go.mod")
+	own, err := os.ReadFile("../../../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func wordsIn(t *testing.T, packages []string) []string {
 	field := regexp.MustCompile(`^\$?[a-zA-Z]\w*$`)
 	words := map[string]bool{"unheardOf": true}
 	for _, pkg := range packages {
-		files, err := filepath.Glob("../../" + pkg + "/*.go")
+		files, err := filepath.Glob("../../../" + pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(pkg, err)
 		}
@@ -171,8 +171,8 @@ func wordsIn(t *testing.T, packages []string) []string {
 // examples returns the documents of a kind that are valid: those of this package, and others in the repository.
 func examples(t *testing.T, kind string) []string {
 	var list []string
-	for _, pattern := range []string{"testdata/" + strings.ToLower(kind) + "*.yaml", "../../testdata/examples/*/" + strings.ToLower(kind) + ".yaml",
-		"../../testdata/examples/*/*/" + strings.ToLower(kind) + ".yaml", "../../testdata/functions/*/" + strings.ToLower(kind) + ".yaml"} {
+	for _, pattern := range []string{"testdata/" + strings.ToLower(kind) + "*.yaml", "../../../testdata/examples/*/" + strings.ToLower(kind) + ".yaml",
+		"../../../testdata/examples/*/*/" + strings.ToLower(kind) + ".yaml", "../../../testdata/functions/*/" + strings.ToLower(kind) + ".yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func TestWrong(t *testing.T) {
 
 // TestPlan validates a plan.
 func TestPlan(t *testing.T) {
-	cwd, err := filepath.Abs("../../testdata")
+	cwd, err := filepath.Abs("../../../testdata")
 	if err != nil {
 		t.Fatal(err)
 	}

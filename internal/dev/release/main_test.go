@@ -21,7 +21,7 @@ import (
 // TestRelease makes a release for this machine twice and compares the bytes.
 func TestRelease(t *testing.T) {
 	longtest.Only(t)
-	t.Chdir("../..")
+	t.Chdir("../../..")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	for i, dir := range dirs {

@@ -200,7 +200,7 @@ func messages(log string) []string {
 // and without.
 func TestEveryFile(t *testing.T) {
 	w := newTree(t)
-	for _, tree := range []string{"../../testdata/kustomize/shop", "testdata/kinds"} {
+	for _, tree := range []string{"../../../testdata/kustomize/shop", "testdata/kinds"} {
 		dir := filepath.Join(w.top, filepath.Base(tree))
 		w.dir = dir
 		if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {

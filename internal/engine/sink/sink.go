@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/engine/sink/spool"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -49,7 +48,7 @@ type stream struct {
 	roots render.Roots
 	write func(text func(io.Writer) error, perm fs.FileMode) error
 	only  *krm.List // of the only root
-	texts spool.Spool
+	texts spool
 }
 
 // Stream returns a Sink that writes one YAML stream of all roots to w.

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-const testdata = "../../testdata"
+const testdata = "../../../testdata"
 
 // compile plans directories below cwd.
 func compile(t *testing.T, cwd string, dirs ...string) *planner.Plan {

@@ -1,5 +1,4 @@
-// Package progress shows on stderr how far a run is.
-package progress
+package terminal
 
 import (
 	"fmt"
@@ -67,9 +66,9 @@ type Progress struct {
 	ended  sync.WaitGroup
 }
 
-// New returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned, and slow names what
+// NewProgress returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned, and slow names what
 // takes long at the moment.
-func New(g *graph.Graph, unknown int, slow func() string) *Progress {
+func NewProgress(g *graph.Graph, unknown int, slow func() string) *Progress {
 	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[string]bool{}, quit: make(chan struct{})}
 }
 

@@ -1,4 +1,4 @@
-package progress
+package terminal
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestProgress(t *testing.T) {
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: g.Add(&graph.Node{ID: dir, Inputs: inputs})})
 	}
 	slow := ""
-	p := New(g, 1, func() string { return slow })
+	p := NewProgress(g, 1, func() string { return slow })
 	for _, step := range []struct {
 		do   func()
 		want string

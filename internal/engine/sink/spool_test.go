@@ -1,4 +1,4 @@
-package spool
+package sink
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ func text(s string) func(io.Writer) error {
 }
 
 // Texts come in any order, from memory and from the file, and leave in the order that is asked for.
-func TestSpool(t *testing.T) {
-	var s Spool
+func TestSpoolKeepsOrder(t *testing.T) {
+	var s spool
 	defer s.Close()
 	var names []string
 	var want []string
@@ -46,8 +46,8 @@ func TestSpool(t *testing.T) {
 }
 
 // A spool that was closed takes texts as one whose file cannot be made: in memory.
-func TestClosed(t *testing.T) {
-	var s Spool
+func TestSpoolClosed(t *testing.T) {
+	var s spool
 	s.Close()
 	s.held = inMemory
 	if err := s.Put("a", text("a\n")); err != nil || s.file == nil {

@@ -1,4 +1,4 @@
-package listing
+package known
 
 import (
 	"io/fs"
@@ -42,7 +42,7 @@ func skipUnlessStat(t *testing.T) {
 func TestOf(t *testing.T) {
 	skipUnlessStat(t)
 	top := t.TempDir()
-	ls := New(top)
+	ls := NewListings(top)
 	if ls.Top() != top {
 		t.Errorf("the output is %s", ls.Top())
 	}

@@ -1,5 +1,4 @@
-// Package spool holds texts until all of them are known to be good.
-package spool
+package sink
 
 import (
 	"bufio"
@@ -9,13 +8,13 @@ import (
 	"sync"
 )
 
-// inMemory is how many bytes of text a Spool holds in memory.
+// inMemory is how many bytes of text a spool holds in memory.
 const inMemory = 1 << 20
 
-// A Spool holds texts: the first ones in memory, the others in a temporary file that has no name any more, as the output of
-// a thousand roots would be most of what is in memory. Without a place for the file all of them are in memory. The zero Spool is
+// A spool holds texts: the first ones in memory, the others in a temporary file that has no name any more, as the output of
+// a thousand roots would be most of what is in memory. Without a place for the file all of them are in memory. The zero spool is
 // empty. Put and Close are safe for concurrent use.
-type Spool struct {
+type spool struct {
 	mu     sync.Mutex
 	texts  map[string][]section
 	held   int
@@ -32,7 +31,7 @@ type section struct {
 }
 
 // Put holds what write writes as the text called name. After an error there is no such text.
-func (s *Spool) Put(name string, write func(io.Writer) error) error {
+func (s *spool) Put(name string, write func(io.Writer) error) error {
 	w := writer{spool: s}
 	if err := write(&w); err != nil {
 		return err
@@ -48,7 +47,7 @@ func (s *Spool) Put(name string, write func(io.Writer) error) error {
 
 // writer takes a text that nobody needs in one piece.
 type writer struct {
-	spool *Spool
+	spool *spool
 	list  []section
 }
 
@@ -59,7 +58,7 @@ func (w *writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func (s *Spool) keep(text []byte) section {
+func (s *spool) keep(text []byte) section {
 	if at, ok := s.reserve(len(text)); ok {
 		if _, err := s.file.WriteAt(text, at); err == nil {
 			return section{at: at, n: int64(len(text)), inFile: true}
@@ -69,7 +68,7 @@ func (s *Spool) keep(text []byte) section {
 }
 
 // reserve returns a place in the file for n bytes, if they belong there.
-func (s *Spool) reserve(n int) (at int64, ok bool) {
+func (s *spool) reserve(n int) (at int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held+n <= inMemory {
@@ -90,7 +89,7 @@ func (s *Spool) reserve(n int) (at int64, ok bool) {
 
 // WriteYAML writes those of the texts called names that are there and not empty, in that order, as one YAML stream. Nothing may be
 // put meanwhile.
-func (s *Spool) WriteYAML(w io.Writer, names []string) error {
+func (s *spool) WriteYAML(w io.Writer, names []string) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	first := true
 	for _, name := range names {
@@ -107,7 +106,7 @@ func (s *Spool) WriteYAML(w io.Writer, names []string) error {
 	return b.Flush() // says what went wrong before, too
 }
 
-func (s *Spool) writeSection(w io.Writer, x section) error {
+func (s *spool) writeSection(w io.Writer, x section) error {
 	if !x.inFile {
 		_, err := w.Write(x.text)
 		return err
@@ -117,7 +116,7 @@ func (s *Spool) writeSection(w io.Writer, x section) error {
 }
 
 // Close removes the file. It may be called at any time, also twice; a text that is put later stays in memory.
-func (s *Spool) Close() {
+func (s *spool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file != nil {

@@ -1,5 +1,4 @@
-// Package listing remembers what the folders of an output have, for a process that writes it several times.
-package listing
+package known
 
 import (
 	"io/fs"
@@ -16,8 +15,8 @@ type Listings struct {
 	by  map[string]*Listing
 }
 
-// New returns what is known of the folders of an output, by its absolute path: nothing.
-func New(top string) *Listings { return &Listings{top, map[string]*Listing{}} }
+// NewListings returns what is known of the folders of an output, by its absolute path: nothing.
+func NewListings(top string) *Listings { return &Listings{top, map[string]*Listing{}} }
 
 // Top returns the path of the output.
 func (ls *Listings) Top() string { return ls.top }
