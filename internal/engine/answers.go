@@ -80,9 +80,8 @@ func debugs(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("KRMFLOW_DEBUG"), ","), what)
 }
 
-// Answers tells of the calls of the plan that get no list, and whose answers may be reused, whether an answer is there: by the ids of their
-// nodes. Of all others that is not known before a run.
-func (r *Run) Answers(ctx context.Context) map[string]bool {
+// answers tells which answers are there: see [Run.Preview].
+func (r *Run) answers(ctx context.Context) map[string]bool {
 	kept, end := r.e.answers(ctx)
 	defer end()
 	known := map[string]bool{}

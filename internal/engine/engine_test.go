@@ -230,11 +230,8 @@ func renderTo(t *testing.T, out string, w Writing, args ...string) (Written, *re
 		t.Fatal(err)
 	}
 	list, _ := run.Roots()
-	to, err := folder(t.Context(), out, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := run.Write(t.Context(), to, w)
+	w.Open = func() (sink.Sink, error) { return folder(t.Context(), out, list) }
+	made, err := run.Write(t.Context(), w)
 	return made, log, err
 }
 
@@ -333,7 +330,7 @@ func TestKeptText(t *testing.T) {
 			}
 			return b.String(), true
 		}
-		if err := run.KeepText([]byte(word + " text")); err != nil {
+		if err := run.Remember([]byte(word + " text")); err != nil {
 			t.Fatal(err)
 		}
 		return "", false

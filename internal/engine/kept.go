@@ -106,8 +106,14 @@ func (t *tee) discard() {
 	}
 }
 
-// KeepText keeps a text about the plan for [Run.Kept], if all its roots are remembered.
-func (r *Run) KeepText(text []byte) error {
+// Remember keeps what the roots of the plan were made from, for a command that makes nothing of them: of those that no earlier run has left a
+// record of. If the request has a Key, it keeps text for [Run.Kept], too, if all roots are remembered.
+func (r *Run) Remember(text []byte) error {
+	if r.request.Key == nil {
+		return r.remember(func(dir string, record *records.Record) bool {
+			return r.reusing.known[dir] != record && len(record.Functions) == 0
+		})
+	}
 	var all []*records.Record
 	err := r.remember(func(_ string, record *records.Record) bool {
 		all = append(all, record)

@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -78,6 +79,11 @@ type Search struct {
 	Args []string
 	// Base is the directory that the places of roots in an output are relative to, "" for that of Args.
 	Base string
+	// Tree is the revision that has the roots, nil for the files of this machine. The roots are names in it then, without places, and there may
+	// be none: what a revision does not have is no mistake. Remote content is one: no revision says what it was.
+	Tree *revision.Tree
+	// Below finds the roots below Args without their places, whatever [Options.Recursive] says, and tells no warnings.
+	Below bool
 }
 
 // Find returns the roots that directories stand for, each once, and how many were found and left out. Warnings about directories are
@@ -87,6 +93,18 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	list := s.Args
 	if len(list) == 0 {
 		list = []string{"."}
+	}
+	if s.Tree != nil {
+		names, err := e.findIn(ctx, s.Tree, list)
+		return unplaced(names), 0, err
+	}
+	if s.Below {
+		selection := e.o.Selection
+		found, err := selection.Find(ctx, list)
+		if err != nil {
+			return nil, 0, err
+		}
+		return unplaced(found.Dirs), 0, nil
 	}
 	base := "."
 	if len(list) == 1 {
@@ -106,6 +124,15 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	}
 	placed, err := render.PlaceIn(&e.places, found.Dirs, base)
 	return placed, found.LeftOut(), err
+}
+
+// unplaced returns roots that have no place in an output.
+func unplaced(dirs []string) render.Roots {
+	list := make(render.Roots, len(dirs))
+	for i, dir := range dirs {
+		list[i].Dir = dir
+	}
+	return list
 }
 
 // Plan finds the roots of a request, looks which of them are known, and plans the others. It prints the warnings. Mistakes are returned

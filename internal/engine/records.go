@@ -399,13 +399,6 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 	return nil
 }
 
-// Remember keeps what the roots of the plan were made from that no earlier run has left a record of, for a command that makes nothing of them.
-func (r *Run) Remember() error {
-	return r.remember(func(dir string, record *records.Record) bool {
-		return r.reusing.known[dir] != record && len(record.Functions) == 0
-	})
-}
-
 // draft begins to make the records of the roots of a plan, on a core that the run may leave free: planning has read everything that they are
 // made from.
 func (r *reusing) draft(plan *planner.Plan) {

@@ -55,9 +55,6 @@ func (r *Run) Options() render.Options { return r.options }
 // Denied returns the error for functions that may not or cannot run, nil if all can.
 func (r *Run) Denied() error { return r.e.denied(r.plan) }
 
-// MayRun returns an error if nothing of the plan would run: see [Run.Results].
-func (r *Run) MayRun() error { return r.mayRun(r.plan) }
-
 // Hooks take what happens while roots are made. They are called from several goroutines; nil ones are not called.
 type Hooks struct {
 	// Only chooses the roots that are made, by their directories as the plan names them.
@@ -156,8 +153,9 @@ func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
 }
 
 // Preview runs the steps of the plan that need no function, and continues after a step that fails. The functions of o take what happens.
-// The errors are in the order of the plan.
-func (r *Run) Preview(ctx context.Context, o scheduler.Options) []error {
+// The errors are in the order of the plan. answers tells of the calls that get no list, and whose answers may be reused, whether an answer
+// is there: by the ids of their nodes. Of all others that is not known before a run.
+func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[string]bool, errs []error) {
 	h := r.e.host
 	event, root := o.Event, o.Root
 	o.Pure, o.KeepGoing, o.Jobs, o.Limit, o.Begin = true, true, r.e.o.Jobs, h.Usage.Jobs(), h.Steps.Begin
@@ -169,7 +167,8 @@ func (r *Run) Preview(ctx context.Context, o scheduler.Options) []error {
 		h.Usage.Made.Add(int64(list.Size()))
 		return root(at, list)
 	}
-	return scheduler.Run(ctx, r.plan.Graph, o)
+	errs = scheduler.Run(ctx, r.plan.Graph, o)
+	return r.answers(ctx), errs
 }
 
 // errLeft ends a run whose results nobody wants any more.
@@ -194,6 +193,8 @@ func (r *Run) part(only func(dir string) bool) *planner.Plan {
 // A Writing is how a run is written to a sink.
 type Writing struct {
 	Hooks
+	// Open opens the sink.
+	Open func() (sink.Sink, error)
 	// Begin is called with the plan before it runs, and Check when all roots are made: an error keeps the result invisible.
 	Begin func(*planner.Plan)
 	Check func() error
@@ -210,8 +211,16 @@ type Written struct {
 	Missing   []string
 }
 
-// Write gives all roots to a sink, those that are known as well, and makes them visible in one step. Then it remembers the results.
-func (r *Run) Write(ctx context.Context, to sink.Sink, w Writing) (Written, error) {
+// Write gives all roots to a sink, those that are known as well, and makes them visible in one step. Then it remembers the results. The
+// sink is opened if the plan may run.
+func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
+	if err := r.mayRun(r.plan); err != nil {
+		return Written{}, err
+	}
+	to, err := w.Open()
+	if err != nil {
+		return Written{}, err
+	}
 	defer r.e.host.Exits.Add(to.Abort)()
 	b := &batch{to: to, roots: map[string]render.Root{}, missing: map[string]render.Root{}}
 	for _, root := range r.roots {
@@ -224,7 +233,7 @@ func (r *Run) Write(ctx context.Context, to sink.Sink, w Writing) (Written, erro
 	if w.Begin != nil {
 		w.Begin(r.plan)
 	}
-	err := errors.Join(r.plan.Err(), r.run(ctx, r.plan, w.Hooks, len(r.roots) > 1, func(root graph.Root, list *krm.List) error {
+	err = errors.Join(r.plan.Err(), r.run(ctx, r.plan, w.Hooks, len(r.roots) > 1, func(root graph.Root, list *krm.List) error {
 		if w.Root != nil {
 			w.Root(root, list)
 		}

@@ -101,43 +101,30 @@ func (r *Run) lockIn(tree *revision.Tree) (*lock.File, error) {
 	return lock.Parse(&yaml.Source{File: tree.Shown() + name, Data: data})
 }
 
-// FindIn returns the directories that Args stand for in a side: with [Options.Recursive], the roots at or below them. In a revision they are
-// names in its tree, and there may be none: what it does not have is no mistake. Remote content is one, because no revision of this
-// repository says what it was.
-func (e *Engine) FindIn(ctx context.Context, s Side) ([]string, error) {
-	selection := e.o.Selection
-	selection.Visit = nil
-	if s.Tree == nil {
-		found, err := selection.Find(ctx, s.Dirs)
-		if err != nil {
-			return nil, err
-		}
-		return found.Dirs, nil
-	}
-	if len(s.Dirs) == 0 {
-		s.Dirs = []string{"."}
-	}
+// findIn returns the directories that args stand for in the tree of a revision, as names in it: see [Search.Tree].
+func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string) ([]string, error) {
 	var names []string
-	for _, arg := range s.Dirs {
+	for _, arg := range args {
 		if loaders.IsRemote(arg) {
 			if _, err := os.Stat(arg); err != nil {
-				return nil, &RemoteError{arg, s.Tree}
+				return nil, &RemoteError{arg, tree}
 			}
 		}
-		name, err := s.Tree.Name(arg)
+		name, err := tree.Name(arg)
 		if err != nil {
 			return nil, err
 		}
-		if info, err := fs.Stat(s.Tree, name); err == nil && info.IsDir() && !slices.Contains(names, name) {
+		if info, err := fs.Stat(tree, name); err == nil && info.IsDir() && !slices.Contains(names, name) {
 			names = append(names, name)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, diag.NotReadable.Errorf("cannot read %s%s: %w", s.Tree.Shown(), name, err)
+			return nil, diag.NotReadable.Errorf("cannot read %s%s: %w", tree.Shown(), name, err)
 		}
 	}
 	if !e.o.Recursive || len(names) == 0 {
 		return names, nil
 	}
-	selection.FS = s.Tree
+	selection := e.o.Selection
+	selection.Visit, selection.FS = nil, tree
 	found, err := selection.Find(ctx, names)
 	if err != nil && ctx.Err() == nil && diag.CodeOf(err) == diag.NoRoots {
 		return nil, nil

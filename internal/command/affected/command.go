@@ -298,11 +298,7 @@ func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
 
 // before returns the roots of the revision. Those that are among dirs have the same names as there.
 func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, error) {
-	e, err := c.Engine(cmd)
-	if err != nil {
-		return nil, err
-	}
-	names, err := e.FindIn(cmd.Context(), engine.Side{Tree: c.tree, Dirs: c.in})
+	names, _, err := c.Find(cmd, engine.Search{Args: c.in, Tree: c.tree})
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +309,7 @@ func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, er
 		}
 	}
 	before := map[string]bool{}
-	for _, name := range names {
+	for _, name := range names.Dirs() {
 		dir, ok := called[name]
 		if !ok {
 			dir = c.naming.Name(filepath.Join(c.tree.Top(), filepath.FromSlash(name)))

@@ -111,15 +111,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(drift(run.Plan(), c.planFile), run.MayRun()); err != nil {
+	if err := drift(run.Plan(), c.planFile); err != nil {
 		return err
 	}
-	steps := &history.Secrets{}
-	to, err := c.sink(cmd, run, func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) })
-	if err != nil {
-		return err
-	}
-	made, err := run.Write(cmd.Context(), to, c.writing(steps, run, check))
+	made, err := run.Write(cmd.Context(), c.writing(cmd, run, check))
 	if made.Committed {
 		c.Earlier().SaveOutput(c.output, c.known)
 	}
@@ -128,7 +123,11 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 }
 
 // writing returns how the run is written, with its progress and validation.
-func (c *applyRender) writing(steps *history.Secrets, run *engine.Run, check *validation.Run) (w engine.Writing) {
+func (c *applyRender) writing(cmd *cobra.Command, run *engine.Run, check *validation.Run) (w engine.Writing) {
+	steps := &history.Secrets{}
+	w.Open = func() (sink.Sink, error) {
+		return c.sink(cmd, run, func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) })
+	}
 	w.Begin = func(plan *planner.Plan) {
 		c.progress = terminal.NewProgress(plan.Graph, len(plan.Failed), c.Steps.Slow)
 		if !c.Quiet && c.LogFormat != "json" {

@@ -125,7 +125,7 @@ func (c *comparison) remember() error {
 			return diag.Errorf(diag.Pos{File: u.name}, "", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
 		}
 	}
-	return c.run.Remember()
+	return c.run.Remember(nil)
 }
 
 // finish returns the result when both sides are done.
@@ -171,7 +171,7 @@ func (c *comparison) isRendered() (bool, error) {
 	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
 		return false, nil
 	}
-	_, err = c.engine.FindIn(c.cmd.Context(), engine.Side{Dirs: []string{c.against}})
+	_, _, err = c.Find(c.cmd, engine.Search{Args: []string{c.against}, Below: true})
 	return err == nil, nil
 }
 
@@ -192,9 +192,11 @@ func (c *comparison) withDirectory(args []string) error {
 	}
 	var others []string
 	if c.Recursive {
-		if others, err = c.engine.FindIn(ctx, engine.Side{Dirs: []string{c.against}}); err != nil && diag.CodeOf(err) != diag.NoRoots {
+		below, _, err := c.Find(c.cmd, engine.Search{Args: []string{c.against}, Below: true})
+		if err != nil && diag.CodeOf(err) != diag.NoRoots {
 			return err
 		}
+		others = below.Dirs()
 	}
 	left := map[string]bool{}
 	for _, dir := range others {
@@ -242,10 +244,11 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
 		return errRoots
 	}
-	names, err := c.engine.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
+	there, _, err := c.Find(c.cmd, engine.Search{Args: args, Tree: tree})
 	if err != nil {
 		return err
 	}
+	names := there.Dirs()
 	if errRoots != nil && len(names) == 0 {
 		return errRoots
 	}
@@ -253,12 +256,12 @@ func (c *comparison) withRevision(args []string, rev string) error {
 		return err
 	}
 	seen := newSeen(c.engine, c.LockFile, tree)
-	there := map[string]bool{} // what is a root on both sides
+	onBoth := map[string]bool{}
 	for _, u := range c.units {
-		there[u.now] = u.now != "" && u.was != ""
+		onBoth[u.now] = u.now != "" && u.was != ""
 	}
 	q := engine.Request{Dirs: c.names(now), Observe: true, Unseen: true}
-	q.Reuse = func(dir string, r *records.Record) bool { return there[dir] && seen.sameRecord(dir, r) }
+	q.Reuse = func(dir string, r *records.Record) bool { return onBoth[dir] && seen.sameRecord(dir, r) }
 	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}

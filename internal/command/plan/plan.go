@@ -162,7 +162,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
 	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
-		defer func() { err = errors.Join(err, run.KeepText(c.text.Bytes())) }()
+		defer func() { err = errors.Join(err, run.Remember(c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {

@@ -49,7 +49,7 @@ func Run(ctx context.Context, planned *engine.Run, o Options) (made *planview.Pr
 	r := &run{o: o, made: &planview.Preview{Roots: map[string]*planview.Output{}, Failed: map[*graph.Node]error{}, Against: o.Name},
 		warnings: map[*graph.Node][]planner.Warning{}}
 	plan := planned.Plan()
-	failed := planned.Preview(ctx, scheduler.Options{Event: r.event, Warn: r.warn, Root: r.root, Seen: o.Seen})
+	answers, failed := planned.Preview(ctx, scheduler.Options{Event: r.event, Warn: r.warn, Root: r.root, Seen: o.Seen})
 	trace.Duplicates(plan, failed)
 	for _, err := range failed {
 		if _, ok := err.(*scheduler.RootError); ok {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, planned *engine.Run, o Options) (made *planview.Pr
 		return nil, nil, context.Cause(ctx)
 	}
 	r.addWarnings(plan)
-	r.made.Answers = planned.Answers(ctx)
+	r.made.Answers = answers
 	return r.made, mistakes, r.compare()
 }
 

@@ -89,14 +89,11 @@ func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *en
 	}
 	defer a.Exits.Add(tree.Close)()
 	o.commit = tree.Commit()
-	e, err := a.Engine(cmd)
+	there, _, err := a.Find(cmd, engine.Search{Args: args, Tree: tree})
 	if err != nil {
 		return err
 	}
-	names, err := e.FindIn(ctx, engine.Side{Tree: tree, Dirs: args})
-	if err != nil {
-		return err
-	}
+	names := there.Dirs()
 	cwd, err := os.Getwd()
 	if err != nil {
 		return diag.NotReadable.Errorf("the working directory does not exist")
