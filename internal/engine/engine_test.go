@@ -17,7 +17,6 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -311,15 +310,7 @@ func TestKeptText(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b")
 	ask := func(word string) (text string, kept bool) {
 		e, _, _ := newEngine(t, nil)
-		key := func(records []*records.Record, _ map[string]records.State) krm.Digest {
-			b := []byte(word)
-			for _, r := range records {
-				sum := r.Inputs()
-				b = append(b, sum[:]...)
-			}
-			return krm.DigestOf(b)
-		}
-		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Key: key})
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Key: word})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 
@@ -109,7 +110,7 @@ func (t *tee) discard() {
 // Remember keeps what the roots of the plan were made from, for a command that makes nothing of them: of those that no earlier run has left a
 // record of. If the request has a Key, it keeps text for [Run.Kept], too, if all roots are remembered.
 func (r *Run) Remember(text []byte) error {
-	if r.request.Key == nil {
+	if r.request.Key == "" {
 		return r.remember(func(dir string, record *records.Record) bool {
 			return r.reusing.known[dir] != record && len(record.Functions) == 0
 		})
@@ -122,7 +123,7 @@ func (r *Run) Remember(text []byte) error {
 	if err != nil || r.reusing == nil || len(all) != len(r.dirs) || slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
 		return err
 	}
-	sum := r.request.Key(all, r.States())
+	sum := r.key(all, r.States())
 	if debugs("cacheverify") {
 		if known, ok := r.reusing.cache.Kept(kindPlan, sum); ok && !bytes.Equal(known, text) {
 			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
@@ -130,6 +131,23 @@ func (r *Run) Remember(text []byte) error {
 	}
 	_ = r.reusing.cache.Keep(kindPlan, sum, text) // it will be made again
 	return nil
+}
+
+// key returns what decides about the text of the request.
+func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Digest {
+	b := fmt.Appendf(nil, "%s %q", r.request.Key, r.dirs)
+	for _, record := range all {
+		inputs := record.Inputs()
+		b = append(b, inputs[:]...)
+		for _, w := range record.Ran { // a record that is not of a plan may know fewer of them
+			b = fmt.Appendf(b, "%q", w.String())
+		}
+	}
+	for _, dir := range r.dirs {
+		last := states[diag.Redact(dir)].Last
+		b = append(b, last[:]...)
+	}
+	return krm.DigestOf(b)
 }
 
 // Earlier is what earlier runs have left besides records of roots. The zero Earlier knows and keeps nothing.

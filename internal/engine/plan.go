@@ -14,7 +14,6 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/lockfile"
 	"github.com/krmflow/krmflow/internal/engine/profile"
 	"github.com/krmflow/krmflow/internal/engine/records"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/lock"
@@ -40,8 +39,9 @@ type Request struct {
 	Unseen bool
 	// Text asks for the text that an earlier run has printed of the only root: see [Run.Kept].
 	Text bool
-	// Key asks for the text that an earlier run has printed of all roots, and returns what decides about it: see [Run.Kept].
-	Key func(roots []*records.Record, states map[string]records.State) krm.Digest
+	// Key asks for the text that an earlier run has printed of all roots: see [Run.Kept]. It names the text, with all that decides about it
+	// besides the roots: the command, and the form that is printed.
+	Key string
 	// Observe makes the plan know what its layers have seen: see [planner.Plan.Observed].
 	Observe bool
 
@@ -259,7 +259,7 @@ func (r *Run) logPlanned() {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	r.log.Planned(&all)
-	if r.request.Key != nil { // a preview tells them at once
+	if r.request.Key != "" { // a preview tells them at once
 		r.log.Planned(&planner.Plan{Warnings: ran})
 		return
 	}

@@ -52,7 +52,7 @@ const rootWorth = 64 << 10
 const maxRan = 1000
 
 // wantsReuse reports whether the request can use records.
-func (q *Request) wantsReuse() bool { return q.Reuse != nil || q.Text || q.Key != nil }
+func (q *Request) wantsReuse() bool { return q.Reuse != nil || q.Text || q.Key != "" }
 
 // usable reports whether the command can do without making a root again.
 func (r *Run) usable(dir string, record *records.Record) bool {
@@ -95,14 +95,14 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	}
 	rest := r.reusing.find(dirs, o.Cwd, r.usable)
 	defer func() { o.Rendered = r.reusing.rendered() }()
-	if r.request.Key == nil || len(r.reusing.known) < len(dirs) {
+	if r.request.Key == "" || len(r.reusing.known) < len(dirs) {
 		return rest
 	}
 	var all []*records.Record
 	for _, dir := range dirs {
 		all = append(all, r.reusing.known[dir])
 	}
-	if r.text, r.hasText = c.Kept(kindPlan, r.request.Key(all, r.states(nil))); r.hasText {
+	if r.text, r.hasText = c.Kept(kindPlan, r.key(all, r.states(nil))); r.hasText {
 		for _, dir := range dirs {
 			r.reusing.used[dir] = true
 		}

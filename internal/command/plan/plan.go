@@ -18,7 +18,6 @@ import (
 	graphcmd "github.com/krmflow/krmflow/internal/command/graph"
 	"github.com/krmflow/krmflow/internal/command/plan/plandiff"
 	"github.com/krmflow/krmflow/internal/engine"
-	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/internal/planview"
 	"github.com/krmflow/krmflow/internal/planview/planpage"
@@ -133,9 +132,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	c.leftOut = leftOut
 	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan says which roots have mistakes
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
-		q.Key = func(all []*records.Record, states map[string]records.State) krm.Digest {
-			return c.key(roots, all, states)
-		}
+		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut)
 	}
 	run, err := c.Plan(cmd, q)
 	if err != nil {
@@ -196,23 +193,6 @@ func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, n
 		}
 		return d.WriteText(w, planview.Style{Color: c.color.On(os.Stdout)})
 	})
-}
-
-// key returns what decides about the text of a plan of these roots, which have these states.
-func (c *planning) key(roots render.Roots, records []*records.Record, states map[string]records.State) krm.Digest {
-	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut, roots.Dirs())
-	for _, r := range records {
-		inputs := r.Inputs()
-		b = append(b, inputs[:]...)
-		for _, w := range r.Ran { // a record that is not of a plan may know fewer of them
-			b = fmt.Appendf(b, "%q", w.String())
-		}
-	}
-	for _, dir := range roots.Dirs() {
-		last := states[diag.Redact(dir)].Last
-		b = append(b, last[:]...)
-	}
-	return krm.DigestOf(b)
 }
 
 // preview runs what of the plan needs no function. It returns nil if the user does not want that.
