@@ -409,7 +409,7 @@ func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Change
 	if err := render.Run(ctx, plan, o); err != nil {
 		return nil, err
 	}
-	changes, err := c.tree.Changes(result, c.comments.now)
+	changes, err := c.tree.Changes(result, c.comments.all(result))
 	if err != nil {
 		return nil, err
 	}

@@ -276,7 +276,7 @@ func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
 	if len(c.comments[r.Origin]) == 0 {
 		return nil
 	}
-	text, _ := inplace.Commented(v, c.comments[r.Origin].Movable())
+	text, _ := inplace.ForFunction(v, c.comments[r.Origin])
 	return text
 }
 
