@@ -140,7 +140,7 @@ var imports = map[string][]string{
 	"internal/plandiff":             {"diag", "internal/app", "internal/preview", "loaders/revision", "planner/plandoc", "scheduler"},
 	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},
 	"internal/program":              {},
-	"internal/resourcelist":         {"diag", "krm", "krm/function", "krm/yaml", "loaders"},
+	"internal/resourcelist":         {"diag", "edit/inplace", "krm", "krm/function", "krm/yaml", "loaders"},
 	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/function", "krm/yaml", "loaders"},
 	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "internal/wrapping", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/progress":             {"graph"},

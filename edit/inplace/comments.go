@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	yaml3 "go.yaml.in/yaml/v3"
 )
@@ -211,10 +210,11 @@ func ItemComments(text []byte) map[int]Comments {
 //
 //   - Comments below values. What is below a value for one program is above the next value for
 //     another, so that these do not survive programs that write YAML anew.
-//   - Comments of the values of Secrets. They may have values themselves, which would not be hidden
-//     in messages of the function.
-func ForFunction(v yaml.Value, comments Comments) (text []byte, sent Comments) {
-	secrets := secretPaths(v, &path{})
+//   - Comments at and in the fields of objects that private returns, which are those with the values of
+//     Secrets. The comments may have values themselves, which would not be hidden in messages of the
+//     function.
+func ForFunction(v yaml.Value, comments Comments, private func(yaml.Value) []string) (text []byte, sent Comments) {
+	secrets := privatePaths(v, &path{}, private)
 	some := make(Comments, len(comments))
 	for p, text := range comments {
 		hidden := slices.ContainsFunc(secrets, func(s string) bool { return p.path == s || strings.HasPrefix(p.path, s+"\x00") })
@@ -234,24 +234,24 @@ func ForFunction(v yaml.Value, comments Comments) (text []byte, sent Comments) {
 	return d.Text(), d.Comments()
 }
 
-// secretPaths returns the paths of the fields of a value that have values of Secrets.
-func secretPaths(v yaml.Value, p *path) (paths []string) {
+// privatePaths returns the paths of the fields of a value that are private.
+func privatePaths(v yaml.Value, p *path, private func(yaml.Value) []string) (paths []string) {
 	switch v.Type() {
 	case yaml.Map:
-		hidden := secret.Fields(v)
+		hidden := private(v)
 		for _, f := range v.Fields() {
 			switch at := p.key(f.Key); {
 			case slices.Contains(hidden, f.Key):
 				paths = append(paths, at.String())
 			case f.Value.Type() >= yaml.Seq:
-				paths = append(paths, secretPaths(f.Value, at)...)
+				paths = append(paths, privatePaths(f.Value, at, private)...)
 			}
 		}
 	case yaml.Seq:
 		names := itemNames(v.Items())
 		for i, x := range v.Items() {
 			if x.Type() >= yaml.Seq {
-				paths = append(paths, secretPaths(x, &path{p, itemPart(names, i)})...)
+				paths = append(paths, privatePaths(x, &path{p, itemPart(names, i)}, private)...)
 			}
 		}
 	}

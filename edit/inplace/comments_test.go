@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const commented = `# head
@@ -241,7 +242,7 @@ func TestItemNames(t *testing.T) {
 	}
 }
 
-// Functions get no comments of the values of Secrets.
+// Functions get no comments of private fields.
 func TestForFunction(t *testing.T) {
 	text := `# top
 kind: X
@@ -261,7 +262,12 @@ list:
     name: s # name
 `
 	d := parsed(t, text)
-	got, sent := ForFunction(d.value, d.Comments())
+	got, sent := ForFunction(d.value, d.Comments(), func(v yaml.Value) []string {
+		if v.Get("kind").Text() == "Secret" {
+			return []string{"data", "stringData"}
+		}
+		return nil
+	})
 	if strings.Contains(string(got), "hunter") || len(sent) != 5 {
 		t.Errorf("%v\n%s", sent, got)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/dirmode/tree"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -91,7 +92,7 @@ func (c *call) Text(r *krm.Resource, v yaml.Value) []byte {
 	if len(all) == 0 {
 		return nil
 	}
-	text, sent := inplace.ForFunction(v, all)
+	text, sent := inplace.ForFunction(v, all, secret.Fields)
 	c.sent[r.Origin] = sent
 	return text
 }

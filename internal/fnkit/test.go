@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -276,7 +277,7 @@ func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
 	if len(c.comments[r.Origin]) == 0 {
 		return nil
 	}
-	text, _ := inplace.ForFunction(v, c.comments[r.Origin])
+	text, _ := inplace.ForFunction(v, c.comments[r.Origin], secret.Fields)
 	return text
 }
 
