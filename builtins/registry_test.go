@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -72,8 +73,56 @@ func TestNoQuestionOrKindIsForgotten(t *testing.T) {
 	}
 }
 
-// A field of a Kustomization is that of one kind, and the file fields of a kind are in its
-// configuration.
+// The file fields of a kind are in its configuration: a string or a list of strings.
+func TestFileFieldsExist(t *testing.T) {
+	for _, k := range kinds {
+		reader, ok := k.make().(FileReader)
+		if !ok {
+			continue
+		}
+		for _, f := range reader.FileFields() {
+			at := reflect.TypeOf(k.make())
+			for name := range strings.SplitSeq(f.Path, ".") {
+				if at = jsonField(element(at), name); at == nil {
+					break
+				}
+			}
+			if at == nil || element(at).Kind() != reflect.String {
+				t.Errorf("%s has no field %s with a string or a list of strings", k.name, f.Path)
+			}
+		}
+	}
+}
+
+// element returns the type that pointers or lists lead to.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
+
+// jsonField returns the type of a field of a struct by its name in JSON, nil if there is none.
+func jsonField(t reflect.Type, name string) reflect.Type {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == name {
+			return f.Type
+		}
+		if f.Anonymous && tag == "" || options == "inline" {
+			if found := jsonField(element(f.Type), name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// A field of a Kustomization is that of one kind.
 func TestKustomizationFieldsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, k := range kinds {

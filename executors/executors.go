@@ -20,7 +20,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Executor obtains and runs functions. Its methods may be called from many goroutines. The errors that they return
+// An Executor obtains and runs functions. Its methods must be safe for concurrent use: a run makes several
+// calls at the same time, also with one job. scheduler.Options.Calls bounds the calls of Execute. The errors that they return
 // because of the function, its program or its limits are of type *[Error]; a cancelled ctx ends a call with ctx's error.
 type Executor interface {
 	// Prepare obtains what f runs, verifies it, and keeps it, so that Execute runs the verified bytes and no others. It

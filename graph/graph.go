@@ -141,8 +141,9 @@ func (g *Graph) Calls() iter.Seq2[Call, *Node] {
 	}
 }
 
-// Without returns a Graph in which the node called id is left out: who took its list takes its first input's instead, or
-// nothing if it had none. It reports false if there is no such node or it is a root's.
+// Without returns a Graph in which the node called id is left out: its consumers take the list of its first input
+// instead, or nothing if it had none. An [Absorb] whose answer is gone is left out in the same way. It reports false if
+// there is no such node or it is a root's.
 func (g *Graph) Without(id string) (*Graph, bool) {
 	out := &Graph{}
 	moved := make([]NodeID, len(g.Nodes)) // old position to new one, -1 for nothing
@@ -154,8 +155,12 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 				inputs = append(inputs, to)
 			}
 		}
-		if n.ID == id {
-			found = true
+		absorbsNothing := false
+		if _, absorbs := n.Op.(Absorb); absorbs && len(n.Inputs) > 0 {
+			absorbsNothing = moved[n.Inputs[len(n.Inputs)-1]] < 0
+		}
+		if n.ID == id || absorbsNothing {
+			found = found || n.ID == id
 			moved[i] = -1
 			if len(inputs) > 0 {
 				moved[i] = inputs[0]

@@ -38,6 +38,34 @@ func TestWithout(t *testing.T) {
 	}
 }
 
+// Without the call of a generator, nothing is absorbed: the list before it stays.
+func TestWithoutGenerator(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		g := &Graph{}
+		var inputs []NodeID
+		if before {
+			inputs = append(inputs, g.Add(&Node{ID: "base", Op: Merge{}}))
+		}
+		call := g.Add(&Node{ID: "call", Op: Call{}})
+		absorb := g.Add(&Node{ID: "absorb", Op: Absorb{}, Inputs: append(inputs, call)})
+		end := g.Add(&Node{ID: "end", Op: Pass{}, Inputs: []NodeID{absorb}, After: []NodeID{absorb}})
+		g.Roots = []Root{{"r", end}}
+		h, ok := g.Without("call")
+		if !ok || slices.ContainsFunc(h.Nodes, func(n *Node) bool { return n.ID == "absorb" }) {
+			t.Fatalf("%v %v", h, ok)
+		}
+		if last := h.Nodes[h.Roots[0].Node]; last.ID != "end" || !slices.Equal(last.Inputs, inputs) {
+			t.Errorf("%+v", last)
+		}
+		if h, ok = g.Without("absorb"); before && (!ok || !slices.Equal(h.Nodes[2].Inputs, inputs)) {
+			t.Errorf("without absorb: %v", h)
+		}
+		if h, ok = g.Without("base"); before && (!ok || len(h.Nodes[1].Inputs) != 1) {
+			t.Errorf("without the base: %v", h)
+		}
+	}
+}
+
 // Each root has those of the marked nodes that it needs, as if one had asked for each node.
 func TestRootsOf(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))

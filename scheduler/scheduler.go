@@ -82,7 +82,8 @@ type Options struct {
 	Root func(r graph.Root, list *krm.List) error
 }
 
-// An Executor obtains and runs functions: see package executors, whose interface this is.
+// An Executor obtains and runs functions: see package executors, whose interface this is. Its methods are
+// called concurrently, also with one job; Options.Calls bounds the calls of Execute.
 type Executor interface {
 	// Prepare obtains and verifies what f runs. It runs nothing.
 	Prepare(ctx context.Context, f function.Function) error

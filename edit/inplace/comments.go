@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	yaml3 "go.yaml.in/yaml/v3"
 )
@@ -51,7 +53,7 @@ func (p Place) String() string {
 			b.WriteString(strings.TrimPrefix(part, "."))
 		}
 	}
-	text := b.String()
+	text := diag.OneLine(b.String())
 	if text == "" {
 		text = "the document"
 	}
@@ -106,33 +108,43 @@ func (c Comments) Items() map[int]Comments {
 	return items
 }
 
-// Movable returns the comments without those below values. What is below a value for one program is
-// above the next value for another, so that these do not survive programs that write YAML anew.
-func (c Comments) Movable() Comments {
-	some := make(Comments, len(c))
-	for p, text := range c {
-		if p.side != below {
-			some[p] = text
+// Missing returns what is missing in a text with the comments have: comments of c that are not there,
+// with an empty comment at places from which they have moved. Comments on lines of their own are only
+// missing if they are nowhere, because these lines can be next to other values than before.
+func (c Comments) Missing(have Comments) Comments {
+	missing := Comments{}
+	lines, moved := map[string]bool{}, map[string]bool{}
+	for p, text := range have {
+		if p.side != beside {
+			for line := range strings.SplitSeq(text, "\n") {
+				lines[line] = true
+			}
 		}
 	}
-	return some
+	for p, text := range c {
+		switch {
+		case have[p] == text:
+		case p.side == beside:
+			missing[p], moved[text] = text, true
+		default:
+			for line := range strings.SplitSeq(text, "\n") {
+				if !lines[line] {
+					missing[p] = text
+				}
+			}
+		}
+	}
+	for p, text := range have {
+		if p.side == beside && c[p] == "" && moved[text] {
+			missing[p] = ""
+		}
+	}
+	return missing
 }
 
-// Since returns how c differs from the comments that there were before, with empty comments for
-// those that are gone.
-func (c Comments) Since(before Comments) Comments {
-	changed := Comments{}
-	for p, text := range c {
-		if before[p] != text {
-			changed[p] = text
-		}
-	}
-	for p := range before {
-		if c[p] == "" {
-			changed[p] = ""
-		}
-	}
-	return changed
+// Places returns the places in a fixed order.
+func (c Comments) Places() []Place {
+	return slices.SortedFunc(maps.Keys(c), Place.compare)
 }
 
 // InItem returns the comments of an object as those of item i of a list of objects.
@@ -148,9 +160,10 @@ func (c Comments) InItem(i int) Comments {
 // with comments takes about 200 bytes, far more than a value.
 const maxNodes = 1 << 20
 
-// ItemComments returns the comments of the objects in a text, in their order: those of the items of
-// a List or ResourceList, or else of the documents that are not empty. It returns none for a text
-// that cannot be edited, or has more than a million lines, fields and items.
+// ItemComments returns the comments of the objects in a text by their order: those of its documents
+// that are not empty. Lists of objects are replaced by their items, which go to the end, as functions
+// and their golden cases are read. It returns none for a text that cannot be edited, or has more than
+// a million lines, fields and items.
 func ItemComments(text []byte) map[int]Comments {
 	nodes := 0
 	for _, c := range "\n,:[{" {
@@ -159,31 +172,90 @@ func ItemComments(text []byte) map[int]Comments {
 	if !HasComments(text) || nodes > maxNodes {
 		return nil
 	}
-	docs := map[int]Comments{}
+	type object struct {
+		value    yaml.Value
+		comments Comments
+	}
+	var todo []object
 	for _, text := range Split(text) {
 		d, err := ParseObject("", text)
 		if err != nil {
 			return nil
 		}
-		switch kind := d.value.Get("kind").Text(); {
-		case kind == "List" || kind == "ResourceList":
-			return d.Comments().Items()
-		case d.value.Exists():
-			docs[len(docs)] = d.Comments()
+		if d.value.Exists() {
+			todo = append(todo, object{d.value, d.Comments()})
 		}
 	}
-	return docs
+	found := map[int]Comments{}
+	for n := 0; len(todo) > 0; todo = todo[1:] {
+		if x := todo[0]; yaml.IsList(x.value) {
+			items := x.comments.Items()
+			for i, item := range x.value.Get("items").Items() {
+				if !item.IsEmpty() {
+					todo = append(todo, object{item, items[i]})
+				}
+			}
+		} else {
+			if len(x.comments) > 0 {
+				found[n] = x.comments
+			}
+			n++
+		}
+	}
+	return found
 }
 
-// Commented returns v as YAML with comments, and those of them that it has a place for.
-func Commented(v yaml.Value, comments Comments) (text []byte, written Comments) {
+// ForFunction returns v as YAML with its comments as a function gets them, and these comments. It
+// leaves out comments that v has no line for, and:
+//
+//   - Comments below values. What is below a value for one program is above the next value for
+//     another, so that these do not survive programs that write YAML anew.
+//   - Comments at and in the fields of objects that private returns, which are those with the values of
+//     Secrets. The comments may have values themselves, which would not be hidden in messages of the
+//     function.
+func ForFunction(v yaml.Value, comments Comments, private func(yaml.Value) []string) (text []byte, sent Comments) {
+	secrets := privatePaths(v, &path{}, private)
+	some := make(Comments, len(comments))
+	for p, text := range comments {
+		hidden := slices.ContainsFunc(secrets, func(s string) bool { return p.path == s || strings.HasPrefix(p.path, s+"\x00") })
+		if p.side != below && !hidden {
+			some[p] = text
+		}
+	}
 	text = yaml.AppendYAML(nil, v)
+	if len(some) == 0 {
+		return text, nil
+	}
 	d, err := ParseObject("", text)
 	if err != nil {
 		return text, nil
 	}
-	d, _ = d.WithComments(comments)
+	d, _ = d.WithComments(some)
 	return d.Text(), d.Comments()
+}
+
+// privatePaths returns the paths of the fields of a value that are private.
+func privatePaths(v yaml.Value, p *path, private func(yaml.Value) []string) (paths []string) {
+	switch v.Type() {
+	case yaml.Map:
+		hidden := private(v)
+		for _, f := range v.Fields() {
+			switch at := p.key(f.Key); {
+			case slices.Contains(hidden, f.Key):
+				paths = append(paths, at.String())
+			case f.Value.Type() >= yaml.Seq:
+				paths = append(paths, privatePaths(f.Value, at, private)...)
+			}
+		}
+	case yaml.Seq:
+		names := itemNames(v.Items())
+		for i, x := range v.Items() {
+			if x.Type() >= yaml.Seq {
+				paths = append(paths, privatePaths(x, &path{p, itemPart(names, i)}, private)...)
+			}
+		}
+	}
+	return paths
 }
 
 // HasComments reports whether a text may have comments. It is fast, and true for some strings that
@@ -200,11 +272,13 @@ func HasComments(text []byte) bool {
 	}
 }
 
-// A comment is the lines of a comment in a text.
+// A comment is a comment in a text.
 type comment struct {
-	text  string
+	texts []string // of its lines
 	lines [][2]int // from the number sign to the end of the line
 }
+
+func (c *comment) text() string { return strings.Join(c.texts, "\n") }
 
 // A spot is where comments of a value can be added to a text; -1 stands for nowhere.
 type spot struct {
@@ -253,7 +327,7 @@ func (s *survey) comments() Comments {
 	}
 	c := make(Comments, len(s.found))
 	for p, x := range s.found {
-		c[p] = x.text
+		c[p] = x.text()
 	}
 	return c
 }
@@ -294,11 +368,10 @@ func (s *survey) add(p *path, side side, start, end int) {
 	place := Place{p.String(), side}
 	text := string(s.data[start:end])
 	if x := s.found[place]; x != nil && side != beside {
-		x.text += "\n" + text
-		x.lines = append(x.lines, [2]int{start, end})
+		x.texts, x.lines = append(x.texts, text), append(x.lines, [2]int{start, end})
 		return
 	}
-	s.found[place] = &comment{text, [][2]int{{start, end}}}
+	s.found[place] = &comment{[]string{text}, [][2]int{{start, end}}}
 }
 
 // entry notes that a field or item begins at an offset. owner is the path of what has the comments
@@ -390,10 +463,7 @@ func (s *survey) list(n *yaml3.Node, p *path) {
 	var prev *path
 	names := namesOf(n)
 	for i, v := range n.Content {
-		item := &path{p, "[" + strconv.Itoa(i)}
-		if names != nil {
-			item.part = "=" + names[i]
-		}
+		item := &path{p, itemPart(names, i)}
 		if n.Style&yaml3.FlowStyle != 0 {
 			s.entry(item, item, prev, s.start(v))
 		} else {
@@ -458,10 +528,14 @@ func namesOf(n *yaml3.Node) []string {
 }
 
 // WithComments returns a Document with other comments at some places; an empty comment removes what
-// is there. Nothing else changes. Places of values that d does not have, and those that its text
-// has no line for, are returned.
+// is there. Nothing else changes. It returns the places whose comments are not written: those of
+// values that d does not have, those that its text has no line for, and those of texts that cannot
+// be a comment.
 func (d *Document) WithComments(want Comments) (next *Document, left []Place) {
-	places := slices.SortedFunc(maps.Keys(want), Place.compare)
+	if len(want) == 0 {
+		return d, nil
+	}
+	places := want.Places()
 	spots := map[string]*spot{}
 	for _, p := range places {
 		spots[p.path] = &spot{above: -1, beside: -1, below: -1}
@@ -502,8 +576,10 @@ func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
 	if old == nil {
 		old = &comment{}
 	}
-	switch {
-	case old.text == text:
+	switch was := old.text(); {
+	case was == text:
+	case !isComment(text):
+		return false
 	case p.side != beside:
 		return c.commentLines(old, at, p, strings.Split(text, "\n"))
 	case strings.Contains(text, "\n"):
@@ -514,7 +590,7 @@ func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
 			start--
 		}
 		c.splice(start, old.lines[0][1], "")
-	case old.text != "":
+	case was != "":
 		c.splice(old.lines[0][0], old.lines[0][1], text)
 	case at.beside < 0 || !c.isRest(at.beside):
 		return false
@@ -522,6 +598,20 @@ func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
 		c.splice(at.beside, at.beside, " "+text)
 	}
 	return true
+}
+
+// isComment reports whether text can be written as a comment: it has no line breaks but \n, and no
+// characters that YAML does not allow.
+func isComment(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		switch r {
+		case '\n', '\t':
+			return false
+		case '\u2028', '\u2029', '\ufeff', '\ufffe', '\uffff':
+			return true
+		}
+		return r < ' ' || r >= 0x7f && r < 0xa0
+	})
 }
 
 // commentLines makes lines the comment above or below a value. Lines that stay keep their text.

@@ -2,10 +2,14 @@ package inplace
 
 import (
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const commented = `# head
@@ -112,6 +116,160 @@ func TestWithComments(t *testing.T) {
 	nowhere := Place{"\x00.spec\x00.missing", beside}
 	if same, left := d.WithComments(Comments{nowhere: "# x"}); same != d || len(left) != 1 {
 		t.Errorf("a place that is not there: %v", left)
+	}
+}
+
+// A comment that cannot be written leaves the others alone.
+func TestUnusableComment(t *testing.T) {
+	d, err := ParseObject("", []byte("a: 1\nb: 2\nc: 3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"# x\u2028y", "# x\u2029y", "# x\u0085y", "# x\ry", "# \x01", "# \xff", "# \ufeff"} {
+		b := Place{"\x00.b", beside}
+		next, left := d.WithComments(Comments{{"\x00.a", beside}: "# a", b: bad, {"\x00.c", above}: "# c"})
+		if got, want := string(next.Text()), "a: 1 # a\nb: 2\n# c\nc: 3\n"; got != want || !slices.Equal(left, []Place{b}) {
+			t.Errorf("%q: %v\n%s", bad, left, got)
+		}
+	}
+}
+
+// Places are one line in messages.
+func TestPlaceIsOneLine(t *testing.T) {
+	if got := (Place{"\x00.a\nb\x00=x\ny", beside}).String(); got != `beside a\nb[x\ny]` {
+		t.Error(got)
+	}
+}
+
+// A comment of many lines is read in linear time.
+func TestLongComment(t *testing.T) {
+	begin := time.Now()
+	d, err := ParseObject("", []byte(strings.Repeat("# a long line of a comment\n", 200_000)+"a: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.Comments()); n != 1 || time.Since(begin) > 20*time.Second {
+		t.Errorf("%d comments after %v", n, time.Since(begin))
+	}
+}
+
+// Comments are those of the objects that a reader of functions makes of a text.
+func TestItemComments(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want map[int]string // the comments of objects
+	}{
+		{"kind: A # a\n---\n---\nkind: B # b\n", map[int]string{0: "# a", 1: "# b"}},
+		{"kind: ResourceList # l\nitems:\n- kind: A\n- kind: B # b\n", map[int]string{1: "# b"}},
+		{"kind: RoleBindingList # l\nitems:\n- kind: RoleBinding # a\n", map[int]string{0: "# a"}},
+		{"kind: RoleBindingList # l\nitems:\n- kind: RoleBinding # a\n---\nkind: B # b\n", map[int]string{0: "# b", 1: "# a"}},
+		{"kind: List\nitems:\n- kind: AList # l\n  items:\n  - kind: A # a\n- kind: B # b\n", map[int]string{0: "# b", 1: "# a"}},
+		{"kind: PriceList # p\n", map[int]string{0: "# p"}},
+	} {
+		got := map[int]string{}
+		for i, c := range ItemComments([]byte(tt.text)) {
+			for _, text := range c {
+				got[i] += text
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.text, diff)
+		}
+	}
+}
+
+// Comments follow their items to a different value.
+func TestMoved(t *testing.T) {
+	for _, tt := range []struct{ was, is, want string }{
+		{"l: [a, b]", "l: [a, b]", "0 1"},
+		{"l: [a, b]", "l: [new, a, b]", "1 2"},
+		{"l: [a, b]", "l: [b]", "- 0"},
+		{"l: [a, b]", "l: [b, a]", "1 0"},
+		{"l: [a, b]", "l: [a, c]", "0 1"},
+		{"l: [a, b]", "l: [new, c, b]", "- 2"},
+		{"l: [a, b]", "l: [a, b, a]", "0 1"},
+		{"l: [a, a, b]", "l: [a, b]", "0 - 1"},
+		{"l: [a]", "l: []", "-"},
+		{"l: [a]", "l: b", "-"},
+		{"l: [a]", "m: [a]", "-"},
+		{"l: [{name: x}, {name: y}]", "l: [{name: y}, {name: z}, {name: x, a: b}]", "x y"},
+		{"l: [{name: x}, {name: y}]", "l: [{name: y}]", "- y"},
+		{"l: [{name: x}, {name: y}]", "l: [{name: x}, {}, {name: y, a: b}]", "0 2"},
+		{"l: [{name: x}, {}, {name: y}]", "l: [{name: x}, {name: y}]", "x - y"},
+		{"l: [{name: x}, {name: x}]", "l: [{a: b}, {name: x}, {name: x}]", "1 2"},
+	} {
+		was, is := parsed(t, tt.was).value, parsed(t, tt.is).value
+		names := itemNames(was.Get("l").Items())
+		comments := Comments{}
+		for i := range was.Get("l").Len() {
+			comments[Place{"\x00.l\x00" + itemPart(names, i), beside}] = strconv.Itoa(i)
+		}
+		got := strings.Fields(strings.Repeat("- ", len(comments)))
+		for p, text := range comments.Moved(was, is) {
+			i, _ := strconv.Atoi(text)
+			got[i] = p.path[len("\x00.l\x00")+1:]
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s to %s: %q, want %s", tt.was, tt.is, got, tt.want)
+		}
+	}
+	was, is := parsed(t, "a: {b: [[x], [y]], c: 1}").value, parsed(t, "a: {b: [[n], [x], [y]]}").value
+	got := Comments{{"", above}: "1", {"\x00.a\x00.c", beside}: "2", {"\x00.a\x00.b\x00[1\x00[0", above}: "3"}.Moved(was, is)
+	if want := (Comments{{"", above}: "1", {"\x00.a\x00.b\x00[2\x00[0", above}: "3"}); !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func parsed(t *testing.T, text string) *Document {
+	t.Helper()
+	d, err := ParseObject("", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Names of items are the same for values and nodes.
+func TestItemNames(t *testing.T) {
+	for _, text := range []string{
+		"l: [{name: a}, {name: b}]", "l: [{name: a}, {name: a}]", "l: [{name: a}, {kind: b, name: b}]", "l: [{name: }]",
+		"l: [{name: 1}, {name: true}]", "l: [{name: null}]", "l: [{name: [a]}]", "l: [a]", "l: [{name: a}, {}]", "l: [[]]",
+	} {
+		d := parsed(t, text)
+		if got, want := itemNames(d.value.Get("l").Items()), namesOf(d.root.Content[1]); !slices.Equal(got, want) {
+			t.Errorf("%s: %q and %q", text, got, want)
+		}
+	}
+}
+
+// Functions get no comments of private fields.
+func TestForFunction(t *testing.T) {
+	text := `# top
+kind: X
+apiVersion: example.com/v1
+data: # x
+  a: b # a
+list:
+- kind: Secret # s
+  apiVersion: v1
+  # above data
+  data: # data
+    # old: hunter2
+    a: YQ== # hunter2
+  stringData:
+    b: c # hunter3
+  metadata:
+    name: s # name
+`
+	d := parsed(t, text)
+	got, sent := ForFunction(d.value, d.Comments(), func(v yaml.Value) []string {
+		if v.Get("kind").Text() == "Secret" {
+			return []string{"data", "stringData"}
+		}
+		return nil
+	})
+	if strings.Contains(string(got), "hunter") || len(sent) != 5 {
+		t.Errorf("%v\n%s", sent, got)
 	}
 }
 

@@ -128,15 +128,12 @@ func (c *change) like(e entry) *style {
 // match returns for each of the new items which old one it is, or -1: an equal one, or else one that was changed. Their order is the same.
 func match(was, is []yaml.Value) []int {
 	of := make([]int, len(is))
-	head := 0
-	for head < len(was) && head < len(is) && was[head].Equal(is[head]) {
-		of[head] = head
-		head++
+	head, tail := equalEnds(was, is)
+	for i := range head {
+		of[i] = i
 	}
-	tail := 0
-	for tail < len(was)-head && tail < len(is)-head && was[len(was)-1-tail].Equal(is[len(is)-1-tail]) {
-		tail++
-		of[len(is)-tail] = len(was) - tail
+	for i := 1; i <= tail; i++ {
+		of[len(is)-i] = len(was) - i
 	}
 	a, b := was[head:len(was)-tail], is[head:len(is)-tail]
 	next := 0 // of a
@@ -155,6 +152,17 @@ func match(was, is []yaml.Value) []int {
 		}
 	}
 	return of
+}
+
+// equalEnds returns how many items two lists have in common at their beginnings, and at their ends.
+func equalEnds(was, is []yaml.Value) (head, tail int) {
+	for head < len(was) && head < len(is) && was[head].Equal(is[head]) {
+		head++
+	}
+	for tail < len(was)-head && tail < len(is)-head && was[len(was)-1-tail].Equal(is[len(is)-1-tail]) {
+		tail++
+	}
+	return head, tail
 }
 
 // anyEqual reports whether an item of one list is also in the other, or is the same thing with other contents.

@@ -91,14 +91,13 @@ func (d *wireDecoder) decode(answer yaml.Chunks) error {
 	if err := d.checkItems(items, bare); err != nil {
 		return err
 	}
-	count := len(items)
 	if items, err = d.inline(items); err != nil {
 		return err
 	}
 	if err := d.attach(items); err != nil {
 		return err
 	}
-	if d.Comments != nil && d.Role != ValidatorRole && len(items) == count { // no item was a list
+	if d.Comments != nil && d.Role != ValidatorRole {
 		d.Comments.Answered(answer, d.made)
 	}
 	return nil

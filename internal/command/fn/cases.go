@@ -222,16 +222,13 @@ func readText(file string) (*text, error) {
 	if err := check(); err != nil {
 		return nil, err
 	}
-	comments, count := inplace.ItemComments(data), len(docs)
 	if docs, _, err = stream.Inline(docs); err != nil {
 		return nil, err
-	}
-	if len(docs) != count { // an item was a list: the indexes are those of other items
-		comments = nil
 	}
 	if err := check(); err != nil {
 		return nil, err
 	}
+	comments := inplace.ItemComments(data)
 	for i, it := range docs {
 		t.items, t.comments = append(t.items, it.Value), append(t.comments, comments[i])
 	}

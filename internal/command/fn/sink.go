@@ -73,8 +73,26 @@ type file struct {
 	mode fs.FileMode
 }
 
-// places are the annotations that say where an item stands, but for those that [kio.ByteWriter] clears itself.
-var places = []string{kioutil.PathAnnotation, kioutil.LegacyPathAnnotation}
+// textOf returns documents as the text of a file, without the annotations that say where they belong.
+// A single document in a .json file is written as JSON. [kio.ByteWriter] would do that by the path of
+// a document, and round large numbers; therefore the paths are removed first.
+func textOf(path string, docs []*yaml.RNode) ([]byte, error) {
+	for _, n := range docs {
+		for _, a := range []string{kioutil.PathAnnotation, kioutil.LegacyPathAnnotation} {
+			if err := n.PipeE(yaml.ClearAnnotation(a)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := (kio.ByteWriter{Writer: &b}).Write(docs); err != nil {
+		return nil, err
+	}
+	if len(docs) == 1 && strings.EqualFold(filepath.Ext(path), ".json") {
+		return resourcelist.JSON(path, b.Bytes())
+	}
+	return b.Bytes(), nil
+}
 
 // filesOf returns the files that items belong to.
 func filesOf(items []*yaml.RNode) (files []file, err error) {
@@ -111,13 +129,11 @@ func filesOf(items []*yaml.RNode) (files []file, err error) {
 		for i, p := range list {
 			docs[i] = p.node
 		}
-		f := file{path: path}
-		var b bytes.Buffer
-		if err := (kio.ByteWriter{Writer: &b, ClearAnnotations: places}).Write(docs); err != nil {
+		text, err := textOf(path, docs)
+		if err != nil {
 			return nil, diag.Errorf(diag.Pos{File: path}, "", "%w", err)
 		}
-		f.data, f.mode = b.Bytes(), secret.Perm(secret.InText(b.String()))
-		files = append(files, f)
+		files = append(files, file{path, text, secret.Perm(secret.InText(string(text)))})
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	return files, nil

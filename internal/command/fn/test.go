@@ -21,6 +21,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -278,7 +279,7 @@ func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
 	if len(c.comments[r.Origin]) == 0 {
 		return nil
 	}
-	text, _ := inplace.Commented(v, c.comments[r.Origin].Movable())
+	text, _ := inplace.ForFunction(v, c.comments[r.Origin], secret.Fields)
 	return text
 }
 

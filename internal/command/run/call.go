@@ -77,7 +77,7 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 			continue
 		}
 		is[r.Origin], stay = r, append(stay, r)
-		c.comments.answered(r, c.sent[r.Origin], c.got[r])
+		c.comments.answered(r, old.Value(), c.sent[r.Origin], c.got[r])
 		errs = append(errs, c.regenerated(r, old), c.place(r, old))
 	}
 	added, err := c.twins(stay, added)
@@ -104,7 +104,7 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 // add gives a new resource its file.
 func (c *call) add(r *krm.Resource, files map[string]int) error {
 	r.Origin = &krm.Origin{} // by which later calls know it
-	c.comments.answered(r, nil, c.got[r])
+	c.comments.answered(r, r.Value(), nil, c.got[r])
 	p := c.pathOf(r)
 	if err := tree.CheckPath(p); err != nil {
 		return fmt.Errorf("%s: %w", r.ID(), err)

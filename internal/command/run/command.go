@@ -407,7 +407,7 @@ func (c *command) execute(ctx context.Context, run *engine.Run) (*tree.Changes, 
 		}
 		list = result.List
 	}
-	changes, err := c.tree.Changes(list, c.comments.now)
+	changes, err := c.tree.Changes(list, c.comments.all(list))
 	if err != nil {
 		return nil, err
 	}

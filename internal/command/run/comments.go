@@ -7,69 +7,92 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/command/run/tree"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// comments are the comments of the resources of a run, by their origins: those of the files and
-// what functions have made of them. Values have none, so they go beside the lists from call to call.
+// comments are the comments of the resources of a run, by their origins: those of the files and what
+// functions have made of them. Values have none, so they go beside the lists from call to call.
 type comments struct {
 	tree *tree.Tree
-	now  map[*krm.Origin]inplace.Comments
+	now  map[*krm.Origin]commented
+}
+
+// A commented has the comments of a value. A place in a list may be an index, which a function can
+// make the index of a different item; therefore comments are moved to a new value with the one that
+// they belong to.
+type commented struct {
+	tree.Comments
+	value yaml.Value
+}
+
+// in returns the comments for a different value.
+func (c commented) in(v yaml.Value) tree.Comments {
+	return tree.Comments{All: c.All.Moved(c.value, v), Changed: c.Changed.Moved(c.value, v)}
 }
 
 func newComments(t *tree.Tree) *comments {
-	return &comments{t, map[*krm.Origin]inplace.Comments{}}
+	return &comments{t, map[*krm.Origin]commented{}}
 }
 
-// of returns the comments of a resource.
-func (c *comments) of(r *krm.Resource) inplace.Comments {
+// of returns the comments of a resource. They must not be changed.
+func (c *comments) of(r *krm.Resource) tree.Comments {
 	if r.Origin == nil {
-		return nil
+		return tree.Comments{}
 	}
-	if now, ok := c.now[r.Origin]; ok {
-		return now
+	now, ok := c.now[r.Origin]
+	if o := c.tree.Of(r); !ok && o != nil {
+		now = commented{tree.Comments{All: o.Comments()}, o.Value}
 	}
-	if o := c.tree.Of(r); o != nil {
-		return o.Comments()
-	}
-	return nil
+	return now.in(r.Value())
 }
 
-// answered notes the comments that a function has returned for a resource that had those of sent.
+// answered notes the comments that a function has returned for a resource. sent are those that it got
+// with the value was.
 //
 // Many functions decode resources into structs and lose all comments. Therefore a comment that does
-// not come back stays, unless the function has put the same text somewhere else in the resource.
-func (c *comments) answered(r *krm.Resource, sent, answer inplace.Comments) {
-	var next inplace.Comments
+// not come back stays with its value, unless the function has put the same text somewhere else in the
+// resource.
+func (c *comments) answered(r *krm.Resource, was yaml.Value, sent, answer inplace.Comments) {
+	now := tree.Comments{All: inplace.Comments{}, Changed: inplace.Comments{}}
+	maps.Copy(now.All, c.of(r).All)
+	maps.Copy(now.Changed, c.of(r).Changed)
+	sent = sent.Moved(was, r.Value())
 	moved := map[string]bool{}
 	for place, text := range answer {
-		if sent[place] == text {
-			continue
+		if sent[place] != text {
+			now.All[place], now.Changed[place], moved[text] = text, text, true
 		}
-		if next == nil {
-			next = inplace.Comments{}
-			maps.Copy(next, c.of(r))
-		}
-		next[place], moved[text] = text, true
 	}
 	for place, text := range sent {
 		if _, stays := answer[place]; !stays && moved[text] {
-			delete(next, place)
+			delete(now.All, place)
+			now.Changed[place] = ""
 		}
 	}
-	if next != nil {
-		c.now[r.Origin] = next
+	if _, ok := c.now[r.Origin]; ok || len(now.All) > 0 {
+		c.now[r.Origin] = commented{now, r.Value()}
 	}
 }
 
-// Text returns a resource with its comments. Those below values do not go to functions: the
-// libraries of functions attach them to other values when they write them.
+// all returns the comments of the resources of a list that functions have returned, by their origins.
+func (c *comments) all(list *krm.List) map[*krm.Origin]tree.Comments {
+	all := map[*krm.Origin]tree.Comments{}
+	for _, r := range list.All() {
+		if _, ok := c.now[r.Origin]; ok {
+			all[r.Origin] = c.of(r)
+		}
+	}
+	return all
+}
+
+// Text returns a resource with its comments.
 func (c *call) Text(r *krm.Resource, v yaml.Value) []byte {
-	all := c.comments.of(r)
+	all := c.comments.of(r).All
 	if len(all) == 0 {
 		return nil
 	}
-	text, sent := inplace.Commented(v, all.Movable())
+	text, sent := inplace.ForFunction(v, all, secret.Fields)
 	c.sent[r.Origin] = sent
 	return text
 }

@@ -55,6 +55,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Reports of earlier versions have the time of functions in early_ns.
+func TestReportOfEarlierVersion(t *testing.T) {
+	text := `{"cold":{"runs":1},"profile":{"jobs":4,"steps":[{"id":"k#generators[0]","self_ns":1000,"early_ns":5000,"answered_ns":7000}]}}`
+	old, err := profile.ReadReport(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := &profile.Report{Profile: &profile.Profile{Jobs: 4, Calls: 4, Steps: []profile.Step{{ID: "k#generators[0]", Self: 6000, Answered: 7000}}}}
+	for _, c := range profile.Compare(old, now).Steps {
+		if c.Old != c.New {
+			t.Errorf("%+v", c)
+		}
+	}
+	if a, b := profile.Analyse(old.Profile), profile.Analyse(now.Profile); a.Least != b.Least || a.Work != b.Work {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
 // The JSON of a report is a baseline; other JSON is none. The text says old, new and what that means.
 func TestReportForms(t *testing.T) {
 	r := reported(500e6, 50e6, 10e6)

@@ -3,7 +3,10 @@
 // in processes of its own. A nil Recorder records nothing and costs nothing.
 package profile
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Profile is what was measured of one command. All times are since the command began.
 type Profile struct {
@@ -67,6 +70,21 @@ type Step struct {
 	Cached bool `json:"cached,omitempty"`
 	// Runs is Self over several runs, nil for a profile of one.
 	Runs *Spread `json:"runs,omitempty"`
+}
+
+// UnmarshalJSON reads a step. Earlier versions called functions before their lists were there, and
+// wrote that time as early_ns and not as a part of self_ns.
+func (s *Step) UnmarshalJSON(data []byte) error {
+	type fields Step
+	old := struct {
+		*fields
+		Early time.Duration `json:"early_ns"`
+	}{fields: (*fields)(s)}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	s.Self += old.Early
+	return nil
 }
 
 // Planned is time that planning has spent on the steps of a file.

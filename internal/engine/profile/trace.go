@@ -153,8 +153,12 @@ func ReadTrace(r io.Reader) (*Profile, error) {
 	return t.Profile, t.Profile.check()
 }
 
-// check refuses steps that need later ones: nothing here could follow them.
+// check refuses steps that need later ones: nothing here could follow them. Earlier versions bounded
+// functions by the number of jobs, and did not write Calls.
 func (p *Profile) check() error {
+	if p.Calls == 0 {
+		p.Calls = p.Jobs
+	}
 	for i := range p.Steps {
 		for _, b := range p.Steps[i].Before {
 			if b < 0 || b >= i {

@@ -88,7 +88,7 @@ func readFile(path, rel string) (items []*yaml.RNode, err error) {
 			continue
 		}
 		err := SetPlace(doc.node, rel, len(items)-1)
-		if style := yaml.DeriveSeqIndentStyle(string(data)); err == nil && style == string(yaml.WideSequenceStyle) {
+		if style := yaml.DeriveSeqIndentStyle(string(doc.text)); err == nil && style == string(yaml.WideSequenceStyle) {
 			err = doc.node.PipeE(yaml.SetAnnotation(kioutil.SeqIndentAnnotation, style))
 		}
 		if err != nil {

@@ -86,6 +86,7 @@ func check(v krmyaml.Value, pos diag.Pos) error {
 type document struct {
 	node  *yaml.RNode
 	value krmyaml.Value
+	text  []byte   // from the separator before it to the one after it
 	start diag.Pos // its first line; those of nodes are relative to it
 }
 
@@ -122,19 +123,21 @@ func documents(name string, data []byte) ([]document, error) {
 	if len(docs) != len(values) {
 		return nil, diag.Errorf(diag.Pos{File: name}, "", "documents must be separated by lines with --- alone").With(diag.InvalidYAML)
 	}
-	starts := []int{1} // of the texts between separators
-	line := 0
+	lines, offsets := []int{1}, []int{0} // of the texts between separators
+	line, at := 0, 0
 	for l := range bytes.Lines(data) {
+		at += len(l)
 		if line++; line > 1 && bytes.HasPrefix(l, []byte("---")) {
-			starts = append(starts, line+1)
+			lines, offsets = append(lines, line+1), append(offsets, at)
 		}
 	}
+	offsets = append(offsets, len(data))
 	for i, v := range values {
-		part := 0
+		docs[i].value, docs[i].text, docs[i].start = v.Value, data, diag.Pos{File: name, Line: 1}
 		if len(v.Path) > 1 { // else it is the only one
-			part = v.Path[1].(int)
+			part := v.Path[1].(int)
+			docs[i].text, docs[i].start.Line = data[offsets[part]:offsets[part+1]], lines[part]
 		}
-		docs[i].value, docs[i].start = v.Value, diag.Pos{File: name, Line: starts[part]}
 	}
 	return docs, nil
 }

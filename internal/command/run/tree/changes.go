@@ -71,7 +71,8 @@ func CheckPath(p string) error {
 
 // edits are the changes of one file.
 type edits struct {
-	file  *File // nil for a new one
+	name  string // of the file, as messages show it
+	file  *File  // nil for a new one
 	stays map[*Object]content
 	added []addition
 }
@@ -79,7 +80,15 @@ type edits struct {
 // content is what an object holds.
 type content struct {
 	value    yaml.Value
-	comments inplace.Comments // those that differ from the comments of its file
+	comments Comments
+}
+
+// Comments are the comments of a resource.
+type Comments struct {
+	// All are the comments that it has now. Nil stands for those of its file.
+	All inplace.Comments
+	// Changed are those of them that functions have changed, with empty comments for those that are gone.
+	Changed inplace.Comments
 }
 
 // An addition is a resource that a file gets.
@@ -89,12 +98,12 @@ type addition struct {
 }
 
 // Changes returns what becomes of the files if they are to hold the resources of list, each at the path that its annotations say. Objects whose values
-// are the same keep their text, byte for byte; of others changes what differs. comments are those of resources whose comments may have
-// changed, by their origins. Nothing is written.
-func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]inplace.Comments) (*Changes, error) {
+// are the same keep their text, byte for byte; of others changes what differs. comments are those of resources that functions have returned,
+// by their origins; others have those of their files. Nothing is written.
+func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]Comments) (*Changes, error) {
 	all := map[string]*edits{}
 	for _, f := range t.Files {
-		all[f.Path] = &edits{file: f, stays: map[*Object]content{}}
+		all[f.Path] = &edits{name: f.name, file: f, stays: map[*Object]content{}}
 	}
 	seen := map[*Object]bool{}
 	for _, r := range list.All() {
@@ -128,7 +137,7 @@ func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]inplace.Comments
 func (o *Object) ID() krm.ID { return krm.NewResource(o.Value, nil).ID() }
 
 // put notes in which file a resource is.
-func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments inplace.Comments, seen map[*Object]bool) error {
+func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments Comments, seen map[*Object]bool) error {
 	o := t.Of(r)
 	was, before := yaml.Value{}, ""
 	if o != nil {
@@ -143,8 +152,12 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments inplace.Comm
 	}
 	now := content{Bare(r.Value(), was), comments}
 	if o != nil {
-		if now.value = Keep(was, now.value); comments != nil {
-			now.comments = comments.Since(o.Comments())
+		now.value = Keep(was, now.value)
+		switch same := now.value.Same(was); {
+		case same && len(comments.Changed) == 0:
+			now.comments.All = nil
+		case !same && comments.All == nil:
+			now.comments.All = o.Comments().Moved(was, now.value)
 		}
 		seen[o] = true
 	}
@@ -156,7 +169,7 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments inplace.Comm
 		if t.Exists(p) {
 			return diag.ExistsAlready.Errorf("%s would be written to %s, which is there already and holds something else", r.ID(), p)
 		}
-		all[p] = &edits{}
+		all[p] = &edits{name: filepath.Join(t.Dir, filepath.FromSlash(p))}
 	}
 	all[p].added = append(all[p].added, addition{now, o})
 	return nil
@@ -211,18 +224,13 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	}
 	want, changed := p.value, false
 	var items []yaml.Value
-	comments := inplace.Comments{}
+	var comments []Comments
 	for _, o := range p.objects {
 		now, stays := e.stays[o]
-		changed = changed || !stays || !now.value.Same(o.Value) || len(now.comments) > 0
-		if !stays {
-			continue
+		changed = changed || !stays || !now.value.Same(o.Value) || now.comments.All != nil
+		if stays {
+			items, comments = append(items, now.value), append(comments, now.comments)
 		}
-		if p.list {
-			now.comments = now.comments.InItem(len(items))
-		}
-		maps.Copy(comments, now.comments)
-		items = append(items, now.value)
 	}
 	switch {
 	case !changed:
@@ -234,38 +242,67 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	default:
 		want = items[0]
 	}
-	return e.file.rewrite(p, content{want, comments}, c)
+	return e.file.rewrite(p, want, comments, c)
 }
 
-// rewrite returns the text of a part with other content.
-func (f *File) rewrite(p *part, want content, c *Changes) []byte {
+// rewrite returns the text of a part with a different value. comments are those of its objects.
+func (f *File) rewrite(p *part, want yaml.Value, comments []Comments, c *Changes) []byte {
+	pos := diag.Pos{File: f.name, Line: p.line}
 	d, err := inplace.ParseObject(f.name, p.text)
 	if err == nil {
-		d, err = d.With(want.value)
+		d, err = d.With(want)
 	}
-	if err == nil {
-		d, left := d.WithComments(want.comments)
-		for _, place := range left {
-			c.Notes = append(c.Notes, diag.Errorf(diag.Pos{File: f.name, Line: p.line}, "", "a function's comment %s is not written: there is no line for it", place).With(diag.NotInPlace))
-		}
-		return d.Text()
+	if err != nil {
+		at := diag.AsError(err)
+		c.Notes = append(c.Notes, diag.Errorf(pos, at.Field, "is written anew: %s", at.Msg).With(diag.NotInPlace))
+		return withBreaks(c.encoded(pos, want, comments, p.list), f.eol())
 	}
-	at := *diag.AsError(err)
-	c.Notes = append(c.Notes, diag.Errorf(diag.Pos{File: f.name, Line: p.line}, at.Field, "is written anew, without its comments: %s", at.Msg).With(diag.NotInPlace))
-	return withBreaks(encoded(want), f.eol())
+	return c.commented(pos, d, comments, p.list).Text()
 }
 
-// encoded returns the text of an object, with its fields in the order in which the function has written them.
-func encoded(want content) []byte {
+// commented returns a document with the comments of its objects: itself, or the items if it is a list. pos is its place for messages.
+func (c *Changes) commented(pos diag.Pos, d *inplace.Document, comments []Comments, list bool) *inplace.Document {
+	have := map[int]inplace.Comments{0: d.Comments()}
+	if list {
+		have = have[0].Items()
+	}
+	missing := inplace.Comments{}
+	for i, x := range comments {
+		of := x.All.Missing(have[i])
+		maps.Copy(of, x.Changed)
+		if list {
+			of = of.InItem(i)
+		}
+		maps.Copy(missing, of)
+	}
+	d, left := d.WithComments(missing)
+	c.unwritten(pos, left)
+	return d
+}
+
+// unwritten notes that comments are not written.
+func (c *Changes) unwritten(pos diag.Pos, places []inplace.Place) {
+	for _, place := range places {
+		c.Notes = append(c.Notes, diag.Errorf(pos, "", "the comment %s is not written: there is no line for it", place).With(diag.NotInPlace))
+	}
+}
+
+// encoded returns the text of a document, with its fields in the order in which the function has written them.
+func (c *Changes) encoded(pos diag.Pos, want yaml.Value, comments []Comments, list bool) []byte {
 	d, err := inplace.ParseObject("", nil)
 	if err == nil {
-		d, err = d.With(want.value)
+		d, err = d.With(want)
 	}
-	if err != nil || !d.Value().Equal(want.value) {
-		return yaml.AppendYAML(nil, want.value)
+	if err == nil && d.Value().Equal(want) {
+		return c.commented(pos, d, comments, list).Text()
 	}
-	d, _ = d.WithComments(want.comments)
-	return d.Text()
+	for i, x := range comments {
+		if list {
+			x.All = x.All.InItem(i)
+		}
+		c.unwritten(pos, x.All.Places())
+	}
+	return yaml.AppendYAML(nil, want)
 }
 
 // eol returns the line breaks of a file.
@@ -298,9 +335,9 @@ func (e *edits) appended(text []byte, c *Changes) []byte {
 		}
 		var one []byte
 		if a.from == nil {
-			one = encoded(a.content)
+			one = c.encoded(diag.Pos{File: e.name}, a.value, []Comments{a.comments}, false)
 		} else { // its text moves with it
-			one = a.from.File.rewrite(a.from.part, a.content, c)
+			one = a.from.File.rewrite(a.from.part, a.value, []Comments{a.comments}, c)
 			one = bytes.ReplaceAll(one, []byte("\r\n"), []byte("\n"))
 			if len(one) > 0 && one[len(one)-1] != '\n' {
 				one = append(one, '\n')

@@ -1,9 +1,14 @@
 package tree
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -120,12 +125,52 @@ func TestNewText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(encoded(content{value: v})); got != text {
+	if got := string(new(Changes).encoded(diag.Pos{}, v, nil, false)); got != text {
 		t.Errorf("%s\nwant\n%s", got, text)
 	}
-	again, err := (&yaml.Source{Data: encoded(content{value: odd})}).Content()
+	again, err := (&yaml.Source{Data: new(Changes).encoded(diag.Pos{}, odd, nil, false)}).Content()
 	if err != nil || !again.Equal(odd) {
-		t.Errorf("%v: %s", err, encoded(content{value: odd}))
+		t.Errorf("%v: %s", err, new(Changes).encoded(diag.Pos{}, odd, nil, false))
+	}
+}
+
+// TestUnwrittenComments has comments of functions that have no line: each is named, also those of new resources and of documents that are written anew.
+func TestUnwrittenComments(t *testing.T) {
+	commented := "apiVersion: v1\nkind: A # kept\nmetadata:\n  name: a\ndata:\n  x: b # one\u2028# line\n"
+	comments := inplace.ItemComments([]byte(commented))[0]
+	v, err := (&yaml.Source{Data: []byte(commented)}).Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, file, want string
+		fresh            bool
+	}{
+		{"in place", "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", "f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
+		{"anew", "apiVersion: v1\nkind: &a A\nmetadata: &m {name: *a, labels: {x: *a}}\n<<: *m\n", "f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
+		{"new", three, filepath.Join(os.DevNull, "new.yaml") + ": the comment beside data.x is not written: there is no line for it", true},
+	} {
+		tr := treeOf([]byte(tt.file))
+		rs := tr.Resources()
+		r := krm.NewResource(Placed(v, "new.yaml", 0), nil)
+		r.Origin = &krm.Origin{}
+		if tt.fresh {
+			rs = append(rs, r)
+		} else {
+			r = rs[0]
+			r.SetValue(Placed(v, "f.yaml", 0))
+		}
+		c, err := tr.Changes(krm.NewList(rs...), map[*krm.Origin]Comments{r.Origin: {All: comments, Changed: comments}})
+		if err != nil || len(c.Files) != 1 {
+			t.Fatalf("%s: %v %v", tt.name, err, c)
+		}
+		var notes []string
+		for _, n := range c.Notes {
+			notes = append(notes, n.Error())
+		}
+		if text := string(c.Files[0].New); !slices.Contains(notes, tt.want) || !strings.Contains(text, "kind: A # kept\n") {
+			t.Errorf("%s: %q\n%s", tt.name, notes, text)
+		}
 	}
 }
 
