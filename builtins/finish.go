@@ -135,7 +135,7 @@ func (f *Finish) annotations(r *krm.Resource, old yaml.Value) yaml.Value {
 		if f.removes(a.Key) || a.Key == originAnnotation && origin != "" || a.Key == transformationsAnnotation && transformations != "" {
 			continue
 		}
-		if a.Value.Type() != yaml.String || a.Value.IsFolded() {
+		if !isPlainString(a.Value) {
 			a.Value = yaml.Str(a.Value.SourceText())
 		}
 		fields = append(fields, a)
@@ -150,7 +150,13 @@ func (f *Finish) annotations(r *krm.Resource, old yaml.Value) yaml.Value {
 }
 
 func (f *Finish) unclean(a yaml.Field) bool {
-	return a.Value.Type() != yaml.String || a.Value.IsFolded() || f.removes(a.Key)
+	return !isPlainString(a.Value) || f.removes(a.Key)
+}
+
+// isPlainString reports whether an annotation has the value that it would have if kustomize set it. An empty text without a
+// type, from a replacement, would become null.
+func isPlainString(v yaml.Value) bool {
+	return v.Type() == yaml.String && !v.IsFolded() && !v.IsUntyped()
 }
 
 // removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,

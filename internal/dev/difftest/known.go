@@ -56,7 +56,7 @@ var allListed = []listed{
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
-	{what: "texts in the place of numbers", krmflowSays: `its type is (integer|number|boolean), and the value has another one`},
+	{what: "texts in the place of numbers", krmflowSays: `its type is (integer|number|boolean|null), and the value has another one`},
 	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
 		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
 	}},
