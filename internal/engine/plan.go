@@ -52,7 +52,7 @@ type Request struct {
 	Taken   int64
 	// Fetch fetches for the plan, nil for the sources of the options.
 	Fetch loaders.Fetch
-	// Functions replace those of the options if they are not nil.
+	// Functions replace those of the options if they are not nil, except for what this machine has.
 	Functions *planner.Functions
 	// Compile makes the plan, [render.Compile] if it is nil.
 	Compile func(context.Context, render.Options) (*planner.Plan, error)
@@ -195,9 +195,8 @@ func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lo
 	o.Plan.Observe = q.Observe || e.host.Watch != nil
 	o.Plan.Functions.Isolation = e.isolation
 	if q.Functions != nil {
-		isolation := o.Plan.Functions.Isolation
 		o.Plan.Functions = *q.Functions
-		o.Plan.Functions.Isolation = isolation
+		o.Plan.Functions.Isolation, o.Plan.Functions.Image = e.isolation, e.o.Plan.Functions.Image
 	}
 	return o, nil
 }

@@ -126,12 +126,12 @@ func exitOfRun(err error) int {
 	var fe *function.Error
 	var unsafe *settings.UnsafeError
 	switch {
-	case errors.As(err, &own):
-		return own.Code
 	case errors.As(err, &sig):
 		return Signal + int(sig.Signal)
 	case errors.As(err, &line):
 		return map[options.Kind]int{options.Usage: Usage, options.Untrusted: Trust, options.Mismatch: Verified}[line.Kind]
+	case errors.As(err, &own):
+		return own.Code
 	case errors.Is(err, sink.ErrChanged):
 		return Changed
 	case errors.As(err, &locked):

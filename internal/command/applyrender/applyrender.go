@@ -112,7 +112,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := drift(run.Plan(), c.planFile); err != nil {
-		return err
+		return errors.Join(err, run.Denied())
 	}
 	made, err := run.Write(cmd.Context(), c.writing(cmd, run, check))
 	if made.Committed {
