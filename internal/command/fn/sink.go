@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/command/fn/resourcelist"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ type file struct {
 // a document, and round large numbers; therefore the paths are removed first.
 func textOf(path string, docs []*yaml.RNode) ([]byte, error) {
 	for _, n := range docs {
-		for _, a := range []string{kioutil.PathAnnotation, kioutil.LegacyPathAnnotation} {
+		for _, a := range []string{kioutil.PathAnnotation, function.LegacyPathAnnotation} {
 			if err := n.PipeE(yaml.ClearAnnotation(a)); err != nil {
 				return nil, err
 			}

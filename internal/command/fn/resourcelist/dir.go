@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/function"
 	krmyaml "github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
@@ -101,8 +102,8 @@ func readFile(path, rel string) (items []*yaml.RNode, err error) {
 // SetPlace says in annotations that a resource is the one with this number in a file, in both spellings.
 func SetPlace(n *yaml.RNode, file string, index int) error {
 	for _, a := range []yaml.AnnotationSetter{
-		yaml.SetAnnotation(kioutil.PathAnnotation, file), yaml.SetAnnotation(kioutil.LegacyPathAnnotation, file),
-		yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)), yaml.SetAnnotation(kioutil.LegacyIndexAnnotation, strconv.Itoa(index)),
+		yaml.SetAnnotation(kioutil.PathAnnotation, file), yaml.SetAnnotation(function.LegacyPathAnnotation, file),
+		yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)), yaml.SetAnnotation(function.LegacyIndexAnnotation, strconv.Itoa(index)),
 	} {
 		if err := n.PipeE(a); err != nil {
 			return err
@@ -118,7 +119,7 @@ func Place(n *yaml.RNode) (file string, index int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	if v := n.GetAnnotations()[kioutil.LegacyPathAnnotation]; v != "" && v != file {
+	if v := n.GetAnnotations()[function.LegacyPathAnnotation]; v != "" && v != file {
 		return "", 0, diag.OutsideDirectory.Errorf("%s: its annotations name two files, %s and %s", diag.OneLine(what), diag.OneLine(file), diag.OneLine(v))
 	}
 	if file != "" && (!filepath.IsLocal(filepath.FromSlash(file)) || strings.ContainsAny(file, "\\\x00")) {
