@@ -151,7 +151,7 @@ Each file is a test of one behaviour on the real binary: a script, and the files
 
 The language is that of [testscript](https://pkg.go.dev/github.com/rogpeppe/go-internal/testscript):
 ` + "`exec`, `cmp`, `stdout`, `stderr`, `grep`, `env`, `exists`" + ` and so on.
-A file is called ` + "`COMMAND_BEHAVIOUR.txtar`" + `; its first comment says what it shows, with the row of the requirements if it has one.
+A file is called ` + "`COMMAND_BEHAVIOUR.txtar`" + `, or ` + "`SUBJECT_BEHAVIOUR.txtar`" + ` for a subject that several commands share (` + "`attack`, `catalog`,\n`composition`, `container`, `function`, `remote`" + `). Its first comment says what it shows, with the row of the requirements if it has one.
 
 This page lists what scripts of krmflow have besides. It is generated: ` + "`go test ./cmd/krmflow -run TestScriptReadme -update`" + `.
 `)
