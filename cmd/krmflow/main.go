@@ -116,7 +116,7 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 	return await(ctx, a, done, end)
 }
 
-// perform runs the command of the App's command line, and says what came of it. Its Stdout is a [*terminal.Stdout].
+// perform runs the command line of an Invocation, and says what came of it. Its Stdout is a [*terminal.Stdout].
 func perform(ctx context.Context, a *cli.Invocation) (code int) {
 	out := a.Stdout.(*terminal.Stdout)
 	cmd := newCommand(a, a.CommandLine)

@@ -1,3 +1,4 @@
+// Package applyrender has the command apply-render.
 package applyrender
 
 import (
@@ -41,6 +42,7 @@ type applyRender struct {
 	progress      *terminal.Progress // of the run
 }
 
+// Command returns the command apply-render.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &applyRender{Invocation: a}
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package build has the command build.
 package build
 
 import (
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command build.
 func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var validating validation.Flags

@@ -1,3 +1,4 @@
+// Package config has the command config.
 package config
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command config.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",

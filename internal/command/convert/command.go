@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command convert.
 func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var replace bool

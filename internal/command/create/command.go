@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command create.
 func Command(a *cli.Invocation) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package deps has the command deps.
 package deps
 
 import (

@@ -27,6 +27,7 @@ var errDiffers = errors.New("there are differences")
 // diffForms are the forms of a difference.
 var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
+// Command returns the command diff.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &differing{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package docs has the command docs.
 package docs
 
 import (
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command docs.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "docs", Short: "Write documentation of the commands"}
 	cmd.AddCommand(&cobra.Command{

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command edit.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",

@@ -1,3 +1,4 @@
+// Package executor has the command executor.
 package executor
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command executor.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package fetch has the command fetch.
 package fetch
 
 import (
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command fetch.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",

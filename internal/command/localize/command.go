@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command localize.
 func Command(a *cli.Invocation) *cobra.Command {
 	var o Options
 	var unverified bool

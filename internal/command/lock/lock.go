@@ -1,3 +1,4 @@
+// Package lock has the command lock.
 package lock
 
 import (
@@ -40,6 +41,7 @@ func unlockable(plan *planner.Plan) error {
 // everything is the value of --update without one.
 const everything = "*"
 
+// Command returns the command lock.
 func Command(a *cli.Invocation) *cobra.Command {
 	var u lockfile.Update
 	var check bool

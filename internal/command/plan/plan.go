@@ -1,3 +1,4 @@
+// Package plan has the command plan.
 package plan
 
 import (
@@ -50,6 +51,7 @@ type planning struct {
 	text    bytes.Buffer    // what was written to stdout
 }
 
+// Command returns the command plan.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &planning{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package postrender has the command post-render.
 package postrender
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command post-render.
 func Command(a *cli.Invocation) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package validate has the command validate.
 package validate
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command validate.
 func Command(a *cli.Invocation) *cobra.Command {
 	flags := validation.Flags{On: true}
 	cmd := &cobra.Command{

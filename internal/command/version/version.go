@@ -1,3 +1,4 @@
+// Package version has the command version.
 package version
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command version.
 func Command(a *cli.Invocation) *cobra.Command {
 	var short bool
 	var format string

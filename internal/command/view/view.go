@@ -1,3 +1,4 @@
+// Package view has the command view.
 package view
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command view.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view",

@@ -1,3 +1,4 @@
+// Package why has the command why.
 package why
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command why.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ROOT|STEP [DIR...]",
