@@ -26,7 +26,7 @@ func (c charts) key() string {
 }
 
 // helmCharts appends a call of helm for each entry of helmCharts.
-func (s *steps) helmCharts() {
+func (s functionSteps) helmCharts() {
 	for i, c := range s.k.HelmCharts {
 		path := s.k.HelmPaths[i]
 		s.c.o.Functions.Helm.Apply(&c)
@@ -43,7 +43,7 @@ func (s *steps) helmCharts() {
 }
 
 // chartDocument makes e the call of helm that a document stands for, nil if it is wrong.
-func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
+func (s functionSteps) chartDocument(d document, role function.Role, e *entry) *entry {
 	if role != function.GeneratorRole && d.item == nil {
 		s.Fail(e.errorf("%s is a generator: list it under generators", e.kind))
 		return nil
@@ -67,7 +67,7 @@ func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
 }
 
 // chart makes e the call of helm for a chart and reports whether that can be planned.
-func (s *steps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) bool {
+func (s functionSteps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) bool {
 	if g.ValuesInline.Len() > 0 {
 		s.k.Source.HoldSecret()
 	}

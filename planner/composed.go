@@ -15,14 +15,14 @@ import (
 )
 
 // composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
-func (s *steps) composition() {
+func (s itemSteps) composition() {
 	c := s.k.composed
 	if c.Failed {
 		return // reading it has said why
 	}
 	s.catalogs = c.Catalogs
-	s.checkCatalogs()
-	s.mergeConfig(nil, builtins.DefaultConfig())
+	s.functions().checkCatalogs()
+	s.fields().mergeConfig(nil, builtins.DefaultConfig())
 	defer func(outer charts) { s.build.charts = outer }(s.build.charts)
 	s.build.charts = charts{}    // its items may be shared
 	if s.hasList || s.tracking { // what goes on top of a list, or says where it comes from, is each user's own
@@ -38,7 +38,7 @@ func (s *steps) composition() {
 }
 
 // composed makes the nodes of one item.
-func (s *steps) composed(p composition.Place) {
+func (s itemSteps) composed(p composition.Place) {
 	it := p.Of.Items[p.At]
 	defer func() {
 		it.Dir.Close()
@@ -55,13 +55,13 @@ func (s *steps) composed(p composition.Place) {
 	before := len(s.c.draft.g.Nodes)
 	switch {
 	case it.ID.IsAccumulator():
-		x.accumulate(it)
+		x.items().accumulate(it)
 	case it.ID.IsKustomization():
-		x.inlineKustomization(it)
+		x.items().inlineKustomization(it)
 	case it.ID.Misplaced() != nil:
 		x.ErrorAt(it.Source, []any{"kind"}, it.ID.Misplaced())
 	default:
-		x.configured(it)
+		x.items().configured(it)
 	}
 	if len(s.c.draft.g.Nodes) == before || s.c.draft.g.Nodes[x.list].Item != x.item {
 		x.then(nil, graph.Merge{}, "") // the plan shows every item
@@ -78,7 +78,7 @@ func originsOf(it *composition.Item) (list []graph.Origin) {
 }
 
 // originOf returns where the directory is that declares an item.
-func (s *steps) originOf(it *composition.Item) place {
+func (s itemSteps) originOf(it *composition.Item) place {
 	if repo, ref, path := it.Dir.Repo(); it.Dir.IsFetched() && !s.dir.IsFetched() {
 		return place{path, repo, ref}
 	}
@@ -90,7 +90,7 @@ func (s *steps) originOf(it *composition.Item) place {
 }
 
 // accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
-func (s *steps) accumulate(it *composition.Item) {
+func (s itemSteps) accumulate(it *composition.Item) {
 	texts, field, ok := it.Accumulated(s.Reporter)
 	if !ok {
 		return
@@ -98,9 +98,9 @@ func (s *steps) accumulate(it *composition.Item) {
 	var inputs []graph.NodeID
 	for i, text := range texts {
 		path := append(slices.Clip(field), i)
-		id, l := s.resource(path, text)
+		id, l := s.fields().resource(path, text)
 		if l != nil {
-			s.absorbLayer(path, l)
+			s.fields().absorbLayer(path, l)
 		}
 		if id >= 0 {
 			inputs = append(inputs, id)
@@ -110,15 +110,15 @@ func (s *steps) accumulate(it *composition.Item) {
 }
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
-func (s *steps) inlineKustomization(it *composition.Item) {
+func (s itemSteps) inlineKustomization(it *composition.Item) {
 	if f := layerfile.Decode(it.Source, nil, s.Reporter); f != nil {
 		s.k = &kustomizationFile{File: f}
-		s.kustomization()
+		s.fields().kustomization()
 	}
 }
 
 // configured runs an item that is a built-in or the configuration of a function.
-func (s *steps) configured(it *composition.Item) {
+func (s itemSteps) configured(it *composition.Item) {
 	r := krm.NewResource(it.Value, s.schema)
 	r.Pos = it.Source.Locate(0)
 	if s.tracking {
@@ -131,8 +131,8 @@ func (s *steps) configured(it *composition.Item) {
 	if it.ID.APIVersion != "builtin" {
 		r.SetValue(s.ownRuntime(it))
 	}
-	e := s.entry(document{r: r, item: it}, role)
-	if e == nil || s.call(e) {
+	e := s.functions().entry(document{r: r, item: it}, role)
+	if e == nil || s.functions().call(e) {
 		return
 	}
 	switch b := e.builtin.(type) {
@@ -145,7 +145,7 @@ func (s *steps) configured(it *composition.Item) {
 
 // ownRuntime returns the configuration of a function. If an override brought the paths of its program or mounts, they and
 // the function's directory become those of the overriding file.
-func (s *steps) ownRuntime(it *composition.Item) yaml.Value {
+func (s itemSteps) ownRuntime(it *composition.Item) yaml.Value {
 	root := s.dir
 	for _, path := range it.Paths() {
 		if dir, _ := s.place(path); dir != s.dir {

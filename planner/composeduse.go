@@ -9,7 +9,7 @@ import (
 )
 
 // namedComposition returns the directory of the composition file that text names, "" if it names something else.
-func (s *steps) namedComposition(text string) string {
+func (s itemSteps) namedComposition(text string) string {
 	folder, named := layerfile.CompositionDir(text)
 	if !named || loaders.IsRemote(text) {
 		return ""
@@ -19,7 +19,7 @@ func (s *steps) namedComposition(text string) string {
 
 // compositionAt returns the directory of the Composition that text names, as that directory or as the file in it (KX-06), ""
 // if it names something else.
-func (s *steps) compositionAt(text string) string {
+func (s itemSteps) compositionAt(text string) string {
 	if text == "" || loaders.IsRemote(text) {
 		return ""
 	}
@@ -30,7 +30,7 @@ func (s *steps) compositionAt(text string) string {
 }
 
 // compositionIn returns folder if it holds a Composition, in the file base if that is not empty.
-func (s *steps) compositionIn(folder, base string) string {
+func (s itemSteps) compositionIn(folder, base string) string {
 	if filepath.IsAbs(folder) || !s.c.files.IsDir(s.dir, folder) {
 		return ""
 	}
@@ -47,27 +47,27 @@ func (s *steps) compositionIn(folder, base string) string {
 }
 
 // addComposition adds what a Composition makes of nothing to the list (KX-01, KX-02).
-func (s *steps) addComposition(e *entry) {
-	l := s.sublayer(e.path, e.composition, nil)
+func (s itemSteps) addComposition(e *entry) {
+	l := s.fields().sublayer(e.path, e.composition, nil)
 	if l == nil || l.failed {
 		return
 	}
-	s.end(l)
-	s.absorbLayer(e.path, l)
-	s.merge(e.path, []graph.NodeID{l.out})
+	s.fields().end(l)
+	s.fields().absorbLayer(e.path, l)
+	s.fields().merge(e.path, []graph.NodeID{l.out})
 }
 
 // applyComposition makes what a Composition makes of the list the list (KX-03).
-func (s *steps) applyComposition(e *entry) {
+func (s itemSteps) applyComposition(e *entry) {
 	if l := s.onList(e); l != nil {
-		s.end(l)
+		s.fields().end(l)
 		s.list, s.hasList, s.vars = l.out, true, l.vars
-		s.mergeConfig(e.path, l.config)
+		s.fields().mergeConfig(e.path, l.config)
 	}
 }
 
 // checkComposition runs a Composition on the list, for its failures alone (KX-04, KX-09).
-func (s *steps) checkComposition(e *entry) {
+func (s itemSteps) checkComposition(e *entry) {
 	if l := s.onList(e); l != nil {
 		s.list = s.node(e.path, graph.Pass{}, append(s.inputs(), l.out), "checked by "+l.name)
 		s.hasList = true
@@ -75,7 +75,7 @@ func (s *steps) checkComposition(e *entry) {
 }
 
 // onList compiles the Composition that an entry names on top of the list, nil after recording what is wrong.
-func (s *steps) onList(e *entry) *layer {
+func (s itemSteps) onList(e *entry) *layer {
 	dir := s.enter(e.path, e.composition)
 	if dir == nil {
 		return nil

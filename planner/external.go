@@ -62,7 +62,7 @@ func (d document) configText(config yaml.Value) []byte {
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
 // come before those of files and folders, and no two may have the same identity.
-func (s *steps) external(field string, values []yaml.TextOrMap, role function.Role) []*entry {
+func (s functionSteps) external(field string, values []yaml.TextOrMap, role function.Role) []*entry {
 	if len(values) == 0 {
 		return nil
 	}
@@ -70,12 +70,12 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 	for i, v := range values {
 		path := []any{field, i}
 		if v.Map.Exists() {
-			if d := s.mapping(path, v.Map); d != nil {
+			if d := s.configs().mapping(path, v.Map); d != nil {
 				inline = append(inline, *d)
 			}
 			continue
 		}
-		in, others := s.documents(path, v.Text)
+		in, others := s.configs().documents(path, v.Text)
 		inline, files = append(inline, in...), append(files, others...)
 	}
 	docs := append(inline, files...)
@@ -105,7 +105,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 }
 
 // mapping returns the document that an entry is itself, not as a text (KX-10).
-func (s *steps) mapping(path []any, v yaml.Value) *document {
+func (s configSteps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
 		s.ErrorAt(s.k.Source, path, diag.Nameless.Errorf("the object has no kind"))
 		return nil
@@ -119,7 +119,7 @@ func (s *steps) mapping(path []any, v yaml.Value) *document {
 }
 
 // documents returns the documents that an entry holds as a text, or those that it names.
-func (s *steps) documents(path []any, text string) (inline, files []document) {
+func (s configSteps) documents(path []any, text string) (inline, files []document) {
 	rs, src, err := s.inline(path, text)
 	switch {
 	case err == nil:
@@ -131,7 +131,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 		s.ErrorAt(s.k.Source, path, errors.New(diag.AsError(err).Msg))
 		return nil, nil
 	}
-	if in := s.compositionAt(text); in != "" {
+	if in := s.items().compositionAt(text); in != "" {
 		return nil, []document{{path: path, composition: in}}
 	}
 	return nil, s.configDocuments(path, text)
@@ -139,7 +139,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 
 // inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
 // resources: a text of one line then is a path.
-func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, error) {
+func (s configSteps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, error) {
 	src := &yaml.Source{File: s.k.Source.File, Data: []byte(text)}
 	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
 // known to plan, so it is evaluated here; a folder can only use built-ins for that.
-func (s *steps) configDocuments(path []any, text string) (docs []document) {
+func (s configSteps) configDocuments(path []any, text string) (docs []document) {
 	dir, src, err := s.readConfig(text)
 	if err == nil && src == nil {
 		return s.fold(path, text, dir)
@@ -183,7 +183,7 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 }
 
 // readConfig returns the file of configuration at path, nil if it is a directory; that is returned if it was fetched.
-func (s *steps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
+func (s configSteps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		return s.readUnlessDir(path)
 	}
@@ -195,10 +195,10 @@ func (s *steps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
 }
 
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
-func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document) {
+func (s configSteps) fold(path []any, text string, dir *loaders.Dir) (docs []document) {
 	var l *layer
 	before := s.fetchedFiles
-	g := s.c.aside(func() { l = s.sublayer(path, text, dir) })
+	g := s.c.aside(func() { l = s.fields().sublayer(path, text, dir) })
 	if l == nil || l.failed {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 
 // isFetched reports whether anything that was fetched has a part in what a document says. Such a configuration brings no program of its
 // own, and is no means to run one of this machine (P24, T07, EX-09).
-func (s *steps) isFetched(d document) bool {
+func (s configSteps) isFetched(d document) bool {
 	if it := d.item; it != nil {
 		return it.Dir.IsFetched() || s.c.files.IsFetched(it.Source) || slices.ContainsFunc(it.Overrides(), s.c.files.IsFetched)
 	}
@@ -239,7 +239,7 @@ func (s *steps) isFetched(d document) bool {
 
 // unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not
 // run. The fields are unknown to a built-in anyway.
-func (s *steps) unusedFunction(d document) {
+func (s functionSteps) unusedFunction(d document) {
 	in, _ := function.ReadInline(d.r.Value(), d.locate)
 	if in == nil || len(in.Deprecated()) == 0 {
 		return
@@ -248,7 +248,7 @@ func (s *steps) unusedFunction(d document) {
 }
 
 // unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
-func (s *steps) unusedEnv(d document, e *entry) {
+func (s functionSteps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
 		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}, Code: diag.UnknownField}
 		s.Warnings.Add(d.mistake(&m))
@@ -256,7 +256,7 @@ func (s *steps) unusedEnv(d document, e *entry) {
 }
 
 // entry configures the built-in that a document stands for.
-func (s *steps) entry(d document, role function.Role) *entry {
+func (s functionSteps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
@@ -295,7 +295,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 }
 
 // decodeBuiltin decodes the document of a built-in, and records what is wrong with it.
-func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
+func (s functionSteps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 	s.configWarnings(d)
 	s.unusedFunction(d)
 	kind := d.r.ID().Kind
@@ -325,7 +325,7 @@ func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 }
 
 // configWarnings adds what the text of a built-in's configuration has that is accepted, but probably not meant.
-func (s *steps) configWarnings(d document) {
+func (s functionSteps) configWarnings(d document) {
 	if d.src == nil {
 		return
 	}
@@ -356,7 +356,7 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 }
 
 // unknownBuiltin says that there is no built-in of a document's kind.
-func (s *steps) unknownBuiltin(d document) error {
+func (s functionSteps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
 	if d.item != nil {
 		kinds = composition.BuiltinKinds()
@@ -369,7 +369,7 @@ func (s *steps) unknownBuiltin(d document) error {
 }
 
 // configureError gives an error of a built-in the place of its document.
-func (s *steps) configureError(d document, err error) error {
+func (s functionSteps) configureError(d document, err error) error {
 	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err

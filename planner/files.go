@@ -58,7 +58,7 @@ func (c *compiler) compileFiles(name string, f *Files) {
 			continue
 		}
 		s.dir, s.k.Source, s.prefix, s.label = dir, call.Origin.Source, filepath.ToSlash(call.File), call.Name
-		s.fileCall(call)
+		s.functions().fileCall(call)
 		dir.Close()
 	}
 	c.failed(name, b)
@@ -68,7 +68,7 @@ func (c *compiler) compileFiles(name string, f *Files) {
 }
 
 // fileCall decides about a function and appends its call.
-func (s *steps) fileCall(call *FileCall) {
+func (s functionSteps) fileCall(call *FileCall) {
 	e := &entry{path: call.Origin.Path}
 	s.function(document{r: call.Config, path: call.Origin.Path, src: call.Source, n: call.Doc, byProgram: call.ByProgram}, call.Role, e)
 	if e.call == nil {

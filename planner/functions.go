@@ -79,7 +79,7 @@ func (c *compiler) deny(d Denial) {
 }
 
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
-func (s *steps) ownCatalogs() (list []catalog.Listed) {
+func (s functionSteps) ownCatalogs() (list []catalog.Listed) {
 	file, _ := s.k.Source.Value()
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
@@ -102,7 +102,7 @@ type listedRef struct {
 }
 
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
-func (s *steps) checkCatalogs() {
+func (s functionSteps) checkCatalogs() {
 	seen := map[listedRef]bool{}
 	for _, c := range s.catalogs {
 		ref, err := catalog.ParseRefIn(c.Dir, c.Text, func(path string) bool { s.c.files.Uses(s.dir, path); return loaders.Exists(path) })
@@ -127,10 +127,10 @@ func (s *steps) checkCatalogs() {
 
 // function decides about the function that a configuration document stands for. The entry is never nil: a denied
 // function has its place in the plan, too.
-func (s *steps) function(d document, role function.Role, e *entry) {
+func (s functionSteps) function(d document, role function.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
-		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name, Remote: s.isFetched(d),
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name, Remote: s.configs().isFetched(d),
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {
@@ -187,7 +187,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 }
 
 // validateConfig checks a configuration against the schema of the catalog's entry.
-func (s *steps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
+func (s functionSteps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
 		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e).With(diag.BadFunction))
 	}
@@ -223,7 +223,7 @@ func (c *compiler) legacy(in *function.Inline) {
 }
 
 // facts finds out what the decision needs to know: digests of programs and images, and where links lead.
-func (s *steps) facts(policy trust.Policy, req *trust.Request) {
+func (s functionSteps) facts(policy trust.Policy, req *trust.Request) {
 	needs := policy.Needs(*req)
 	s.c.files.Uses(s.dir, slices.Concat(needs.Programs, needs.Mounts)...)
 	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}

@@ -16,15 +16,35 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// layerKey tells apart the builds of one directory that may have different results.
+// A layerKey identifies one build of a directory. Roots share a base: the base is compiled once for each
+// different key, and its nodes are in the graph once.
+//
+// A directory alone is not enough, because kustomize keeps global state while it builds a root, and a
+// base sees what earlier layers left there:
+//
+//   - The first layer in load order with a field openapi chooses the schema of the whole root
+//     (schema, schemaChosen). Later openapi fields have no effect. The schema decides how strategic
+//     merge patches merge lists.
+//   - kustomize reads its own schema at some steps. A custom schema adds to what was read before, and
+//     replaces it otherwise (builtinSchema). This counts only for layers with a custom schema, so the
+//     field is zero for all others, and their builds are shared.
+//   - buildMetadata of the root makes kustomize record where resources come from (tracking). The
+//     recorded path depends on the reference through which a base was reached (origin).
+//   - Charts without a namespace take that of the layer around them (charts).
+//
+// A component has no key: it works on the list of its user, so it is compiled for each user.
+//
+// A key is known only in part before a layer is compiled: whether the layer has a custom schema, or a
+// chart that takes a namespace, is in its files. The lookup in build.known therefore first asks with the
+// plain key, and the draft (see draft.go) remembers which plain keys need more.
 type layerKey struct {
-	dir      loaders.DirKey
-	schema   *schema.Schema
-	own      schema.Builtin // build.own before the layer, if the layer has a custom schema
-	set      bool           // whether a schema was chosen, so that the layer's own openapi has no effect
-	tracking bool
-	origin   place  // if origins are tracked
-	charts   string // what the namespace around the layer decides about, if charts in it have that one
+	dir           loaders.DirKey
+	schema        *schema.Schema
+	builtinSchema schema.Builtin // build.own before the layer, if the layer has a custom schema
+	schemaChosen  bool           // whether a schema was chosen, so that the layer's own openapi has no effect
+	tracking      bool
+	origin        place  // if origins are tracked
+	charts        string // what the namespace around the layer decides about, if charts in it have that one
 }
 
 // layer is a compiled Kustomization or Composition, or a Component or Composition on top of the list of the layer that uses it.
@@ -52,7 +72,7 @@ type layerState struct {
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is where it is. It
 // returns nil if there is nothing to go on with; the mistakes are recorded.
 func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
-	key := layerKey{dir: dir.Key(), schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
+	key := layerKey{dir: dir.Key(), schema: b.schema, schemaChosen: b.schemaChosen, tracking: b.tracking, origin: origin}
 	if !b.tracking {
 		key.origin = place{}
 	}
@@ -86,9 +106,9 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
 	l.after = b.schemaState
 	if parent == nil {
-		if l.after.set && !key.set {
+		if l.after.schemaChosen && !key.schemaChosen {
 			b.c.draft.schemas[key] = true
-			key.own = b.own()
+			key.builtinSchema = b.own()
 		}
 		key.charts = l.charts.key()
 		b.c.draft.layers[key] = l
@@ -152,7 +172,7 @@ func (b *build) reuse(key layerKey) *layer {
 func (b *build) known(key layerKey) *layer {
 	plain := key
 	if plain.charts = ""; b.c.draft.schemas[plain] {
-		key.own = b.own()
+		key.builtinSchema = b.own()
 	}
 	return b.c.draft.layers[key]
 }
@@ -177,19 +197,19 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 		s.config = &builtins.Config{}
 	}
 	if k.composed != nil {
-		s.composition()
+		s.items().composition()
 	} else {
-		s.kustomization()
+		s.fields().kustomization()
 	}
 	l.out, l.config, l.vars = s.list, s.config, s.vars
 	return l
 }
 
 // kustomization makes the nodes of a Kustomization or Component.
-func (s *steps) kustomization() {
-	s.catalogs = s.ownCatalogs()
+func (s fieldSteps) kustomization() {
+	s.catalogs = s.functions().ownCatalogs()
 	s.openapi()
-	s.checkCatalogs()
+	s.functions().checkCatalogs()
 	s.resources()
 	s.configurations()
 	s.generators()
@@ -203,7 +223,7 @@ func (s *steps) kustomization() {
 // "" for the plain one. If the directory has a custom schema, own is the previous state of
 // kustomize's own schema.
 func (c *compiler) variant(k layerKey, own schema.Builtin) string {
-	if !k.set && !k.tracking && own == schema.Unread && !k.dir.Free {
+	if !k.schemaChosen && !k.tracking && own == schema.Unread && !k.dir.Free {
 		return ""
 	}
 	h := sha256.New()
@@ -220,7 +240,7 @@ func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 	if k.dir.Free {
 		fmt.Fprint(h, " unrestricted")
 	}
-	if k.schema == nil && k.set {
+	if k.schema == nil && k.schemaChosen {
 		fmt.Fprint(h, " built in")
 	}
 	if k.schema != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // openapi makes the layer's schema the one in effect, unless one is chosen already.
-func (s *steps) openapi() {
+func (s fieldSteps) openapi() {
 	if len(s.k.OpenAPI) == 0 {
 		return
 	}
@@ -22,7 +22,7 @@ func (s *steps) openapi() {
 			return
 		}
 	}
-	if s.set {
+	if s.schemaChosen {
 		return
 	}
 	version, hasVersion := s.k.OpenAPI["version"]
@@ -39,13 +39,13 @@ func (s *steps) openapi() {
 			return
 		}
 		s.Warnings.Add(src.Warnings()...)
-		s.set = true
+		s.schemaChosen = true
 	case version != "":
 		if version != schema.BuiltinVersion {
 			s.ErrorAt(s.k.Source, []any{"openapi", "version"}, diag.BadSchema.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
-		s.set = true
+		s.schemaChosen = true
 	}
 }
 
@@ -55,7 +55,7 @@ func (b *build) own() schema.Builtin { return b.c.own.After(b.c.ctx, b.use) }
 // bringsSchema returns the state of kustomize's own schema if k has the custom schema that applies
 // from then on, and Unread if it does not.
 func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
-	if b.set || len(k.OpenAPI) == 0 {
+	if b.schemaChosen || len(k.OpenAPI) == 0 {
 		return schema.Unread
 	}
 	return b.own()

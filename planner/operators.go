@@ -17,7 +17,7 @@ import (
 )
 
 // generators appends a node for each generator: configMapGenerator, secretGenerator, then those of generators.
-func (s *steps) generators() {
+func (s fieldSteps) generators() {
 	for i := range s.k.ConfigMapGenerator {
 		g := s.k.ConfigMapGenerator[i].Generator(s.k.GeneratorOptions)
 		s.generate([]any{"configMapGenerator", i}, g, g.Name)
@@ -26,17 +26,17 @@ func (s *steps) generators() {
 		g := s.k.SecretGenerator[i].Generator(s.k.GeneratorOptions)
 		s.generate([]any{"secretGenerator", i}, g, g.Name)
 	}
-	s.helmCharts()
-	for _, e := range s.external("generators", s.k.Generators, function.GeneratorRole) {
+	s.functions().helmCharts()
+	for _, e := range s.functions().external("generators", s.k.Generators, function.GeneratorRole) {
 		if e.composition != "" {
-			s.addComposition(e)
+			s.items().addComposition(e)
 			continue
 		}
-		if s.call(e) {
+		if s.functions().call(e) {
 			continue
 		}
 		if g := e.generator(); g != nil {
-			s.entryStep(e, graph.Generate{Generator: g, Schema: s.schema, Origin: e.origin})
+			s.functions().entryStep(e, graph.Generate{Generator: g, Schema: s.schema, Origin: e.origin})
 			continue
 		}
 		s.Fail(e.errorf("%s is not a generator", e.kind).Hint("list it under transformers"))
@@ -44,14 +44,14 @@ func (s *steps) generators() {
 }
 
 // generate configures a generator and appends its node.
-func (s *steps) generate(path []any, g builtins.Generator, summary string) {
+func (s fieldSteps) generate(path []any, g builtins.Generator, summary string) {
 	if s.configure(path, g) {
 		s.then(path, graph.Generate{Generator: g, Schema: s.schema, Origin: s.builtinOrigin(kindOf(g))}, summary)
 	}
 }
 
 // transform configures a transformer and appends its node.
-func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
+func (s fieldSteps) transform(path []any, t builtins.Transformer, summary string) {
 	if s.configure(path, t) {
 		s.transformer(path, t, summary, true)
 	}
@@ -59,14 +59,14 @@ func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 
 // ofField is transform for a transformer that acts on the fields that the layer's configuration
 // lists.
-func (s *steps) ofField(path []any, t builtins.FieldLister, summary string) {
+func (s fieldSteps) ofField(path []any, t builtins.FieldLister, summary string) {
 	t.UseFields(s.config)
 	s.transform(path, t, summary)
 }
 
 // transformer appends the node of a transformer that is configured. Where kustomize runs one transformer for all entries of
 // a field, it records that one: only the last entry is to be recorded.
-func (s *steps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
+func (s fieldSteps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
 	op := graph.Transform{Transformer: t}
 	if record {
 		op.Origin = s.builtinOrigin(kindOf(t))
@@ -75,7 +75,7 @@ func (s *steps) transformer(path []any, t builtins.Transformer, summary string, 
 }
 
 // patchesStrategicMerge appends a node for each entry of the field. Some of them may be empty, but not all.
-func (s *steps) patchesStrategicMerge() {
+func (s fieldSteps) patchesStrategicMerge() {
 	empty := 0
 	for i, p := range s.k.PatchesStrategicMerge {
 		path := []any{"patchesStrategicMerge", i}
@@ -111,7 +111,7 @@ func kindOf(b builtins.Builtin) string {
 }
 
 // transformers appends the layer's transformers in kustomize's order.
-func (s *steps) transformers() {
+func (s fieldSteps) transformers() {
 	k := s.k
 	s.patchesStrategicMerge()
 	for i, p := range k.Patches {
@@ -160,16 +160,16 @@ func (s *steps) transformers() {
 			s.transformer(path, t, r.Summary(), i == len(k.Replacements)-1)
 		}
 	}
-	for _, e := range s.external("transformers", k.Transformers, function.TransformerRole) {
+	for _, e := range s.functions().external("transformers", k.Transformers, function.TransformerRole) {
 		if e.composition != "" {
-			s.applyComposition(e)
+			s.items().applyComposition(e)
 			continue
 		}
-		if s.call(e) {
+		if s.functions().call(e) {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
+			s.functions().entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
 			continue
 		}
 		s.Fail(e.errorf("%s is not a transformer", e.kind).With(diag.Misplaced).Hint("list it under generators"))
@@ -178,7 +178,7 @@ func (s *steps) transformers() {
 
 // labels appends a node for each entry of labels, then one for commonLabels. What an entry reaches is decided by its
 // switches and by the labels section of the transformer configuration.
-func (s *steps) labels() {
+func (s fieldSteps) labels() {
 	for i, l := range s.k.Labels {
 		path := []any{"labels", i}
 		specs, err := s.labelSpecs(l)
@@ -203,7 +203,7 @@ type labelsKey struct {
 }
 
 // labelSpecs returns the fields of an entry of labels. Entries that say the same share them.
-func (s *steps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, error) {
+func (s fieldSteps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, error) {
 	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
 	if len(l.FieldSpecs.All()) > 0 {
 		return key.fields(l.FieldSpecs)
@@ -241,17 +241,17 @@ func (k labelsKey) fields(specs *builtins.FieldSpecs) (_ *builtins.FieldSpecs, e
 }
 
 // validators appends the layer's validators.
-func (s *steps) validators() {
-	for _, e := range s.external("validators", s.k.Validators, function.ValidatorRole) {
+func (s fieldSteps) validators() {
+	for _, e := range s.functions().external("validators", s.k.Validators, function.ValidatorRole) {
 		if e.composition != "" {
-			s.checkComposition(e)
+			s.items().checkComposition(e)
 			continue
 		}
-		if s.call(e) {
+		if s.functions().call(e) {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.entryStep(e, graph.Validate{Transformer: t})
+			s.functions().entryStep(e, graph.Validate{Transformer: t})
 			continue
 		}
 		s.Fail(e.errorf("%s is not a validator", e.kind).Hint("list it under generators"))
@@ -259,7 +259,7 @@ func (s *steps) validators() {
 }
 
 // call appends the nodes of a function and reports whether e is one.
-func (s *steps) call(e *entry) bool {
+func (s functionSteps) call(e *entry) bool {
 	if e.call == nil {
 		return false
 	}
@@ -280,7 +280,7 @@ func (s *steps) call(e *entry) bool {
 }
 
 // absorb appends the node that adds the answer of a call, the last node, to the list before it.
-func (s *steps) absorb(call *graph.Node, before []graph.NodeID) {
+func (s functionSteps) absorb(call *graph.Node, before []graph.NodeID) {
 	n := *call
 	n.ID = s.id(append(slices.Clip(call.Origin.Path), "absorb"))
 	n.Op, n.Inputs, n.After = graph.Absorb{}, append(slices.Clip(before), s.list), nil
@@ -289,7 +289,7 @@ func (s *steps) absorb(call *graph.Node, before []graph.NodeID) {
 }
 
 // entryStep appends the node of an entry.
-func (s *steps) entryStep(e *entry, op graph.Op) {
+func (s functionSteps) entryStep(e *entry, op graph.Op) {
 	s.then(e.path, op, e.summary)
 	if n := s.c.draft.g.Nodes[s.list]; len(e.changes) > 0 {
 		n.Changes = e.changes

@@ -341,8 +341,8 @@ type build struct {
 
 // schemaState is the schema in effect.
 type schemaState struct {
-	schema *schema.Schema
-	set    bool // a layer has chosen it
+	schema       *schema.Schema
+	schemaChosen bool // a layer has chosen it
 }
 
 // build returns a build that has not begun.

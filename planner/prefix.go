@@ -15,12 +15,12 @@ import (
 
 // prefixKey tells apart what the items of a list up to one come to, after what was loaded before.
 type prefixKey struct {
-	layer  string
-	last   int
-	schema *schema.Schema
-	set    bool
-	free   bool           // whether layers may read files outside their directories
-	own    schema.Builtin // the previous state of kustomize's own schema, if an item has a custom one
+	layer        string
+	last         int
+	schema       *schema.Schema
+	schemaChosen bool
+	free         bool           // whether layers may read files outside their directories
+	own          schema.Builtin // the previous state of kustomize's own schema, if an item has a custom one
 }
 
 // prefix is what the items of a list up to one come to.
@@ -34,11 +34,11 @@ type prefix struct {
 }
 
 // shareItems makes the nodes of c, except those that other lists have made.
-func (s *steps) shareItems(c *composition.List) {
+func (s itemSteps) shareItems(c *composition.List) {
 	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
 	for _, p := range s.c.compositions.Places(c, s.Warnings) {
-		key := prefixKey{layer: p.Layer, last: p.At, schema: start.schema, set: start.set, free: s.dir.Free}
+		key := prefixKey{layer: p.Layer, last: p.At, schema: start.schema, schemaChosen: start.schemaChosen, free: s.dir.Free}
 		if s.reusePrefix(key) {
 			reused = true
 			continue
@@ -49,7 +49,7 @@ func (s *steps) shareItems(c *composition.List) {
 		s.composed(p)
 		var use ownschema.Use
 		use, s.use = *s.use, s.use.Outer
-		if s.set && !start.set {
+		if s.schemaChosen && !start.schemaChosen {
 			s.c.draft.prefixSchemas[key] = true
 			key.own = s.c.own.After(s.c.ctx, s.use.Outer)
 		}
@@ -62,7 +62,7 @@ func (s *steps) shareItems(c *composition.List) {
 }
 
 // reusePrefix goes on after items that were compiled before, and reports false if they were not.
-func (s *steps) reusePrefix(key prefixKey) bool {
+func (s itemSteps) reusePrefix(key prefixKey) bool {
 	if s.c.draft.prefixSchemas[key] {
 		key.own = s.c.own.After(s.c.ctx, s.use.Outer)
 	}

@@ -45,6 +45,23 @@ type steps struct {
 	vars    builtins.VarSet
 }
 
+// The parts of compiling a layer: each is the steps of the layer with the methods of one subject.
+type (
+	// fieldSteps compiles the fields of a Kustomization, in kustomize's order.
+	fieldSteps struct{ *steps }
+	// itemSteps compiles the items of a Composition.
+	itemSteps struct{ *steps }
+	// functionSteps compiles entries of generators, transformers and validators: built-ins, functions and charts.
+	functionSteps struct{ *steps }
+	// configSteps reads the configurations that such entries name.
+	configSteps struct{ *steps }
+)
+
+func (s *steps) fields() fieldSteps       { return fieldSteps{s} }
+func (s *steps) items() itemSteps         { return itemSteps{s} }
+func (s *steps) functions() functionSteps { return functionSteps{s} }
+func (s *steps) configs() configSteps     { return configSteps{s} }
+
 // node appends a node of this layer whose id is made from the field at path.
 func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary string) graph.NodeID {
 	return s.add(&graph.Node{
@@ -75,7 +92,7 @@ func (s *steps) id(path []any) string {
 func (s *steps) then(path []any, op graph.Op, summary string) {
 	s.list = s.node(path, op, s.inputs(), summary)
 	s.hasList = true
-	if !s.set {
+	if !s.schemaChosen {
 		s.use.Step(s.c.draft.g, s.list, op)
 	}
 }
@@ -143,7 +160,7 @@ func (s *steps) env(path []any) builtins.Env {
 }
 
 // resources appends the files and layers that the layer is made from.
-func (s *steps) resources() {
+func (s fieldSteps) resources() {
 	var inputs []graph.NodeID
 	for i, text := range s.k.Resources {
 		path := s.k.ResourcePaths[i]
@@ -158,7 +175,7 @@ func (s *steps) resources() {
 }
 
 // merge makes the list so far and the inputs one list.
-func (s *steps) merge(path []any, inputs []graph.NodeID) {
+func (s fieldSteps) merge(path []any, inputs []graph.NodeID) {
 	if s.hasList {
 		if len(inputs) == 0 {
 			return
@@ -173,7 +190,7 @@ func (s *steps) merge(path []any, inputs []graph.NodeID) {
 }
 
 // absorbLayer takes over the transformer configuration and vars of a layer whose list is taken.
-func (s *steps) absorbLayer(path []any, l *layer) {
+func (s fieldSteps) absorbLayer(path []any, l *layer) {
 	s.mergeConfig(path, l.config)
 	vars, err := s.vars.Merge(l.vars)
 	if err != nil {
@@ -185,12 +202,12 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 
 // resource adds what one entry of resources names: a file (a node of this layer) or a directory (another layer). It
 // returns -1 if the entry is in error.
-func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
+func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
 		s.ErrorAt(s.k.Source, path, errNoPath)
 		return -1, nil
 	}
-	if dir := s.namedComposition(text); dir != "" {
+	if dir := s.items().namedComposition(text); dir != "" {
 		text = dir
 	}
 	dir, src, err := s.readUnlessDir(text)
@@ -260,7 +277,7 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 }
 
 // sublayer compiles the layer that an entry of resources names. dir is its directory, nil if that is to be found.
-func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
+func (s fieldSteps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	if dir == nil {
 		dir = s.enter(path, text)
 	} else {
@@ -302,7 +319,7 @@ func (s *steps) builtinOrigin(kind string) *krm.Origin {
 }
 
 // configurations merges the default transformer configuration, that of the layer's files and that of its CRDs.
-func (s *steps) configurations() {
+func (s fieldSteps) configurations() {
 	var files []*builtins.Config
 	for i, text := range s.k.Configurations {
 		if c := new(builtins.Config); s.decodeFile([]any{"configurations", i}, text, c) {
@@ -328,7 +345,7 @@ func (s *steps) configurations() {
 	}
 }
 
-func (s *steps) crds(text string) (*builtins.Config, error) {
+func (s fieldSteps) crds(text string) (*builtins.Config, error) {
 	src, err := s.read(text)
 	if err != nil {
 		return nil, err
@@ -346,7 +363,7 @@ func (s *steps) crds(text string) (*builtins.Config, error) {
 	return builtins.CRDConfig(v)
 }
 
-func (s *steps) mergeConfig(path []any, more *builtins.Config) {
+func (s fieldSteps) mergeConfig(path []any, more *builtins.Config) {
 	merged, err := s.config.Merge(more)
 	if err != nil {
 		s.ErrorAt(s.k.Source, path, err)
@@ -378,7 +395,7 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 }
 
 // components applies each component to the list so far.
-func (s *steps) components() {
+func (s fieldSteps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
 		dir := s.enter(path, text)
@@ -390,7 +407,7 @@ func (s *steps) components() {
 	}
 }
 
-func (s *steps) component(path []any, text string, dir *loaders.Dir) {
+func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 	if k := s.load(dir, &reference{s.k.Source, path, text}); k == nil {
 		return
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
@@ -416,7 +433,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 }
 
 // varsStep records which resources the layer's vars take their values from.
-func (s *steps) varsStep() {
+func (s fieldSteps) varsStep() {
 	if len(s.k.Vars) == 0 {
 		return
 	}
@@ -433,7 +450,7 @@ func (s *steps) varsStep() {
 }
 
 // end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.
-func (s *steps) end(l *layer) {
+func (s fieldSteps) end(l *layer) {
 	n := s.c.draft.g.Nodes[l.out]
 	if op, ok := n.Op.(graph.Transform); ok {
 		op.Last = true
