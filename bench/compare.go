@@ -15,53 +15,61 @@ import (
 	"time"
 )
 
-// Options says what Compare measures. The zero value measures every tree with this program and a kustomize found on PATH.
+// Options configures Compare. The zero value measures all trees with the running program and
+// with a kustomize from PATH.
 type Options struct {
-	// Krmflow is the program to measure; empty means the running one.
+	// Krmflow is the program to measure. It defaults to the running program.
 	Krmflow string
-	// Kustomize is the program to compare with. When it is empty, kustomize is looked for on PATH, and if there is none krmflow is
-	// measured alone.
+	// Kustomize is the program to compare with. It defaults to kustomize on PATH. If there is
+	// none, only krmflow is measured.
 	Kustomize string
-	// Versus is a command line that is run with each of Dirs at its end, in the place of kustomize build.
+	// Versus is a command line that replaces kustomize build. Each of Dirs is appended to it.
 	Versus []string
-	// Trees names the trees to measure; empty means all of Trees, and flat trees of growing size.
+	// Trees lists the trees to measure by name. It defaults to all of [Trees] and flat trees of
+	// growing size.
 	Trees []string
-	// Function is a program; if it is not empty the trees have one more, of [FunctionsOf] it.
+	// Function is the path of a program. If it is set, one more tree is measured: see
+	// [FunctionsOf].
 	Function string
-	// Dirs are roots to measure instead of generated trees: each by itself, or all of them with one command of krmflow if Together
-	// is true. A Composition is built by krmflow alone.
+	// Dirs are directories to measure instead of generated trees. If Together is set, krmflow
+	// builds all of them with one command; otherwise each is measured separately. Compositions
+	// are built by krmflow only.
 	Dirs     []string
 	Together bool
-	// Flags are given to both programs for Dirs, and KrmflowFlags to krmflow alone.
+	// Flags are passed to both programs for Dirs, KrmflowFlags to krmflow only.
 	Flags, KrmflowFlags []string
-	// OwnCache means that the flags say which cache krmflow uses for Dirs. Else it has one that is empty at first, and removed afterwards.
+	// OwnCache means that the flags select krmflow's cache for Dirs. By default it is a
+	// temporary cache that is initially empty.
 	OwnCache bool
-	// Runs is how many times each program builds a tree, after a first time whose output is compared and whose cost is not
-	// counted; 0 means 5.
+	// Runs is the number of measured builds of each tree per program. It defaults to 5. An
+	// additional first build is compared but not measured.
 	Runs int
-	// Budget is how long kustomize may take for a tree, all runs together; then it is stopped. 0 means a minute.
+	// Budget limits the total time of kustomize for one tree. It is stopped when the budget is
+	// exhausted. The default is one minute.
 	Budget time.Duration
-	// Seed varies the generated trees.
+	// Seed is the seed for the generated trees.
 	Seed int64
-	// Keep is a folder to make the trees in and to leave them; empty means a temporary one.
+	// Keep is a folder for the trees, which are not removed. By default they are in a temporary
+	// folder.
 	Keep string
-	// JSON asks for one JSON document in place of a table.
+	// JSON selects a JSON document instead of tables.
 	JSON bool
-	// Log gets a line when the turn of a tree comes, because some take minutes; nil means silence.
+	// Log receives a line before each tree, because some take minutes. It may be nil.
 	Log io.Writer
 }
 
-// A TreeError says that [Options.Trees] has a name that no tree has.
+// A TreeError reports a name in [Options.Trees] that no tree has.
 type TreeError struct {
 	Name  string
-	Names []string // of the trees that there are
+	Names []string // valid names
 }
 
 func (e *TreeError) Error() string {
 	return fmt.Sprintf("no tree is called %q; there are %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// trees returns those that o.Trees may name: [Trees], one more if there is a function, and those whose growth is measured.
+// trees returns the trees that o.Trees can name: [Trees], the tree for o.Function, and the trees
+// of growing size.
 func (o *Options) trees() []Tree {
 	trees := Trees()
 	if o.Function != "" {
@@ -73,12 +81,13 @@ func (o *Options) trees() []Tree {
 	return trees
 }
 
-// ErrDiffers is returned by Compare when the two programs did not print the same.
+// ErrDiffers is returned by Compare if the outputs of the programs differ.
 var ErrDiffers = errors.New("output differs from kustomize")
 
-// Compare measures, writes a report to w, and fails when a build fails or when krmflow and kustomize differ in a single byte. The
-// report is written nevertheless, and when ctx ends it has the rows so far. The files that Compare makes are removed before it
-// returns, unless o.Keep is set.
+// Compare measures the trees and writes a report to w. It returns an error if a build fails or
+// if the outputs of krmflow and kustomize differ in a single byte. The report is written even
+// then; if ctx ends, it contains the rows so far. Unless o.Keep is set, all created files are
+// removed.
 func Compare(ctx context.Context, w io.Writer, o Options) error {
 	report, failed := Measure(ctx, o)
 	if report == nil {
@@ -91,7 +100,8 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 	return errors.Join(failed, print(w))
 }
 
-// Measure is [Compare] without its text. There is a report beside the error of a build.
+// Measure is like [Compare], but returns the report. If a build fails, it returns both a report
+// and an error.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err := o.checkTrees(); err != nil {
 		return nil, err
@@ -127,7 +137,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	return report, failed
 }
 
-// checkTrees returns a [*TreeError] for the first name that is none.
+// checkTrees returns a [*TreeError] for the first unknown name in o.Trees.
 func (o *Options) checkTrees() error {
 	var names []string
 	for _, t := range o.trees() {
@@ -141,7 +151,7 @@ func (o *Options) checkTrees() error {
 	return nil
 }
 
-// complete fills in defaults and finds the programs.
+// complete sets defaults and locates the programs.
 func (o *Options) complete() (err error) {
 	o.Runs = cmp.Or(o.Runs, 5)
 	o.Budget = cmp.Or(o.Budget, time.Minute)
@@ -173,23 +183,26 @@ func (o *Options) folder() (dir string, remove func(), err error) {
 	return dir, func() { os.RemoveAll(dir) }, err
 }
 
-// A subject is one row to measure: roots that are built together.
+// A subject is one row to measure: a set of roots that are built together.
 type subject struct {
 	name, title string
-	size        int                         // resources of a flat tree whose growth is measured; krmflow builds it alone
-	roots       []string                    // folders as the programs get them
-	below       string                      // folder that krmflow gets in their place; may be empty
-	sample      int                         // how many of them kustomize builds; 0 for all
-	caches      bool                        // krmflow is measured without a cache, with an empty and with a filled one
-	leaf        string                      // file that is changed to measure that, too; may be empty
-	change      string                      // what is added to it
+	// size is the number of resources of a flat tree of growing size, which only krmflow builds;
+	// otherwise 0.
+	size        int
+	roots       []string                    // folders passed to the programs
+	below       string                      // folder for krmflow instead of roots; may be empty
+	sample      int                         // number of roots that kustomize builds; 0 for all
+	caches      bool                        // also measure with an empty and a filled cache
+	leaf        string                      // file to change for another measurement; may be empty
+	change      string                      // text to append to leaf
 	files       bool                        // build into a folder, with one file per resource
-	alone       bool                        // kustomize cannot build it
-	flags, ours []string                    // of both programs, and of krmflow alone
-	write       func(context.Context) error // makes the files; nil if they are there
+	alone       bool                        // only krmflow can build it
+	flags, ours []string                    // flags for both programs, and for krmflow only
+	write       func(context.Context) error // creates the files; nil if they exist
 }
 
-// subjects lists what to measure. Their files are made when their turn comes.
+// subjects returns the rows to measure. Their files are created later, right before they are
+// measured.
 func (o *Options) subjects(dir string) []subject {
 	var list []subject
 	for _, d := range o.Dirs {
@@ -213,7 +226,7 @@ func (o *Options) subjects(dir string) []subject {
 	return list
 }
 
-// isComposition reports whether krmflow builds a directory from a Composition.
+// isComposition reports whether krmflow builds the directory from a Composition.
 func isComposition(dir string) bool {
 	exists := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// CRDs is CustomResourceDefinitions of about so many bytes in all, written the way controller-gen writes them, under one
-// kustomization that labels them: what an operator's release looks like.
+// CRDs is a tree of CustomResourceDefinitions of about the given total size, in the format of
+// controller-gen, with one kustomization that adds labels. It resembles the release of an
+// operator.
 func CRDs(bytes int) Tree {
 	const each = 200 << 10
 	return Tree{
@@ -42,7 +43,7 @@ func definition(w *treeWriter, i, size int, out printf) {
 	out("            type: object\n        type: object\n    served: true\n    storage: true\n    subresources:\n      status: {}\n")
 }
 
-// property writes a schema of one field; depth limits how deep objects and lists nest.
+// property writes the schema of one field. depth limits the nesting of objects and lists.
 func property(w *treeWriter, name, indent string, depth int, out printf) {
 	out("%s%s:\n", indent, name)
 	in := indent + "  "
@@ -74,7 +75,8 @@ func property(w *treeWriter, name, indent string, depth int, out printf) {
 	}
 }
 
-// describe writes a description in one of the forms found in the wild: one line, folded over lines, or a block of paragraphs.
+// describe writes a description in one of the usual forms: on one line, folded over several
+// lines, or as a block of paragraphs.
 func describe(w *treeWriter, in string, out printf) {
 	switch w.rnd.IntN(4) {
 	case 0:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// trios writes n resources below folder, a Deployment, a Service and a ConfigMap for each app, and returns the apps and the files
-// relative to folder.
+// trios writes n resources below folder: a Deployment, a Service and a ConfigMap for each app.
+// It returns the apps and the files, relative to folder.
 func (w *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
 		a := w.app(fmt.Sprintf("%s-%03d", w.pick("cart", "user", "search", "mail", "stock"), i))
@@ -21,7 +21,8 @@ func (w *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 	return apps, files
 }
 
-// jsonPatches writes three JSON patches of the Deployments that the lines of selector find.
+// jsonPatches writes three JSON patches for Deployments. selector holds the selector lines of
+// their targets.
 func (w *treeWriter) jsonPatches(out printf, selector string) {
 	for i, ops := range []string{
 		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n", 2+w.rnd.IntN(7), w.rnd.IntN(60)),
@@ -35,14 +36,16 @@ func (w *treeWriter) jsonPatches(out printf, selector string) {
 	}
 }
 
-// JSONPatches is n resources, of which a third are Deployments that three JSON patches find by their labels.
+// JSONPatches is a tree of n resources. A third are Deployments, which three JSON patches select
+// by label.
 func JSONPatches(n int) Tree {
 	return edited("json-patches", "three JSON patches by labels", n, func(w *treeWriter, out printf, _ []app) {
 		w.jsonPatches(out, "    labelSelector: tier in (frontend,backend,data,edge)\n")
 	})
 }
 
-// AnnotationPatches is n resources, of which a third are Deployments that patches find by their annotations: three all, and nine those of one team.
+// AnnotationPatches is a tree of n resources. A third are Deployments, which patches select by
+// annotation: three patches select all of them and nine select one team each.
 func AnnotationPatches(n int) Tree {
 	return edited("annotation-patches", "12 patches by annotations", n, func(w *treeWriter, out printf, _ []app) {
 		w.jsonPatches(out, "    annotationSelector: example.com/owner\n")
@@ -54,8 +57,8 @@ func AnnotationPatches(n int) Tree {
 	})
 }
 
-// ReplaceAll is n resources and as many replacements: half of them set a value of one Deployment, and half create an annotation in
-// all Deployments.
+// ReplaceAll is a tree of n resources and n replacements. Half of them set a value in one
+// Deployment, and half create an annotation in all Deployments.
 func ReplaceAll(n int) Tree {
 	return edited("replace-all", "as many replacements, half of them in all Deployments", n, func(w *treeWriter, out printf, apps []app) {
 		out("replacements:\n")
@@ -72,7 +75,8 @@ func ReplaceAll(n int) Tree {
 	})
 }
 
-// ManyFields is n resources that get labels, each in twenty more places than usual.
+// ManyFields is a tree of n resources with labels that are added to twenty additional fields
+// each.
 func ManyFields(n int) Tree {
 	return edited("many-fields", "labels into 100 field specs", n, func(w *treeWriter, out printf, _ []app) {
 		out("labels:\n")
@@ -87,7 +91,8 @@ func ManyFields(n int) Tree {
 	})
 }
 
-// Vars is n resources and a var for the name of each Service, which its Deployment uses three times.
+// Vars is a tree of n resources and one var per Service for its name. The Deployment of the
+// Service refers to the var three times.
 func Vars(n int) Tree {
 	t := edited("vars", "a third as many vars", n, nil)
 	t.fill = func(w *treeWriter) {
@@ -112,7 +117,8 @@ func Vars(n int) Tree {
 
 func variable(a app) string { return strings.ToUpper(strings.ReplaceAll(a.name, "-", "_")) }
 
-// Files is n ConfigMaps that are generated from four files of 32 KB each, and a Deployment for each of them.
+// Files is a tree of n ConfigMaps, each generated from four files of 32 KB, and one Deployment
+// for each of them.
 func Files(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("files-%d", n), Title: fmt.Sprintf("%d ConfigMaps of four files of 32 KB", n), Roots: []string{"."}}
 	t.fill = func(w *treeWriter) {
@@ -142,7 +148,8 @@ func Files(n int) Tree {
 	return t
 }
 
-// PatchedChain is n resources below so many layers, each of which adds a JSON patch of one Deployment.
+// PatchedChain is a tree of n resources below a chain of layers. Each layer applies a JSON patch
+// to one Deployment.
 func PatchedChain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("patched-chain-%d", layers), Title: fmt.Sprintf("%d layers with a JSON patch each, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
@@ -166,7 +173,8 @@ func jsonPatch(w *treeWriter, out printf, a app, i int) {
 	out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 1+w.rnd.IntN(9))
 }
 
-// DeepComponents is n resources and a chain of so many components, each of which uses the next one, patches and adds a label.
+// DeepComponents is a tree of n resources and a chain of nested components. Each component
+// patches a Deployment and adds a label.
 func DeepComponents(depth, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("components-%d", depth), Title: fmt.Sprintf("%d components, one within the other, %d resources", depth, n), Roots: []string{"root"}}
 	t.fill = func(w *treeWriter) {
@@ -186,7 +194,8 @@ func DeepComponents(depth, n int) Tree {
 	return t
 }
 
-// edited is n resources, a Deployment, a Service and a ConfigMap for each app, with one kustomization and what edit adds to it.
+// edited is a tree of n resources, a Deployment, a Service and a ConfigMap for each app, with
+// one kustomization that edit extends.
 func edited(name, what string, n int, edit func(w *treeWriter, out printf, apps []app)) Tree {
 	return Tree{
 		Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%d resources, %s", n, what), Roots: []string{"."},

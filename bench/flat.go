@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Service is one Service and nothing else: what remains is the cost of starting a program.
+// Service is a tree of a single Service. It measures the cost of starting a program.
 func Service() Tree {
 	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(w *treeWriter) {
 		w.kustomization(".", []string{"service.yaml"}, "")
@@ -14,7 +14,8 @@ func Service() Tree {
 	}}
 }
 
-// Patch is one Deployment with a strategic merge patch, which needs the schema's merge keys.
+// Patch is a tree of one Deployment with a strategic merge patch, which requires the merge keys
+// of the schema.
 func Patch() Tree {
 	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(w *treeWriter) {
 		w.kustomization(".", []string{"deployment.yaml"}, "patches:\n- path: patch.yaml\n")
@@ -24,7 +25,8 @@ func Patch() Tree {
 	}}
 }
 
-// Flat is one kustomization that lists the files of n resources and uses names, labels, images, replicas, generators and ten patches.
+// Flat is a tree of one kustomization with n resource files. It sets names, labels, images and
+// replicas, and uses generators and ten patches.
 func Flat(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("flat-%d", n), Title: fmt.Sprintf("flat, %d resources, 10 patches", n), Roots: []string{"."},
@@ -48,15 +50,16 @@ func Flat(n int) Tree {
 	}
 }
 
-// Growing is [Flat], to measure how the cost of krmflow grows with n.
+// Growing is [Flat] for measuring the growth of krmflow's cost with n.
 func Growing(n int) Tree {
 	t := Flat(n)
 	t.Name, t.Title, t.Size = fmt.Sprintf("growth-%d", n), fmt.Sprintf("growth: flat, %d resources", n), n
 	return t
 }
 
-// apps writes n resources as apps of eight below folder, except that the first generated apps get their ConfigMap from a
-// generator, which counts as one of the n. It returns the apps and the names of the files.
+// apps writes n resources below folder, eight for each app. The ConfigMaps of the first
+// generated apps are omitted, because a generator creates them; they are included in n. It
+// returns the apps and the file names.
 func (w *treeWriter) apps(folder string, n, generated int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
 		a := w.app(fmt.Sprintf("%s-%03d", w.pick("cart", "user", "search", "mail", "stock", "price", "report"), i))
@@ -73,8 +76,8 @@ func (w *treeWriter) apps(folder string, n, generated int) (apps []app, files []
 	return apps, files
 }
 
-// Replacements is n resources and as many replacements in the kustomization file: each app's ConfigMap is the source of two
-// values of its Deployment.
+// Replacements is a tree of n resources and n replacements in the kustomization file. Two values
+// of each Deployment are replaced with values from the app's ConfigMap.
 func Replacements(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
@@ -82,7 +85,7 @@ func Replacements(n int) Tree {
 	}
 }
 
-// ReplacementFiles is [Replacements] with the replacements of each app in a file of their own.
+// ReplacementFiles is [Replacements] with a separate file for the replacements of each app.
 func ReplacementFiles(n int) Tree {
 	t := Replacements(n)
 	t.Name += "-files"

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// Functions is n Deployments that go through calls functions, one after the other. Each is a shell script that copies its
-// input: what is measured is everything but the function.
+// Functions is a tree of n Deployments that are passed through the given number of function
+// calls. The function is a shell script that copies its input, so the result measures everything
+// except the function itself.
 func Functions(calls, n int) Tree {
 	return functions(calls, n, "functions", "a copying script", func() ([]byte, error) { return []byte("#!/bin/sh\nexec cat\n"), nil })
 }
 
-// FunctionsOf is the same with the program of a file as the function. It must leave the resources as kustomize prints them.
+// FunctionsOf is [Functions] with program as the function. The function must not change the
+// resources.
 func FunctionsOf(calls, n int, program string) Tree {
 	return functions(calls, n, "functions-given", filepath.Base(program), func() ([]byte, error) { return os.ReadFile(program) })
 }
@@ -58,7 +60,7 @@ metadata:
         path: ./fn
 `
 
-// unsandboxed is t with functions that krmflow isolates no more than kustomize does.
+// unsandboxed returns t with functions that krmflow, like kustomize, does not isolate.
 func (t Tree) unsandboxed() Tree {
 	t.Name += "-unsandboxed"
 	t.Title += ", no sandbox"

@@ -1,6 +1,6 @@
 package bench
 
-// kustomization writes folder/kustomization.yaml with a list of resources and further text.
+// kustomization writes folder/kustomization.yaml with a list of resources and additional text.
 func (w *treeWriter) kustomization(folder string, resources []string, more string) {
 	w.file(folder+"/kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
@@ -27,7 +27,7 @@ func list(out printf, field string, entries []string) {
 	}
 }
 
-// settings gives every resource labels and annotations.
+// settings adds labels and annotations to all resources.
 func settings(out printf, owner string) {
 	out("labels:\n- pairs:\n    app.kubernetes.io/part-of: %s\n    app.kubernetes.io/managed-by: kustomize\n  includeTemplates: true\n", owner)
 	out("commonAnnotations:\n  example.com/contact: %s@example.com\n", owner)
@@ -41,7 +41,8 @@ func images(w *treeWriter, out printf) {
 	out("- name: quay.io/acme/sidecar\n  newTag: v2.0.%d\n", w.rnd.IntN(20))
 }
 
-// generators makes the ConfigMap of each app with a generator, and the names of the apps' volumes must follow its hash.
+// generators writes a ConfigMap generator for each app. References in volumes must follow the
+// hash suffix.
 func generators(w *treeWriter, out printf, apps []app) {
 	if len(apps) == 0 {
 		return
@@ -53,7 +54,8 @@ func generators(w *treeWriter, out printf, apps []app) {
 	out("generatorOptions:\n  labels:\n    example.com/generated: \"true\"\n")
 }
 
-// mergePatch writes a strategic merge patch that changes one container, adds an environment variable and a toleration.
+// mergePatch writes a strategic merge patch that changes a container and adds an environment
+// variable and a toleration.
 func mergePatch(a app, out printf) {
 	out("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: %s\nspec:\n  template:\n    spec:\n      containers:\n", a.name)
 	out("      - name: main\n        env:\n        - name: PATCHED\n          value: \"yes\"\n")
@@ -61,7 +63,8 @@ func mergePatch(a app, out printf) {
 	out("      tolerations:\n      - key: dedicated\n        operator: Exists\n")
 }
 
-// tenPatches writes patches of every form: a file, inline merges with and without a target, and JSON patches.
+// tenPatches writes patches of each form: a file, inline merge patches with and without a
+// target, and JSON patches.
 func tenPatches(w *treeWriter, out printf, apps []app) {
 	out("patches:\n- path: patches/merge.yaml\n")
 	some := func() string { return apps[w.rnd.IntN(len(apps))].name }

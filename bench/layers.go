@@ -5,8 +5,9 @@ import (
 	"path"
 )
 
-// Overlays is m overlays of 57 resources each. An overlay takes six of the shared bases, which have nine resources each,
-// and two components, merges into a base's generator and patches; all of them are built in one go.
+// Overlays is a tree of m overlays with 57 resources each, which are built with one command. An
+// overlay uses six of the shared bases of nine resources and two components, merges into the
+// generator of a base and applies patches.
 func Overlays(m, bases int) Tree {
 	t := Tree{Name: fmt.Sprintf("overlays-%d", m), Title: fmt.Sprintf("%d overlays of 57 resources over %d bases", m, bases)}
 	for i := range m {
@@ -27,7 +28,7 @@ func Overlays(m, bases int) Tree {
 	return t
 }
 
-// base writes an app with a kustomization of its own, whose ConfigMap comes from a generator.
+// base writes an app with its own kustomization and a generated ConfigMap.
 func (w *treeWriter) base(folder string, a app, want []kind) {
 	var files []string
 	for _, k := range want {
@@ -50,7 +51,8 @@ configMapGenerator:
 `, a.name, a.name, a.name))
 }
 
-// components writes the two components that overlays share: one adds a resource, the other patches every Deployment.
+// components writes the two components that overlays share: one adds a resource, the other
+// patches all Deployments.
 func (w *treeWriter) components() {
 	w.file("components/quota/kustomization.yaml", func(out printf) {
 		header(out, "Component")
@@ -103,7 +105,7 @@ func (w *treeWriter) overlay(root string, i int, apps []app) {
 	w.file(root+"/merge.yaml", func(out printf) { mergePatch(used[3], out) })
 }
 
-// Chain is n resources below so many layers, each over the one before and each with a change of its own.
+// Chain is a tree of n resources below a chain of layers. Each layer changes the one below it.
 func Chain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("chain-%d", layers), Title: fmt.Sprintf("chain of %d layers, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
@@ -149,7 +151,8 @@ func (w *treeWriter) layer(i int, apps []app) {
 	}
 }
 
-// Diamond is one base of n resources that so many arms use, all of which meet again in one root.
+// Diamond is a tree of one base with n resources. The given number of arms use the base, and one
+// root uses all arms.
 func Diamond(arms, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("diamond-%dx%d", arms, n), Title: fmt.Sprintf("diamond, %d × %d resources", arms, n), Roots: []string{"top"}}
 	t.fill = func(w *treeWriter) {

@@ -11,25 +11,28 @@ import (
 	"time"
 )
 
-// A Sample is what processes cost from start to end.
+// A Sample is the cost of one or more processes.
 type Sample struct {
-	// CPU is user and system time of all threads, and of children that were waited for.
+	// CPU is the user and system time of all threads and of child processes that were waited
+	// for.
 	CPU time.Duration
-	// Wall is the time that passed.
+	// Wall is the elapsed time.
 	Wall time.Duration
-	// Peak is the largest resident memory in bytes, or 0 where the system does not tell. On Linux a process starts with the
-	// peak of the process that started it, so a figure not above SelfPeak says only that the true one is not larger.
+	// Peak is the maximum resident set size in bytes, or 0 if the system does not report it. On
+	// Linux a process inherits the peak of its parent, so a value up to SelfPeak is only an
+	// upper bound of the true value.
 	Peak int64
 }
 
-// Run runs a program to its end and returns what it cost. The standard output goes to stdout: give an *os.File, because
-// copying to any other writer takes time on the same machine. A program that fails is an error with the end of its error output; if it
-// has run to its end, there is the cost, too.
+// Run runs a program and returns its cost. Its standard output goes to stdout, which should be
+// an *os.File, because copying to other writers takes time on the same machine. If the program
+// fails, the error contains the end of its standard error. The cost is valid even then, as long
+// as the program ran to its end.
 func Run(ctx context.Context, stdout io.Writer, program string, args ...string) (Sample, error) {
 	var stderr tail
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
-	cmd.WaitDelay = time.Second // what it has started may live on, and hold its error output
+	cmd.WaitDelay = time.Second // child processes may keep the pipe open
 	start := time.Now()
 	err := cmd.Run()
 	wall := time.Since(start)
@@ -43,7 +46,7 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	return Sample{CPU: state.UserTime() + state.SystemTime(), Wall: wall, Peak: peak(state)}, err
 }
 
-// version returns what a program says it is, in its own words; empty if it says nothing.
+// version returns the output of the program's version command on one line, or "" if it fails.
 func version(ctx context.Context, program string) string {
 	if program == "" {
 		return ""
@@ -55,12 +58,13 @@ func version(ctx context.Context, program string) string {
 	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", ")
 }
 
-// plus is the cost of s followed by t.
+// plus returns the cost of s followed by t.
 func (s Sample) plus(t Sample) Sample {
 	return Sample{CPU: s.CPU + t.CPU, Wall: s.Wall + t.Wall, Peak: max(s.Peak, t.Peak)}
 }
 
-// Median is the median of each figure by itself; with an even number it is the mean of the middle two. No sample gives the zero Sample.
+// Median returns the median of each figure separately. For an even number of samples it is the
+// mean of the middle two. Without samples it is the zero Sample.
 func Median(samples []Sample) Sample {
 	if len(samples) == 0 {
 		return Sample{}
@@ -80,7 +84,8 @@ func Median(samples []Sample) Sample {
 	}
 }
 
-// A tail keeps the last bytes written to it, so that a program that complains without end costs no memory here.
+// A tail keeps the last [tailSize] bytes written to it, so that endless error output does not
+// use up memory.
 type tail struct{ buf []byte }
 
 const tailSize = 2 << 10
@@ -93,7 +98,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lines returns the text as indented lines that go below a message.
+// lines returns the text as indented lines for the end of a message.
 func (t *tail) lines() string {
 	var b strings.Builder
 	for line := range strings.Lines(string(bytes.TrimSpace(t.buf))) {

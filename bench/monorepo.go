@@ -5,11 +5,12 @@ import (
 	"path"
 )
 
-// environments are the overlays that each app of a monorepo has.
+// environments lists the overlays of each app in a monorepo.
 var environments = []string{"dev", "test", "staging", "prod-eu", "prod-us"}
 
-// Monorepo is the repository of a company with so many roots, a multiple of five: apps, each with a base over one of twenty that all share,
-// and an overlay for each environment. krmflow finds the roots and renders them into a folder with one command.
+// Monorepo is a company's repository with the given number of roots, a multiple of five. Each
+// app has a base over one of twenty shared bases and one overlay per environment. krmflow finds
+// the roots and renders them into a folder with one command.
 func Monorepo(roots int) Tree {
 	t := Tree{Name: fmt.Sprintf("monorepo-%d", roots), Title: fmt.Sprintf("monorepo, %d roots of 5 resources, one file each", roots), Files: true, Below: "apps",
 		Sample: 100, Leaf: "apps/app-0000/dev/merge.yaml", Change: "      priorityClassName: changed\n"}

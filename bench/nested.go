@@ -5,9 +5,10 @@ import (
 	"path"
 )
 
-// Nested is n resources that reach one root through three levels of small kustomizations: clusters use teams, teams use
-// instances of shared app bases, and every level adds a prefix, a namespace, labels, a component, a patch or a generator. It is
-// the shape of a configuration repository of a whole company, as described in kustomize's issue 5084.
+// Nested is a tree of n resources in one root with three levels of small kustomizations:
+// clusters use teams, and teams use instances of shared app bases. Each level adds a prefix, a
+// namespace, labels, a component, a patch or a generator. This is the configuration repository
+// of a large company in kustomize's issue 5084.
 func Nested(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("nested-%d", n), Title: fmt.Sprintf("nested small bases (issue 5084), %d resources", n), Roots: []string{"all"}}
 	const perApp, appsPerTeam, teamsPerCluster = 5, 5, 5
@@ -35,7 +36,8 @@ func Nested(n int) Tree {
 	return t
 }
 
-// team writes a team's kustomization and its instances of shared bases, each of which has one generated ConfigMap more than its base.
+// team writes the kustomization of a team and its instances of shared bases. Each instance adds
+// one generated ConfigMap to its base.
 func (w *treeWriter) team(folder string, number, count int, bases []app) {
 	var instances []string
 	for i := range count {

@@ -6,5 +6,6 @@ import "os"
 
 func peak(*os.ProcessState) int64 { return 0 }
 
-// SelfPeak returns the largest resident memory that this process had so far, in bytes, or 0 where the system does not tell.
+// SelfPeak returns the maximum resident set size of this process in bytes, or 0 if the system
+// does not report it.
 func SelfPeak() int64 { return 0 }

@@ -16,7 +16,8 @@ func peak(state *os.ProcessState) int64 {
 	return maxrss(usage)
 }
 
-// SelfPeak returns the largest resident memory that this process had so far, in bytes, or 0 where the system does not tell.
+// SelfPeak returns the maximum resident set size of this process in bytes, or 0 if the system
+// does not report it.
 func SelfPeak() int64 {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
@@ -25,7 +26,8 @@ func SelfPeak() int64 {
 	return maxrss(&usage)
 }
 
-// maxrss is in bytes: macOS counts bytes, the others KiB.
+// maxrss converts the maximum resident set size to bytes. macOS reports bytes, other systems
+// KiB.
 func maxrss(usage *syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return int64(usage.Maxrss)

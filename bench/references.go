@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// References is one Kustomization with n references to bases of one git repository, which lies beside it.
+// References is a tree of one Kustomization with n references to bases in a git repository,
+// which is a sibling folder.
 func References(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("references-%d", n), Title: fmt.Sprintf("%d references to one git repository", n), Roots: []string{"app"}}
 	t.fill = func(w *treeWriter) {
@@ -38,7 +39,7 @@ func References(n int) Tree {
 	return t
 }
 
-// commit makes a repository of the folder dir.
+// commit creates a git repository in dir and commits all files.
 func commit(dir string) error {
 	for _, args := range []string{"init -q -b main", "add .", "-c user.name=bench -c user.email=bench@example.com -c commit.gpgsign=false commit -q -m bases"} {
 		cmd := exec.Command("git", strings.Fields(args)...)

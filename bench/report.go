@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// A Report is the result of Compare as its JSON form has it.
+// A Report is the result of Compare. Its fields define the JSON form.
 type Report struct {
 	Krmflow   string `json:"krmflow"`
 	Kustomize string `json:"kustomize,omitempty"`
-	// KrmflowVersion and KustomizeVersion are what the programs say they are; empty if they do not.
+	// KrmflowVersion and KustomizeVersion are the reported versions of the programs; they may be
+	// empty.
 	KrmflowVersion   string `json:"krmflow_version,omitempty"`
 	KustomizeVersion string `json:"kustomize_version,omitempty"`
 
@@ -30,38 +31,43 @@ type Report struct {
 
 // A Row is the result for one tree.
 type Row struct {
-	Tree      string `json:"tree"`
-	Title     string `json:"title"`
-	Size      int    `json:"size,omitempty"` // resources, when the row belongs to the growth of flat trees
-	Roots     int    `json:"roots"`
-	Resources int    `json:"resources"`
-	Bytes     int64  `json:"bytes"`
-	// Krmflow is without a cache, Cold with an empty one, Warm once more with what that has left, and Changed after a change of one file. All
-	// but the first are nil for directories of the user.
+	Tree  string `json:"tree"`
+	Title string `json:"title"`
+	// Size is the number of resources if the tree is one of growing size.
+	Size      int   `json:"size,omitempty"`
+	Roots     int   `json:"roots"`
+	Resources int   `json:"resources"`
+	Bytes     int64 `json:"bytes"`
+	// Krmflow is without a cache, Cold with an empty cache, Warm with the cache that Cold
+	// filled, and Changed with it after a change of one file. For [Options.Dirs] only Krmflow is
+	// set.
 	Krmflow   *Figure `json:"krmflow,omitempty"`
 	Cold      *Figure `json:"cold,omitempty"`
 	Warm      *Figure `json:"warm,omitempty"`
 	Changed   *Figure `json:"changed,omitempty"`
 	Kustomize *Figure `json:"kustomize,omitempty"`
-	// Sample is how many of the roots kustomize has built, if that was not all: its times are scaled to all of them.
+	// Sample is the number of roots that kustomize built, if not all. Its times are scaled to
+	// all roots.
 	Sample int  `json:"kustomize_roots,omitempty"`
-	Same   bool `json:"same"` // the outputs were compared, and equal
-	// Stopped is true if kustomize took longer than it may.
+	Same   bool `json:"same"` // the outputs were compared and are identical
+	// Stopped reports that kustomize exceeded its budget.
 	Stopped bool   `json:"kustomize_stopped,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
 // A Figure holds medians of whole processes.
 type Figure struct {
-	CPU       float64 `json:"cpu_seconds"`
-	Wall      float64 `json:"wall_seconds"`
-	Peak      int64   `json:"peak_bytes"`
-	PeakFloor bool    `json:"peak_is_floor,omitempty"` // the true peak may be smaller: see Sample.Peak
-	Runs      int     `json:"runs"`
+	CPU  float64 `json:"cpu_seconds"`
+	Wall float64 `json:"wall_seconds"`
+	Peak int64   `json:"peak_bytes"`
+	// PeakFloor reports that the true peak may be smaller: see [Sample.Peak].
+	PeakFloor bool `json:"peak_is_floor,omitempty"`
+	Runs      int  `json:"runs"`
 }
 
-// Growth tells how the cost of flat trees grows with their size n: as n to the power of the exponent. The last exponents are those
-// of the largest two trees, where the cost of starting the program no longer hides anything.
+// Growth holds the exponents of the cost of flat trees as a power of their size. LastCPU and
+// LastPeak are computed from the two largest trees only, where the cost of starting the program
+// is negligible.
 type Growth struct {
 	CPU, Peak, LastCPU, LastPeak float64
 }
@@ -71,7 +77,7 @@ func figure(samples []Sample) *Figure {
 	return &Figure{CPU: m.CPU.Seconds(), Wall: m.Wall.Seconds(), Peak: m.Peak, PeakFloor: m.Peak <= SelfPeak(), Runs: len(samples)}
 }
 
-// grow fits the exponents when the rows have at least two sizes.
+// grow computes the exponents if the report has rows of at least two sizes.
 func (r *Report) grow() {
 	var n, cpu, peak []float64
 	for _, row := range r.Rows {
@@ -86,7 +92,8 @@ func (r *Report) grow() {
 	}
 }
 
-// exponent returns the b of y = a·x^b that fits best: the slope of a line through the logarithms.
+// exponent returns b for the best fit of y = a·x^b: the slope of the regression line through the
+// logarithms.
 func exponent(x, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i := range x {
@@ -148,7 +155,7 @@ func (r *Report) notes(w io.Writer) error {
 	return err
 }
 
-// seconds prints three digits.
+// seconds formats a duration with three significant digits.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {

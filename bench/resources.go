@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// An app is one workload and the resources around it, which refer to each other by name.
+// An app is a workload with related resources, which refer to each other by name.
 type app struct {
 	name     string
 	image    string
@@ -11,7 +11,7 @@ type app struct {
 	replicas int
 }
 
-// imageNames are the images the apps use; kustomizations override some of them.
+// imageNames returns the images of the apps. Kustomizations override some of them.
 func imageNames() []string {
 	return []string{
 		"ghcr.io/acme/api", "ghcr.io/acme/web", "ghcr.io/acme/worker", "ghcr.io/acme/billing",
@@ -29,14 +29,15 @@ func (w *treeWriter) app(name string) app {
 	}
 }
 
-// A kind writes one resource of an app as a YAML document. Its name is the name of the file.
+// A kind writes one resource of an app as a YAML document. name is the file name without
+// extension.
 type kind struct {
 	name  string
 	write func(w *treeWriter, a app, out printf)
 }
 
-// kinds returns n resources that app number i of a tree has. Every app starts with the same ones; the eighth differs from app to
-// app, and more than eight are the rest.
+// kinds returns n kinds of resources for app number i of a tree. The first seven are the same
+// for all apps, the eighth varies, and the remaining kinds follow.
 func kinds(i, n int) []kind {
 	all := []kind{
 		{"deployment", deployment}, {"service", service}, {"configmap", configMap}, {"serviceaccount", serviceAccount},
@@ -49,7 +50,8 @@ func kinds(i, n int) []kind {
 	return all[:min(n, len(all))]
 }
 
-// write puts resources of an app into files named after them below folder and returns the files' names relative to folder.
+// write writes resources of an app to files below folder. It returns the file names, relative to
+// folder.
 func (w *treeWriter) write(folder string, a app, kinds []kind) []string {
 	names := make([]string, 0, len(kinds))
 	for _, k := range kinds {

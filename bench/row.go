@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// A comparison measures one row after the other.
+// A comparison measures rows one after another.
 type comparison struct {
 	o   Options
 	dir string
 }
 
-// The ways in which a tree is built, as the files are called that come of it.
+// Modes of building a tree. They are also the prefixes of output file names.
 const (
 	uncached  = "krmflow" // without a cache
-	cold      = "cold"    // with an empty one
-	warm      = "warm"    // with what that has left
-	changed   = "changed" // the same, after a file was changed
+	cold      = "cold"    // with an empty cache
+	warm      = "warm"    // with the cache that cold filled
+	changed   = "changed" // like warm, after a change of one file
 	kustomize = "kustomize"
 )
 
-// row measures one subject: both programs in turn, so that a change in the machine's speed meets both.
+// row measures one subject. The programs alternate, so that changes in the speed of the machine
+// affect both.
 func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	row := Row{Tree: s.name, Title: s.title, Size: s.size}
 	if s.write != nil {
@@ -55,29 +56,32 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	return row, err
 }
 
-// measured is what is known of a subject so far.
+// measured holds the measurements of a subject.
 type measured struct {
 	*comparison
 	s       subject
 	work    string
 	against bool
-	left    time.Duration // for kustomize
+	left    time.Duration // remaining budget of kustomize
 	samples map[string][]Sample
 }
 
-// out returns where the output of a round goes.
+// out returns the output path for a round.
 func (m *measured) out(i int, way string) string {
 	if i > 0 && !m.s.files {
 		return os.DevNull
 	}
 	if m.s.files && (way == warm || way == changed) {
-		way = cold // the folder is there
+		way = cold // the folder exists already
 	}
-	return filepath.Join(m.work, fmt.Sprint(way, "-", i)) // each its own: some file systems are slow where files were removed a moment ago
+	// Each output has its own path, because some file systems are slow at a path whose files
+	// were just removed.
+	return filepath.Join(m.work, fmt.Sprint(way, "-", i))
 }
 
-// figure returns that of a way, nil if it was not measured. The first sample is left out if there are more: it was taken with files that were
-// not in memory, and while some were written, which is no work of the programs.
+// figure returns the medians of a mode, or nil if it was not measured. It skips the first sample
+// if there are more: in the first round, the files were not yet in memory and were partly still
+// being written to disk, which is not the programs' work.
 func (m *measured) figure(way string) *Figure {
 	samples := m.samples[way]
 	switch len(samples) {
@@ -89,7 +93,7 @@ func (m *measured) figure(way string) *Figure {
 	return figure(samples[1:])
 }
 
-// round builds the tree in every way once, and compares what comes of it.
+// round builds the tree once in each mode and compares the outputs.
 func (m *measured) round(ctx context.Context, i int) error {
 	if err := m.krmflow(ctx, i, uncached); err != nil {
 		return err
@@ -117,7 +121,7 @@ func (m *measured) round(ctx context.Context, i int) error {
 	return m.kustomize(ctx, i)
 }
 
-// krmflow builds all roots with one command: into a file, or into a folder.
+// krmflow builds all roots with one command, into a file or a folder.
 func (m *measured) krmflow(ctx context.Context, i int, way string) error {
 	out, s := m.out(i, way), m.s
 	var cache []string
@@ -150,11 +154,12 @@ func (m *measured) krmflow(ctx context.Context, i int, way string) error {
 	return err
 }
 
-// settle is how long the clock of a file system takes, with a margin, until a file that was written does not have the time of the moment any more:
-// one that has is read again, see package filestat.
+// settle is the resolution of file system timestamps with a margin. krmflow reads a file again
+// if its timestamp could be the current moment: see package filestat.
 const settle = 50 * time.Millisecond
 
-// change measures a run after a change of one file, and undoes that.
+// change measures a build after a change of one file, and reverts the change. In the first round
+// it also checks the output against a build without a cache.
 func (m *measured) change(ctx context.Context, i int) (err error) {
 	old, err := os.ReadFile(m.s.leaf)
 	if err != nil {
@@ -184,8 +189,9 @@ func (m *measured) change(ctx context.Context, i int) (err error) {
 	return nil
 }
 
-// kustomize builds one root after the other, because it takes only one: all into one file, or each into a folder. What a sample of the roots
-// takes is scaled.
+// kustomize builds the roots one after another, because it accepts only one root. The output
+// goes to one file, or to a folder per root. If only a sample of the roots is built, the times
+// are scaled.
 func (m *measured) kustomize(ctx context.Context, i int) error {
 	bounded, cancel := context.WithTimeout(ctx, m.left)
 	defer cancel()
@@ -237,7 +243,8 @@ func (m *measured) kustomizeRoot(ctx context.Context, out string, k int, root st
 	return runTo(ctx, out, m.o.Kustomize, slices.Concat(args, []string{root})...)
 }
 
-// runTo runs a program with its output at the end of a file, divided from what is there as YAML documents are.
+// runTo runs a program and appends its output to a file, as a new YAML document if the file is
+// not empty.
 func runTo(ctx context.Context, out, program string, args ...string) (Sample, error) {
 	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"path/filepath"
 )
 
-// same compares two files byte for byte, or two folders document for document: files in folders are named and divided
-// differently by the two programs, but every document of one must be in the other.
+// same compares two files byte by byte, or two folders document by document. The programs
+// distribute documents over files differently, so only the multisets of documents in the folders
+// must be equal. It returns [ErrDiffers] for a difference.
 func same(a, b string) error {
 	info, err := os.Stat(a)
 	if err != nil {
@@ -37,7 +38,7 @@ func same(a, b string) error {
 	return nil
 }
 
-// contains reports whether every document of the folder part is in the folder all.
+// contains returns [ErrDiffers] unless all documents in the folder part are in the folder all.
 func contains(all, part string) error {
 	x, err := documents(all)
 	if err != nil {
@@ -55,7 +56,8 @@ func contains(all, part string) error {
 	return nil
 }
 
-// sameFile reads both files in pieces: what this process keeps in memory shows up in the figures of its children.
+// sameFile compares two files in chunks, because the memory of this process affects the measured
+// peak of its children.
 func sameFile(a, b string) error {
 	f, err := os.Open(a)
 	if err != nil {
@@ -85,7 +87,7 @@ func sameFile(a, b string) error {
 	}
 }
 
-// unlessEnd returns an error of io.ReadFull except the end of a file.
+// unlessEnd returns err, or nil if it reports the end of a file.
 func unlessEnd(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return nil
@@ -93,7 +95,7 @@ func unlessEnd(err error) error {
 	return err
 }
 
-// documents counts the YAML documents of all files below dir by digest.
+// documents returns the number of YAML documents below dir by digest.
 func documents(dir string) (map[[sha256.Size]byte]int, error) {
 	found := map[[sha256.Size]byte]int{}
 	err := eachLine(dir, func() func(line []byte) {
@@ -115,7 +117,7 @@ func documents(dir string) (map[[sha256.Size]byte]int, error) {
 	return found, err
 }
 
-// sizeOf counts the resources and bytes of a file, or of the files below a folder.
+// sizeOf returns the number of resources and bytes in a file or below a folder.
 func sizeOf(name string) (resources int, size int64, err error) {
 	err = eachLine(name, func() func(line []byte) {
 		return func(line []byte) {
@@ -128,8 +130,9 @@ func sizeOf(name string) (resources int, size int64, err error) {
 	return resources, size, err
 }
 
-// eachLine reads a file, or the YAML files below a folder. For each file it calls open for a function, which gets every line with
-// its end and, last, nil. A line is valid during the call only.
+// eachLine reads a file, or all YAML files below a folder. For each file it calls open, and
+// calls the returned function for each line including its line ending, and with nil at the end.
+// A line is valid only during the call.
 func eachLine(name string, open func() func(line []byte)) error {
 	r := bufio.NewReaderSize(nil, 64<<10)
 	return filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {

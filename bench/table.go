@@ -7,9 +7,9 @@ import (
 	"text/tabwriter"
 )
 
-// A table is a part of the text of a report. Without rows it is left out.
+// A table is a table in the text of a report. A table without rows is not written.
 type table struct {
-	title, header string // with tabs
+	title, header string // tab-separated
 	rows          []string
 }
 
@@ -27,7 +27,7 @@ func (t *table) write(w io.Writer) {
 	tw.Flush()
 }
 
-// cpu compares processor time, with how many times as much kustomize takes.
+// cpu returns the table of CPU times, with the ratio of kustomize's time to krmflow's.
 func (r *Report) cpu() table {
 	t := table{title: "CPU time, and how many times as much kustomize takes", header: "tree\tresources\tkustomize\tno cache\t\tempty cache\t\tfilled cache\t\toutput"}
 	for _, row := range r.Rows {
@@ -45,7 +45,8 @@ func (r *Report) cpu() table {
 	return t
 }
 
-// folders compares processor time of trees that are rendered to folders, where changes of single files are measured.
+// folders returns the table of CPU times for trees that are rendered to folders, which includes
+// builds after the change of one file.
 func (r *Report) folders() table {
 	t := table{title: "CPU time of folders, once more after a change of one file", header: "tree\troots\tkustomize\tempty cache\t\tunchanged\t\tone file changed\t"}
 	for _, row := range r.Rows {
@@ -69,7 +70,7 @@ func (r *Report) peak() table {
 	return t
 }
 
-// each adds a row with one figure of each way in which a tree was built.
+// each adds a row for each tree with one figure per mode.
 func (r *Report) each(t *table, of func(*Figure) string) {
 	for _, row := range r.Rows {
 		if row.Error == "" {
@@ -78,7 +79,7 @@ func (r *Report) each(t *table, of func(*Figure) string) {
 	}
 }
 
-// none stands for what was not measured.
+// none is the cell of a missing measurement.
 const none = "-"
 
 func (f *Figure) cpu() string {
@@ -106,7 +107,7 @@ func (f *Figure) peak() string {
 	return s
 }
 
-// ratio tells how many times as much processor time theirs is.
+// ratio returns the ratio of the CPU time of theirs to that of f.
 func (f *Figure) ratio(theirs *Figure) string {
 	if f == nil || theirs == nil {
 		return ""

@@ -12,32 +12,36 @@ import (
 	"path"
 )
 
-// A Tree is a shape of kustomize tree that Write can turn into files.
+// A Tree is a kustomize tree that Write can create.
 type Tree struct {
-	// Name is short and without spaces: it names the tree on a command line and is the name of its folder.
+	// Name is the name of the tree on the command line and of its folder. It has no spaces.
 	Name string
-	// Title says in a few words what the tree is.
+	// Title is a short description of the tree.
 	Title string
 	// Roots are the folders to build, slash-separated and relative to the tree's folder.
 	Roots []string
-	// Files asks for an output of one file per resource in place of one text.
+	// Files selects output with one file per resource instead of a single text.
 	Files bool
-	// Below is a folder that krmflow is told to search for the roots, in the place of their names.
+	// Below is a folder in which krmflow searches for the roots. If it is set, the roots are not
+	// passed by name.
 	Below string
-	// Sample is how many of the roots kustomize builds, if that is not all: what they take is scaled.
+	// Sample is the number of roots that kustomize builds, 0 for all. Its times are scaled to
+	// all roots.
 	Sample int
-	// Leaf is a file that one root alone is made from, and Change what is added to its end to change that root. Both are empty if no
-	// change is measured.
+	// Leaf is a file that only one root depends on. Change is appended to it to change that
+	// root. Both are empty if no change is measured.
 	Leaf, Change string
-	// Size is how many resources a tree has that krmflow builds alone, so that a report says how the cost grows with it; 0 for others.
+	// Size is the number of resources of a tree of growing size, which only krmflow builds, and
+	// otherwise 0.
 	Size int
-	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
+	// Flags are passed to both programs, KrmflowFlags to krmflow only.
 	Flags, KrmflowFlags []string
 
 	fill func(*treeWriter)
 }
 
-// Trees returns the trees that Compare measures with both programs, smallest first. Those with a git repository need git.
+// Trees returns the trees that Compare measures with both programs. It omits a tree with a git
+// repository if git is not installed.
 func Trees() []Tree {
 	trees := []Tree{
 		Service(),
@@ -71,7 +75,7 @@ func Trees() []Tree {
 	return trees
 }
 
-// asFiles is t, built into a folder of files.
+// asFiles returns t with output to a folder of files.
 func (t Tree) asFiles() Tree {
 	t.Name += "-files"
 	t.Title += ", one file each"
@@ -79,8 +83,8 @@ func (t Tree) asFiles() Tree {
 	return t
 }
 
-// Write makes the files of t below dir, which is created when missing. The bytes depend on t and seed alone. No file is made
-// after the end of ctx.
+// Write creates the files of t below dir. It creates dir if necessary. The content depends only
+// on t and seed. Write creates no files after ctx has ended.
 func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	if t.fill == nil {
 		return fmt.Errorf("tree %q has no shape", t.Name)
@@ -103,16 +107,18 @@ func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	return w.err
 }
 
-// A treeWriter writes files below root one at a time, so that a large tree needs little memory, and keeps the first error.
+// A treeWriter writes files below root. It writes one file at a time, so that large trees need
+// little memory. It stops at the first error and keeps it in err.
 type treeWriter struct {
 	ctx  context.Context
-	root *os.Root // so that a folder which was removed meanwhile is not made again
+	root *os.Root // does not recreate a root that was removed in the meantime
 	rnd  *rand.Rand
 	out  *bufio.Writer
 	err  error
 }
 
-// file writes one file, whose name is slash-separated and relative to dir; body gets a printf for its content.
+// file writes one file. Its name is slash-separated and relative to root. body writes the
+// content.
 func (w *treeWriter) file(name string, body func(printf)) {
 	if w.err == nil && w.ctx.Err() != nil {
 		w.err = context.Cause(w.ctx)
@@ -138,12 +144,12 @@ func (w *treeWriter) file(name string, body func(printf)) {
 	}
 }
 
-// text writes one file of fixed content.
+// text writes one file with fixed content.
 func (w *treeWriter) text(name, content string) {
 	w.file(name, func(out printf) { out("%s", content) })
 }
 
-// pick returns one of the choices.
+// pick returns a random choice.
 func (w *treeWriter) pick(choices ...string) string { return choices[w.rnd.IntN(len(choices))] }
 
 type printf func(format string, args ...any)

@@ -9,50 +9,51 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The interfaces below are what commands ask a built-in about itself: explain, diff, convert, edit
-// and localize have no case for a kind. A built-in implements them in its own file. They are
-// optional because few apply to every kind, but an answer is not: the line of the kind in the
-// registry names the questions that do not apply, and TestKindsAnswer compares both.
+// The interfaces below let commands query a built-in without a case for each kind: explain, diff,
+// convert, edit and localize use them. A built-in implements them in its own file. The interfaces
+// are optional because few of them apply to every kind. An implementation may not simply be
+// forgotten, though: the registry lists, for each kind, the interfaces that do not apply, and
+// TestKindsAnswer compares both.
 
 // A FieldLister changes the fields of a list.
 type FieldLister interface {
 	Transformer
-	// UseFields makes the built-in act on the fields that c lists for the field of a Kustomization
-	// that the built-in stands for. It is called before Configure.
+	// UseFields makes the built-in act on the fields that c lists for the corresponding field of
+	// a Kustomization. It is called before Configure.
 	UseFields(c *Config)
 }
 
 // A Chooser selects resources by conditions in its configuration.
 type Chooser interface {
 	Builtin
-	// Selects returns the conditions. One that is nil selects nothing that can be named.
+	// Selects returns the conditions. A nil entry has no conditions that could be reported.
 	Selects(files Files) []*Selector
 }
 
-// A Setter knows which fields it would set in the resources that it selects.
+// A Setter reports the fields that it would set in the selected resources.
 type Setter interface {
 	Builtin
-	// Sets reports whether the built-in would set a field, and where its configuration says so.
+	// Sets reports whether the built-in would set a field, and the part of the configuration that
+	// does so.
 	Sets(q FieldQuery) (Setting, bool)
 }
 
-// A Locator knows which part of its configuration makes a change.
+// A Locator finds the part of its configuration that made a change.
 type Locator interface {
 	Builtin
-	// Locate returns the part that made a change, false if that cannot be known.
+	// Locate returns the part that made a change, false if it cannot be determined.
 	Locate(c Change) (Place, bool)
 }
 
 // A Patcher applies patches.
 type Patcher interface {
 	Transformer
-	// PatchTexts returns the files with patches and the patches that the configuration holds
-	// itself, as one text.
+	// PatchTexts returns the names of the patch files and, as one text, the inline patches.
 	PatchTexts() (files []string, text string)
 }
 
-// A Causer can tell whether it caused a difference between two renders. Any other built-in may
-// have.
+// A Causer estimates whether it caused a difference between two renders. Built-ins that are not
+// Causers may have caused any difference.
 type Causer interface {
 	Builtin
 	// Causes returns how likely it is that the configured built-in caused an edit.
@@ -62,24 +63,25 @@ type Causer interface {
 // A FileReader has fields that name files.
 type FileReader interface {
 	Builtin
-	// FileFields returns the fields. It is the same for every built-in of the kind.
+	// FileFields returns the fields. The result is the same for all built-ins of a kind.
 	FileFields() []FileField
 }
 
-// A FieldForm stands for fields of a Kustomization.
+// A FieldForm has an equivalent field in a Kustomization.
 type FieldForm interface {
 	Builtin
-	// StandsFor returns the fields. It is the same for every built-in of the kind.
+	// StandsFor returns the equivalent fields. The result is the same for all built-ins of a
+	// kind.
 	StandsFor() []KustomizationField
 }
 
-// Files returns a file that a configuration names, nil if it is not known.
+// Files returns the file that a configuration names, nil if it is unknown.
 type Files func(name string) *yaml.Source
 
-// A Place is a part of the configuration of a built-in, or of a file that it names.
+// A Place is a part of the configuration of a built-in, or a part of a file named there.
 type Place struct {
-	// File is the name of the file, "" for the configuration itself, and Line the line, 0 for the
-	// whole file. The line is not set for the configuration.
+	// File is the name of the file, "" for the configuration itself. Line is the line in the
+	// file, 0 for the whole file. Line is not set for the configuration.
 	File string
 	Line int
 	// Path leads to the part.
@@ -88,11 +90,13 @@ type Place struct {
 
 // A FieldQuery asks whether a built-in would set a field.
 type FieldQuery struct {
-	// Path has dots between names, and [] for any item of a list: spec.containers[].image.
+	// Path separates names by dots and writes [] for any item of a list, for instance
+	// spec.containers[].image.
 	Path string
-	// Is reports whether a field path of a replacement names the field, in any item of a list.
+	// Is reports whether the field path of a replacement leads to the field, in any item of a
+	// list.
 	Is func(fieldPath string) bool
-	// Value is the value of the field in the result, none if the result has no such field.
+	// Value is the value of the field in the result, None if the result has no such field.
 	Value yaml.Value
 	Files Files
 }
@@ -100,17 +104,17 @@ type FieldQuery struct {
 // A Setting is the part of a configuration that sets a field.
 type Setting struct {
 	Place
-	// Where describes the resources and fields that it is for.
+	// Where describes the resources and fields that the setting applies to.
 	Where string
-	// Missed tells that the configuration is for a value that is nearly that of the query.
+	// Missed means that the setting applies to a value similar to that in the query.
 	Missed bool
 }
 
-// A Change is a change of one field of a resource by a built-in. A generator has no resource
-// before.
+// A Change is a change of one field by a built-in. Before is nil if a generator made the
+// resource.
 type Change struct {
 	Before, After *krm.Resource
-	// Path leads to the field, in the resource before if the change removed it.
+	// Path leads to the field in After, or in Before if the field was removed.
 	Path    []any
 	Removed bool
 	Files   Files
@@ -118,14 +122,14 @@ type Change struct {
 
 // An Edit is a difference between two renders.
 type Edit struct {
-	// Kind and Name are those of the resource in the newer render.
+	// Kind and Name identify the resource in the newer render.
 	Kind, Name string
-	// Field is the name of the field that differs, "" for an item of a list, and New its newer value.
+	// Field is the name of the changed field, "" for an item of a list. New is the newer value.
 	Field string
 	New   yaml.Value
 }
 
-// Likelihood tells how likely it is that a built-in caused an edit.
+// Likelihood is the estimated likelihood that a built-in caused an edit.
 type Likelihood int
 
 // The likelihoods, in ascending order.
@@ -135,7 +139,7 @@ const (
 	Likely
 )
 
-// likelyIf returns Likely or Unlikely.
+// likelyIf returns Likely if ok, otherwise Unlikely.
 func likelyIf(ok bool) Likelihood {
 	if ok {
 		return Likely
@@ -145,12 +149,12 @@ func likelyIf(ok bool) Likelihood {
 
 // A FileField is a field that names a file or a list of files.
 type FileField struct {
-	// Path has dots between names, and enters lists implicitly.
+	// Path separates names by dots and enters lists implicitly.
 	Path string
 	Form FileForm
 }
 
-// FileForm is the form in which a field names a file.
+// FileForm is the syntax in which a field names a file.
 type FileForm int
 
 const (
@@ -162,22 +166,24 @@ const (
 	PatchForm
 )
 
-// A KustomizationField is a field of a Kustomization that a built-in stands for.
+// A KustomizationField is a field of a Kustomization that is equivalent to a built-in.
 type KustomizationField struct {
 	Name string
-	// Each tells that every entry of the field is a built-in of its own.
+	// Each means that every entry of the field is a separate built-in.
 	Each bool
-	// Key is the field of the configuration that has the value of the field or, with Each, of an
-	// entry. Without it, an entry has the fields of the configuration, except for those in Renamed.
+	// Key is the field of the configuration that holds the value of the field or, with Each, of
+	// an entry. If Key is empty, an entry has the same fields as the configuration, except for
+	// Renamed.
 	Key string
-	// Renamed maps fields of an entry to those of the configuration, "" if it has none.
+	// Renamed maps fields of an entry to fields of the configuration, or to "" if there is no
+	// counterpart.
 	Renamed map[string]string
-	// Instead is the field that replaces a deprecated one.
+	// Instead is the replacement of a deprecated field.
 	Instead string
 }
 
-// ForField returns a new built-in of the kind that stands for a field of a Kustomization, its kind
-// and what it says about the field, nil if there is none.
+// ForField returns an unconfigured built-in for a field of a Kustomization, the kind of the
+// built-in, and the field's description. It returns nil if no built-in implements the field.
 func ForField(name string) (b Builtin, kind string, field KustomizationField) {
 	for _, k := range kinds {
 		b := k.make()
@@ -194,7 +200,8 @@ func ForField(name string) (b Builtin, kind string, field KustomizationField) {
 	return nil, "", field
 }
 
-// key returns the name of a label or annotation, which may have dots, "" if the field is neither.
+// key returns the name of the label or annotation in the query, "" if the field is neither. The
+// name may contain dots.
 func (q *FieldQuery) key() string {
 	for _, in := range []string{"labels.", "annotations.", "matchLabels.", "selector."} {
 		if i := strings.LastIndex(q.Path, in); i >= 0 {
@@ -204,13 +211,14 @@ func (q *FieldQuery) key() string {
 	return ""
 }
 
-// ends reports whether the field is that of a name in a mapping, or in the mappings of a list.
+// ends reports whether the field is called name and is in a mapping, or in the mappings of a
+// list, called mapping.
 func (q *FieldQuery) ends(mapping, name string) bool {
 	text := strings.ReplaceAll(q.Path, "[]", "")
 	return text == mapping+"."+name || strings.HasSuffix(text, "."+mapping+"."+name)
 }
 
-// among reports whether specs name the field, for any kind of object.
+// among reports whether specs name the field, regardless of the kind of the object.
 func (q *FieldQuery) among(specs *FieldSpecs) bool {
 	text := strings.ReplaceAll(q.Path, "[]", "")
 	return slices.ContainsFunc(specs.All(), func(fs FieldSpec) bool {
@@ -218,7 +226,7 @@ func (q *FieldQuery) among(specs *FieldSpecs) bool {
 	})
 }
 
-// describe names the fields for [Setting.Where].
+// describe lists the fields for [Setting.Where].
 func (s *FieldSpecs) describe() string {
 	var paths []string
 	for _, fs := range s.All() {

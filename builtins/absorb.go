@@ -12,10 +12,13 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Absorb adds r, which a generator made, to list. If list has a resource with that identity, now or before it was renamed,
-// r takes its place and its name; what else is kept of it depends on r.Behavior: "replace" keeps the labels and
-// annotations that r does not have, "merge" also data and binaryData. It is an error if the behavior is "create" or empty
-// and there is such a resource, or if it is another and there is none.
+// Absorb adds a generated resource to list. If list contains a resource that has or had the
+// identity of r, then r replaces it and takes over its name. With behavior "replace", r inherits
+// the labels and annotations that it does not set itself; with "merge", it also inherits entries
+// of data and binaryData.
+//
+// Absorb fails if r.Behavior is "create" or empty and list contains such a resource, and if it is
+// "merge" or "replace" and list does not.
 func Absorb(list *krm.List, r *krm.Resource) error {
 	found := list.FindAny(r.ID())
 	merges := r.Behavior == "merge" || r.Behavior == "replace"
@@ -66,7 +69,7 @@ func missing(list *krm.List, r *krm.Resource) error {
 	return err
 }
 
-// mergeGenerated returns r with what it takes over from old.
+// mergeGenerated returns r completed with the inherited parts of old.
 func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 	merged := r.Copy()
 	v := r.Value()
@@ -107,8 +110,8 @@ func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 	return merged.Copy(), nil
 }
 
-// withStrings sets field of v to the entries of both mappings, over those of base, as strings; the field is removed if
-// there are none.
+// withStrings sets field of v to the union of two mappings, with all values as strings. Entries
+// of over take precedence. If the union is empty, withStrings removes the field.
 func withStrings(v yaml.Value, field string, base, over yaml.Value) yaml.Value {
 	entries := base.StringMap()
 	if entries == nil {
@@ -122,7 +125,7 @@ func withStrings(v yaml.Value, field string, base, over yaml.Value) yaml.Value {
 	return v.With(field, yaml.StrMap(entries))
 }
 
-// withNulls returns the mapping v with nulls as the text that they are written as.
+// withNulls returns the mapping v with each null replaced by its source text as a string.
 func withNulls(v yaml.Value) yaml.Value {
 	return v.EditFields(func(f yaml.Field) yaml.Value {
 		if f.Value.IsNull() {
@@ -132,7 +135,8 @@ func withNulls(v yaml.Value) yaml.Value {
 	})
 }
 
-// encodedStringData returns the data of a Secret as the API server sees it: with stringData over it, encoded.
+// encodedStringData returns the data of a Secret as an API server stores it: the encoded entries
+// of stringData override those in data.
 func encodedStringData(r *krm.Resource) (yaml.Value, error) {
 	data := r.Value().Get("data")
 	encoded := map[string]string{}

@@ -1,5 +1,5 @@
-// Follows api/internal/builtins/PrefixTransformer.go, api/internal/builtins/SuffixTransformer.go, api/filters/prefix/prefix.go,
-// api/filters/suffix/suffix.go.
+// Follows api/internal/builtins/PrefixTransformer.go, api/internal/builtins/SuffixTransformer.go,
+// api/filters/prefix/prefix.go, api/filters/suffix/suffix.go.
 
 package builtins
 
@@ -10,17 +10,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// PrefixTransformer puts text before names (`namePrefix:`).
+// PrefixTransformer adds a prefix to names (`namePrefix:`).
 type PrefixTransformer struct {
 	Prefix     string      `json:"prefix,omitempty"`
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
-// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+// Configure fails if there are no fieldSpecs. An empty list is valid and selects no fields.
 func (t *PrefixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
-// Transform puts the prefix before the selected fields. A resource whose metadata.name is selected remembers the prefix
-// and its identity before the change. CustomResourceDefinitions, APIServices and Namespaces keep their names.
+// Transform adds the prefix to the selected fields. If metadata.name is selected, the resource
+// records the prefix and its previous identity. CustomResourceDefinitions, APIServices and
+// Namespaces keep their names.
 func (t *PrefixTransformer) Transform(list *krm.List, _ Warn) error {
 	return addAffix(list, t.FieldSpecs, affix{
 		text: t.Prefix,
@@ -40,16 +41,16 @@ func (t *PrefixTransformer) StandsFor() []KustomizationField {
 	return []KustomizationField{{Name: "namePrefix", Key: "prefix"}}
 }
 
-// SuffixTransformer puts text after names (`nameSuffix:`).
+// SuffixTransformer adds a suffix to names (`nameSuffix:`).
 type SuffixTransformer struct {
 	Suffix     string      `json:"suffix,omitempty"`
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
-// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+// Configure fails if there are no fieldSpecs. An empty list is valid and selects no fields.
 func (t *SuffixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
-// Transform is like [PrefixTransformer.Transform] with the text at the end.
+// Transform is like [PrefixTransformer.Transform], for a suffix.
 func (t *SuffixTransformer) Transform(list *krm.List, _ Warn) error {
 	return addAffix(list, t.FieldSpecs, affix{
 		text: t.Suffix,
@@ -69,14 +70,14 @@ func (t *SuffixTransformer) StandsFor() []KustomizationField {
 	return []KustomizationField{{Name: "nameSuffix", Key: "suffix"}}
 }
 
-// PrefixSuffixTransformer is a [PrefixTransformer] and then a [SuffixTransformer] of the same configuration.
+// PrefixSuffixTransformer runs a [PrefixTransformer] and then a [SuffixTransformer].
 type PrefixSuffixTransformer struct {
 	Prefix     string      `json:"prefix,omitempty"`
 	Suffix     string      `json:"suffix,omitempty"`
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
-// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+// Configure fails if there are no fieldSpecs. An empty list is valid and selects no fields.
 func (t *PrefixSuffixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
 // Transform runs both transformers.
@@ -102,7 +103,8 @@ func checkAffix(specs *FieldSpecs) error {
 	return nil
 }
 
-// An affix is a text to add, how to add it, and how a resource remembers it.
+// An affix is a prefix or suffix, with functions that add it to a name and record it in a
+// resource.
 type affix struct {
 	text string
 	join func(old string) string
@@ -118,7 +120,7 @@ func addAffix(list *krm.List, fields *FieldSpecs, a affix) error {
 
 func (a affix) addTo(list *krm.List, fields *FieldSpecs) error {
 	parts := strings.Split(a.text, ",")
-	var added growth // to one resource
+	var added growth // of one resource
 	edit := func(v yaml.Value) (yaml.Value, error) {
 		if !v.IsNull() && !v.IsScalar() {
 			return v, errNotScalar(v)
@@ -164,7 +166,8 @@ func (a affix) apply(r *krm.Resource, specs []compiledSpec, parts []string, edit
 	return nil
 }
 
-// keepsName reports whether other objects or the cluster expect objects of kind g under the very name they have.
+// keepsName reports whether objects of kind g must keep their names because other objects or the
+// cluster depend on them.
 func keepsName(g krm.GVK) bool {
 	switch g.Kind {
 	case "CustomResourceDefinition", "Namespace":

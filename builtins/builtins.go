@@ -1,15 +1,17 @@
-// Package builtins holds kustomize's built-in generators and transformers, its name references and its strategic merge:
-// list in, list out, no I/O.
+// Package builtins implements kustomize's built-in generators and transformers, its name
+// references and its strategic merge. They map lists to lists and do no I/O.
 //
-// Each built-in is a struct whose fields are the configuration that kustomize documents for its kind (`apiVersion:
-// builtin`). The planner fills it, from a field of a Kustomization or from a configuration document, and calls Configure
-// once, which validates it and reads the files that it names. From then on it is immutable: Transform and Generate may be
-// called from several goroutines for different lists.
+// Each built-in is a struct whose fields are the configuration that kustomize documents for its
+// kind (`apiVersion: builtin`). The planner fills the struct from a field of a Kustomization or
+// from a configuration document. It then calls Configure once, which validates the configuration
+// and reads the files it names. After that the built-in is immutable, and Transform and Generate
+// may be called concurrently for different lists.
 //
-// The first comment of a file names the files of kustomize v5.8.2 that it follows: those in api/ are in module
-// sigs.k8s.io/kustomize/api v0.21.2, those in kyaml/ in sigs.k8s.io/kustomize/kyaml v0.21.2 (kustomize generates
-// api/internal/builtins from plugin/builtin). What changes there in a later release has to be looked at here; a file
-// without such a comment is krmflow's own.
+// The first comment of a file lists the files of kustomize v5.8.2 that it follows. Paths in api/
+// are in module sigs.k8s.io/kustomize/api v0.21.2, and paths in kyaml/ are in
+// sigs.k8s.io/kustomize/kyaml v0.21.2; kustomize generates api/internal/builtins from
+// plugin/builtin. When a later release changes such a file, the change must be reviewed here.
+// Files without such a comment have no counterpart in kustomize.
 package builtins
 
 import (
@@ -19,23 +21,24 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Warn is what a transformer tells of things that the user probably did not mean.
+// Warn receives a transformer's warnings about probable mistakes.
 type Warn = diag.Warn
 
-// Env is what a built-in may use while it is configured.
+// Env is the environment in which a built-in is configured.
 type Env struct {
-	// Read returns a file that the configuration names, subject to the load restrictions of the layer.
+	// Read returns a file named by the configuration. The layer's load restrictions apply.
 	Read func(path string) (*yaml.Source, error)
-	// Warn is called, unless it is nil, with what is accepted of a text that the configuration names or holds, but probably
-	// not meant. What an inline text holds has no place.
+	// Warn receives warnings about content that is accepted but probably not intended, in files
+	// and inline texts of the configuration. Warnings about inline texts have no position. Warn
+	// may be nil.
 	Warn func(*diag.Error)
-	// Schema is the schema of the layer; nil is Kubernetes' own.
+	// Schema is the schema of the layer. If nil, the schema of Kubernetes is used.
 	Schema *schema.Schema
-	// Folder is the name, without its parents, of the layer's folder.
+	// Folder is the base name of the layer's directory.
 	Folder string
 }
 
-// parsed passes the warnings of a text on.
+// parsed reports the warnings from parsing src.
 func (e Env) parsed(src *yaml.Source) {
 	if e.Warn != nil {
 		for _, w := range src.Warnings() {
@@ -44,7 +47,8 @@ func (e Env) parsed(src *yaml.Source) {
 	}
 }
 
-// ignored returns what takes the fields of a file that are unknown and ignored.
+// ignored returns a function that reports unknown, ignored fields of src. It returns nil if
+// nothing receives warnings.
 func (e Env) ignored(src *yaml.Source) func(*yaml.DecodeError) {
 	if e.Warn == nil {
 		return nil
@@ -58,7 +62,8 @@ type Builtin interface {
 	Configure(env Env) error
 }
 
-// A Transformer changes a list that it owns: it may use every method of list, but must copy a resource before it changes it.
+// A Transformer changes a list that it owns. It may call any method of list, but must copy a
+// resource before changing it.
 type Transformer interface {
 	Builtin
 	Transform(list *krm.List, warn Warn) error

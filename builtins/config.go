@@ -1,4 +1,5 @@
-// Follows api/internal/plugins/builtinconfig/transformerconfig.go, api/internal/plugins/builtinconfig/namebackreferences.go,
+// Follows api/internal/plugins/builtinconfig/transformerconfig.go,
+// api/internal/plugins/builtinconfig/namebackreferences.go,
 // api/internal/plugins/builtinconfig/loaddefaultconfig.go.
 
 package builtins
@@ -12,8 +13,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Config says which fields the fields of a Kustomization act on: what kustomize calls the transformer configuration
-// and reads from the files under `configurations:`. A Config is not changed after it was made, so layers share it.
+// A Config lists the fields that each field of a Kustomization acts on. Kustomize calls this the
+// transformer configuration and reads it from the files under `configurations:`. A Config is
+// immutable, so layers can share it.
 type Config struct {
 	NamePrefix                *FieldSpecs     `json:"namePrefix,omitempty"`
 	NameSuffix                *FieldSpecs     `json:"nameSuffix,omitempty"`
@@ -29,8 +31,8 @@ type Config struct {
 	Replicas                  *FieldSpecs     `json:"replicas,omitempty"`
 }
 
-// A NameReference lists the fields that may hold the name of an object of some kinds. An empty Group, Version or Kind
-// stands for any.
+// A NameReference lists the fields that may hold the name of an object of certain kinds. An empty
+// Group, Version or Kind matches all.
 type NameReference struct {
 	Group      string      `json:"group,omitempty" decode:"text"`
 	Version    string      `json:"version,omitempty" decode:"text"`
@@ -38,13 +40,14 @@ type NameReference struct {
 	FieldSpecs []FieldSpec `json:"fieldSpecs,omitempty"`
 }
 
-// GVK returns the kinds that are referred to.
+// GVK returns the kinds that the references refer to.
 func (n NameReference) GVK() krm.GVK {
 	return krm.GVK{Group: n.Group, Version: n.Version, Kind: n.Kind}
 }
 
-// NameReferences is a list of references by the kind that they refer to, and what was found out about it: which fields of a kind hold
-// names. Like [FieldSpecs] it is shared, not changed, nil is the empty list, and it is safe for concurrent use.
+// NameReferences is a list of references, grouped by the kind that they refer to, with a cache of
+// the fields of each referring kind. Like [FieldSpecs], it is immutable, shared and safe for
+// concurrent use. A nil NameReferences is an empty list.
 type NameReferences struct {
 	list []NameReference
 
@@ -55,7 +58,7 @@ type NameReferences struct {
 // NewNameReferences returns the list of refs. It takes ownership of the slice.
 func NewNameReferences(refs ...NameReference) *NameReferences { return &NameReferences{list: refs} }
 
-// All returns the references. The slice must not be changed.
+// All returns the references. The caller must not change the slice.
 func (n *NameReferences) All() []NameReference {
 	if n == nil {
 		return nil
@@ -63,11 +66,11 @@ func (n *NameReferences) All() []NameReference {
 	return n.list
 }
 
-// Wrapped is for [yaml.Decode], which reads a list.
+// Wrapped tells [yaml.Decode] to decode a list.
 func (n *NameReferences) Wrapped() any { return &n.list }
 
-// Merge returns n with the references of others added, n itself if it has them all; the fields of a kind that both have are merged
-// as [FieldSpecs.Merge] does it.
+// Merge returns n with the additional references of others, or n itself if there are none. For a
+// kind in both lists, it merges the fields like [FieldSpecs.Merge].
 func (n *NameReferences) Merge(others *NameReferences) (*NameReferences, error) {
 	if n == others {
 		return n, nil
@@ -101,8 +104,8 @@ func (n byTarget) Len() int           { return len(n) }
 func (n byTarget) Swap(i, j int)      { n[i], n[j] = n[j], n[i] }
 func (n byTarget) Less(i, j int) bool { return gvkLess(n[i].GVK(), n[j].GVK()) }
 
-// LayerConfig returns the configuration of a layer that names files under `configurations:`: the defaults with the
-// contents of the files merged, in order. The error names the list whose entries contradict each other.
+// LayerConfig returns the configuration of a layer with files under `configurations:`. It merges
+// the files into the defaults, in order. The error names a list with contradictory entries.
 func LayerConfig(files ...*Config) (*Config, error) {
 	merged := &Config{}
 	for _, file := range files {
@@ -114,9 +117,9 @@ func LayerConfig(files ...*Config) (*Config, error) {
 	return DefaultConfig().Merge(merged)
 }
 
-// Merge returns c with the entries of other added that c does not have yet. It is c itself if that changes nothing. A
-// layer's configuration is what its bases have, merged in their order, and then its own. The error names the list whose
-// entries contradict each other.
+// Merge returns c with the additional entries of other, or c itself if there are none. The
+// configuration of a layer is the merged configuration of its bases, in order, followed by its
+// own. The error names a list with contradictory entries.
 func (c *Config) Merge(other *Config) (*Config, error) {
 	switch {
 	case other == nil || c == other:
@@ -168,7 +171,8 @@ func (n *NameReferences) sorted() *NameReferences {
 	return NewNameReferences(list...)
 }
 
-// sameReferences relies on mergeSpecs to keep the lists of fields that it does not add to.
+// sameReferences reports whether a and b are equal. It compares the field lists by address,
+// because mergeSpecs returns a list without additions unchanged.
 func sameReferences(a, b []NameReference) bool {
 	return slices.EqualFunc(a, b, func(x, y NameReference) bool {
 		return x.GVK() == y.GVK() && sameSlice(x.FieldSpecs, y.FieldSpecs)
@@ -198,7 +202,7 @@ func (c *Config) isZero() bool {
 	return len(c.NameReference.All()) == 0
 }
 
-// sorted returns a copy of c, as it was read from a file, in the order in which it takes part in merges.
+// sorted returns a copy of c in merge order. Files may list entries in any order.
 func (c *Config) sorted() *Config {
 	s := *c
 	for _, list := range s.lists() {

@@ -1,5 +1,5 @@
-// Follows api/internal/builtins/ConfigMapGenerator.go, api/internal/generators/configmap.go, api/internal/generators/utils.go,
-// api/types/generatoroptions.go.
+// Follows api/internal/builtins/ConfigMapGenerator.go, api/internal/generators/configmap.go,
+// api/internal/generators/utils.go, api/types/generatoroptions.go.
 
 package builtins
 
@@ -17,17 +17,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// GeneratorOptions apply to generated ConfigMaps and Secrets.
+// GeneratorOptions are the options for generated ConfigMaps and Secrets.
 type GeneratorOptions struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// DisableNameSuffixHash leaves the name without the hash of the contents.
+	// DisableNameSuffixHash omits the content hash from the name.
 	DisableNameSuffixHash bool `json:"disableNameSuffixHash,omitempty"`
 	Immutable             bool `json:"immutable,omitempty"`
 }
 
-// MergeGeneratorOptions returns the options of one generator completed by those of its Kustomization: labels and
-// annotations of local win, switches that are on in either are on. Neither argument is changed; both may be nil.
+// MergeGeneratorOptions combines the options of a generator with the options of its
+// Kustomization. Labels and annotations of local take precedence, and a switch is on if it is on
+// in either. Both arguments may be nil and are not changed.
 func MergeGeneratorOptions(local, global *GeneratorOptions) *GeneratorOptions {
 	if global == nil {
 		return local
@@ -54,11 +55,12 @@ func mergeMaps(local, global map[string]string) map[string]string {
 	return merged
 }
 
-// GeneratorArgs are the fields that generators of ConfigMaps and Secrets have in common.
+// GeneratorArgs are the common fields of ConfigMap and Secret generators.
 type GeneratorArgs struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Behavior says how the result combines with a resource of the same identity: "create", "merge" or "replace".
+	// Behavior is "create", "merge" or "replace". It determines how the result combines with an
+	// existing resource of the same identity.
 	Behavior        string `json:"behavior,omitempty"`
 	KeyValueSources `json:",inline"`
 	Options         *GeneratorOptions `json:"options,omitempty"`
@@ -69,13 +71,15 @@ type ConfigMapArgs struct {
 	GeneratorArgs `json:",inline"`
 }
 
-// Generator returns the built-in that the entry stands for; global are the generatorOptions of the Kustomization.
+// Generator returns the built-in for the entry. global holds the Kustomization's
+// generatorOptions.
 func (a ConfigMapArgs) Generator(global *GeneratorOptions) *ConfigMapGenerator {
 	a.complete(global)
 	return &ConfigMapGenerator{ConfigMapArgs: a}
 }
 
-// complete makes a the configuration of a built-in, which knows neither env nor options of a whole Kustomization.
+// complete converts an entry of a Kustomization to the configuration of a built-in, which has
+// neither env nor global options.
 func (a *GeneratorArgs) complete(global *GeneratorOptions) {
 	a.Options = MergeGeneratorOptions(a.Options, global)
 	if a.Env != "" {
@@ -84,8 +88,8 @@ func (a *GeneratorArgs) complete(global *GeneratorOptions) {
 	}
 }
 
-// Locate implements [Locator]: the literal, the file or the line of a file that an entry of the
-// data comes from, or the option that a label or annotation comes from.
+// Locate implements [Locator]. For an entry of the data it returns the literal, file or line of a
+// file that the entry comes from; for a label or annotation it returns the option.
 func (a *GeneratorArgs) Locate(c Change) (place Place, ok bool) {
 	if len(c.Path) < 2 || c.Removed {
 		return place, false
@@ -122,18 +126,21 @@ func (a *GeneratorArgs) Locate(c Change) (place Place, ok bool) {
 	return place, false
 }
 
-// causes is [Causer] for a generator of a kind. Prefixes and suffixes are added to names.
+// causes implements [Causer] for a generator of the given kind. The name is compared as a
+// substring because prefixes and suffixes are added to it.
 func (a *GeneratorArgs) causes(kind string, meta ObjectName, e Edit) Likelihood {
 	name := cmp.Or(a.Name, meta.Name)
 	return likelyIf(e.Kind == kind && name != "" && strings.Contains(e.Name, name))
 }
 
-// FileFields implements [FileReader]. An entry of a Kustomization may also have env.
+// FileFields implements [FileReader]. It includes env, which only entries of a Kustomization
+// have.
 func (a *GeneratorArgs) FileFields() []FileField {
 	return []FileField{{Path: "env"}, {Path: "envs"}, {Path: "files", Form: KeyedForm}}
 }
 
-// ObjectName is the part of a configuration document's metadata that names what is generated if its fields do not.
+// ObjectName is the metadata of a configuration document. It names the generated object if the
+// fields of the generator do not.
 type ObjectName struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -183,7 +190,7 @@ func (g *ConfigMapGenerator) StandsFor() []KustomizationField {
 	return []KustomizationField{{Name: "configMapGenerator", Each: true}}
 }
 
-// generated is what a configured generator returns again and again.
+// generated is the result of a configured generator. Each call of Generate returns it again.
 type generated struct {
 	value     yaml.Value
 	schema    *schema.Schema
@@ -197,7 +204,7 @@ func (g *generated) resources() []*krm.Resource {
 	return []*krm.Resource{r}
 }
 
-// prepare returns the object without its data, and the data.
+// prepare returns the object without its data, and the data separately.
 func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yaml.Value, pairs []keyValue, err error) {
 	name, namespace := a.Name, a.Namespace
 	if name == "" {
@@ -245,7 +252,7 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 
 var behaviors = []string{"create", "merge", "replace"}
 
-// state returns what is known of the result before its value.
+// state returns the result without its value.
 func (a *GeneratorArgs) state(env Env) generated {
 	g := generated{schema: env.Schema, needsHash: a.Options == nil || !a.Options.DisableNameSuffixHash}
 	switch a.Behavior {
@@ -258,7 +265,8 @@ func (a *GeneratorArgs) state(env Env) generated {
 // base64Line is the length at which kustomize breaks encoded data into lines.
 const base64Line = 70
 
-// encodeBase64 returns data in base64; what does not fit into a line is broken into lines, each ended by a newline.
+// encodeBase64 encodes data in base64. Text of base64Line or more characters is broken into
+// lines, each terminated by a newline.
 func encodeBase64(data string) string {
 	text := base64.StdEncoding.EncodeToString([]byte(data))
 	if len(text) < base64Line {

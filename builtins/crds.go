@@ -10,9 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// CRDConfig returns the configuration that a file under `crds:` gives: OpenAPI definitions by type name, whose
-// x-kubernetes- extensions mark the fields that hold labels, annotations, names and references. Several files are combined
-// with [Config.Merge].
+// CRDConfig returns the configuration in a file under `crds:`. The file contains OpenAPI
+// definitions by type name, whose x-kubernetes- extensions mark fields that hold labels,
+// annotations, names and references. Use [Config.Merge] to combine several files.
 func CRDConfig(file yaml.Value) (*Config, error) {
 	if file.Type() != yaml.Map && !file.IsNull() {
 		return nil, diag.BadSchema.Errorf("open API definitions must be a mapping of type names, found %s", file.Type().Article())
@@ -60,12 +60,12 @@ func isObjectType(props yaml.Value) bool {
 	return props.Get("kind").Exists() && props.Get("apiVersion").Exists() && props.Get("metadata").Exists()
 }
 
-// A crdReader follows the definition of one kind.
+// A crdReader walks the definition of one kind.
 type crdReader struct {
 	types  map[string]yaml.Value
 	config *Config
 	kind   string
-	within []string // the types that lead here: a type that contains itself is not entered again
+	within []string // the enclosing types; recursive types are not entered again
 }
 
 func (c *crdReader) read(props yaml.Value, path []string) error {

@@ -4,7 +4,7 @@ package builtins
 
 import "sync"
 
-// DefaultConfig returns kustomize's default field lists. All callers share it.
+// DefaultConfig returns kustomize's default configuration. All callers share it.
 func DefaultConfig() *Config { return defaultConfig() }
 
 var defaultConfig = sync.OnceValue(func() *Config {
@@ -23,8 +23,8 @@ var defaultConfig = sync.OnceValue(func() *Config {
 	}
 })
 
-// The lists below are constants for the compiler, so they cost nothing at start-up. They are in the order that
-// kustomize's sort gives them, which is part of their meaning.
+// The lists below are composite literals of constants, which the compiler lays out statically, so
+// they cost nothing at startup. Their order matters: it is the result of kustomize's sort.
 
 var defaultNames = []FieldSpec{
 	{"", "", "", "metadata/name", false},

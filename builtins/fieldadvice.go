@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// advice returns hints at the path that was meant by one that leads nowhere in v: up to its first part that does.
+// advice returns hints for a path that leads nowhere in v. They concern the first part of the
+// path that fails.
 func (p *fieldPath) advice(v yaml.Value) []string {
 	for i := range p.parts {
 		part := &p.parts[i]
@@ -39,7 +40,7 @@ func (p *fieldPath) advice(v yaml.Value) []string {
 	return nil
 }
 
-// position returns which of the items the part selects, -1 if none.
+// position returns the index of the first item that the part selects, -1 if there is none.
 func (p *pathPart) position(items []yaml.Value) int {
 	if p.kind == itemPart {
 		return slices.IndexFunc(items, func(x yaml.Value) bool {
@@ -78,7 +79,7 @@ func (p *fieldPath) otherItem(i int, v yaml.Value) []string {
 			values = append(values, text)
 		}
 	}
-	if part.key != "name" { // others may be secret
+	if part.key != "name" { // values of other keys may be secret
 		return []string{fmt.Sprintf("no item of %s has this %s", p.upTo(i), part.key)}
 	}
 	if near := diag.Nearest(part.value, values); near != "" {
@@ -98,7 +99,7 @@ func (p *fieldPath) upTo(n int) string {
 	return joinParts(p.parts[:n])
 }
 
-// with returns the path with another text for part i.
+// with returns the path with part i replaced by text.
 func (p *fieldPath) with(i int, text string) string {
 	parts := slices.Clone(p.parts)
 	parts[i].text = text

@@ -7,38 +7,41 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A tree gives the editor access to one kind of document tree: immutable values, or the nodes that keep the style of a
-// document within a string.
+// A tree is the editor's access to one kind of document tree. One implementation works on
+// immutable values, the other on nodes, which preserve the style of a document embedded in a
+// string.
 type tree[T any] interface {
-	// typ returns Null or String for any scalar but null, Seq, Map; None for what is none of these.
+	// typ returns Seq, Map or Null, String for any other scalar, and None for anything else.
 	typ(T) yaml.Type
 	field(T, string) (T, bool)
 	items(T) []T
-	// withField and withItems return the tree with a field or all items replaced.
+	// withField and withItems return the tree with one field or all items replaced.
 	withField(T, string, T) T
 	withItems(T, []T) T
-	// empty returns a new mapping or list, or fresh("").
+	// empty returns an empty mapping or list, or fresh("") for a scalar.
 	empty(yaml.Type) T
-	// fresh returns a scalar that takes the type of the text that is set.
+	// fresh returns a scalar that takes its type from the text assigned to it.
 	fresh(text string) T
-	// plain returns a scalar whose type is that of text as an unquoted scalar.
+	// plain returns a scalar with the type that text has when unquoted.
 	plain(text string) T
 	matches(*pathPart, T) bool
-	// set returns what replaces a field that the path leads to.
+	// set returns the replacement for a field at the end of the path.
 	set(T) (T, error)
-	// within returns how many fields path leads to in the document within a scalar. It changes nothing: kustomize finds
-	// such fields behind wildcards and patterns, and loses what it writes to them; so with fields that it adds to null.
+	// within returns the number of fields at path in a document embedded in a scalar. It changes
+	// nothing. After a wildcard or pattern, kustomize finds such fields but discards its changes
+	// to them. It likewise discards fields that it adds to null.
 	within(T, []pathPart) (int, error)
 }
 
-// An editor applies a tree's set to all fields that a path leads to, and makes missing ones if create is not None.
+// An editor calls set of a tree for all fields at a path. It creates missing fields unless create
+// is None.
 type editor[T any] struct {
 	tree[T]
-	create yaml.Type // what to make at the end of a path
-	lost   int       // fields that were found or made in places from where they do not come back
+	create yaml.Type // the type of a missing field at the end of a path
+	lost   int       // number of matched or created fields whose changes kustomize loses
 }
 
-// edit returns n with the fields at path set, and their number.
+// edit returns n with the fields at path set, and the number of these fields.
 func (e *editor[T]) edit(n T, path []pathPart) (T, int, error) {
 	if len(path) == 0 {
 		n, err := e.set(n)
@@ -83,7 +86,7 @@ func (e *editor[T]) key(n T, key string, rest []pathPart) (T, int, error) {
 	return e.withField(n, key, child), count, nil
 }
 
-// kindBefore returns the type of a new value from which rest goes on.
+// kindBefore returns the type of a new value that contains the rest of a path.
 func (e *editor[T]) kindBefore(rest []pathPart) yaml.Type {
 	switch {
 	case len(rest) == 0:
@@ -94,13 +97,13 @@ func (e *editor[T]) kindBefore(rest []pathPart) yaml.Type {
 	return yaml.Map
 }
 
-// lose counts a field that is added to a null.
+// lose counts a field added to null, which kustomize loses.
 func (e *editor[T]) lose(n T) (T, int, error) {
 	e.lost++
 	return n, 1, nil
 }
 
-// list returns the items of a list; null has none.
+// list returns the items of a list, none for null.
 func (e *editor[T]) list(n T) ([]T, error) {
 	if typ := e.typ(n); typ != yaml.Seq && typ != yaml.Null {
 		return nil, wrongType(yaml.Seq, typ)
@@ -135,7 +138,7 @@ func (e *editor[T]) every(n T, rest []pathPart) (T, int, error) {
 	return e.each(n, func(item T) (T, int, error) { return e.edit(item, rest) })
 }
 
-// each replaces all items of a list for which fn returns a count.
+// each replaces the items of a list for which fn returns a positive count.
 func (e *editor[T]) each(n T, fn func(T) (T, int, error)) (T, int, error) {
 	old, err := e.list(n)
 	if err != nil {
@@ -184,7 +187,7 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 	return e.withItems(n, append(items[:len(items):len(items)], item)), count, nil
 }
 
-// newItem makes the item that part describes and edits it.
+// newItem makes the item that part describes, and edits it.
 func (e *editor[T]) newItem(part *pathPart, rest []pathPart) (T, int, error) {
 	value := e.plain(part.value)
 	if part.key != "" {
@@ -196,7 +199,8 @@ func (e *editor[T]) newItem(part *pathPart, rest []pathPart) (T, int, error) {
 	return e.edit(e.fresh(part.value), nil)
 }
 
-// matchingItem edits an item that matches part. An item that is itself the value ends the path, whatever follows.
+// matchingItem edits item if it matches part. If part selects scalars by value, the item itself
+// is the field and the rest of the path is ignored.
 func (e *editor[T]) matchingItem(item T, part *pathPart, rest []pathPart) (T, int, error) {
 	if part.key == "" {
 		if !e.matches(part, item) {

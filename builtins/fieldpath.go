@@ -11,11 +11,13 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A fieldPath is a parsed path as replacements have it: keys separated by dots, \. for a dot within a key, [a.b] for a
-// key with dots, [key=value] and [=value] for items of a list, a number for an index, * for all items.
+// A fieldPath is a parsed field path of a replacement. It consists of keys separated by dots,
+// with these special forms: \. is a dot within a key, [a.b] is a key that contains dots,
+// [key=value] and [=value] select items of a list, a number is an index, and * selects all items.
 //
-// kustomize reads such paths by two different rules, and both are kept: [fieldPath.lookup] finds the one field of a
-// source, [editor] the fields of a target, which may be many.
+// Kustomize interprets paths by two different sets of rules, and krmflow reproduces both:
+// [fieldPath.lookup] finds the single field of a source, and [editor] finds the fields of a
+// target, possibly many.
 type fieldPath struct {
 	text  string
 	parts []pathPart
@@ -33,15 +35,17 @@ const (
 type pathPart struct {
 	kind  partKind
 	text  string
-	named bool // text is the name of a field, whoever looks at it
+	named bool // text is the name of a field by both sets of rules
 	index int
-	// key and value are those of [key=value].
+	// key and value are the two halves of [key=value].
 	key, value string
 	re         *regexp.Regexp // value as a pattern, nil if it is plain text
-	err        error          // what is wrong with the part; it matters only if a resource gets there
+	// err is a mistake in the part. It is reported only if the path is followed this far.
+	err error
 }
 
-// fieldPaths are the paths that have been parsed: the replacements of a large tree repeat a few of them over and over.
+// fieldPaths caches parsed paths, because the replacements of a large tree repeat few paths many
+// times.
 type fieldPaths map[string]*fieldPath
 
 func (paths fieldPaths) of(text string) *fieldPath {
@@ -93,7 +97,8 @@ func (p *fieldPath) isAnnotation() bool {
 	return len(p.parts) == 3 && p.parts[0].text == "metadata" && p.parts[1].text == "annotations"
 }
 
-// meets reports whether p leads to the field at path of v, to something in it, or to what holds it.
+// meets reports whether p leads to the field at path in v, to a part of it, or to a value that
+// contains it.
 func (p *fieldPath) meets(v yaml.Value, path []any) bool {
 	for i := range min(len(p.parts), len(path)) {
 		part := &p.parts[i]
@@ -116,7 +121,7 @@ func (p *fieldPath) meets(v yaml.Value, path []any) bool {
 	return true
 }
 
-// isItem reports whether the item of a list at index is one that the part leads to.
+// isItem reports whether the part leads to item, which is at index in its list.
 func (p *pathPart) isItem(item yaml.Value, index int) bool {
 	switch p.kind {
 	case everyPart:
@@ -132,7 +137,8 @@ func (p *pathPart) isItem(item yaml.Value, index int) bool {
 	return false
 }
 
-// asIndex returns the number that s is. Most parts are names, and making an error of each costs more than the rest.
+// asIndex converts s to a number. It rejects names before calling strconv: most parts are names,
+// and allocating an error for each would dominate the cost.
 func asIndex(s string) (int, bool) {
 	if s == "" || s[0] > '9' {
 		return 0, false
@@ -141,7 +147,7 @@ func asIndex(s string) (int, bool) {
 	return n, err == nil
 }
 
-// splitFieldPath splits at dots that are not escaped and not within brackets.
+// splitFieldPath splits path at dots that are neither escaped nor within brackets.
 func splitFieldPath(path string) []string {
 	split := strings.Split(path, ".")
 	if len(split) > 1 && split[0] == "" {
@@ -174,7 +180,8 @@ func splitFieldPath(path string) []string {
 	return parts
 }
 
-// matches reports whether an item's text matches the value of a [key=value]. The pattern is not anchored.
+// matches reports whether the text of v matches the value of [key=value]. The match is not
+// anchored.
 func (p *pathPart) matches(v yaml.Value) bool {
 	if p.re == nil && v.IsScalar() && !strings.ContainsAny(p.value, `'"`) {
 		return strings.Contains(v.Text(), p.value)
@@ -186,14 +193,15 @@ func (p *pathPart) matches(v yaml.Value) bool {
 	return p.re.MatchString(text)
 }
 
-// A step leads from a value into it: to the field of a mapping, or to an item if the key is empty.
+// A valueStep leads to a child of a value: to a field, or to an item if key is empty.
 type valueStep struct {
 	key   string
 	index int
 }
 
-// lookup follows one part, by the rules for sources: [key=value] is the first item with exactly that value, - the last
-// item. It returns None if there is no such value.
+// lookup follows one part by the rules for sources: [key=value] selects the first item with
+// exactly that value, and - selects the last item. If there is no such value, lookup returns
+// None.
 func (p *pathPart) lookup(v yaml.Value) (yaml.Value, valueStep, error) {
 	if p.named && p.kind == keyPart {
 		return lookupField(v, p.text)
@@ -270,7 +278,7 @@ func wrongType(want, got yaml.Type) error {
 	return diag.UnfitField.Errorf("expected %s, found %s", want.Article(), got.Article())
 }
 
-// withStep returns v with x at s.
+// withStep returns v with the child at s replaced by x.
 func withStep(v yaml.Value, s valueStep, x yaml.Value) yaml.Value {
 	switch {
 	case s.key != "":
@@ -281,7 +289,7 @@ func withStep(v yaml.Value, s valueStep, x yaml.Value) yaml.Value {
 	return x
 }
 
-// withSteps returns v with x at the end of steps.
+// withSteps returns v with the value at the end of steps replaced by x.
 func withSteps(v yaml.Value, steps []valueStep, x yaml.Value) yaml.Value {
 	if len(steps) == 0 {
 		return x

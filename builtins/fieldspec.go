@@ -11,11 +11,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A FieldSpec names a field of the objects of some kinds. An empty Group, Version or Kind stands for any.
+// A FieldSpec names a field of objects of certain kinds. An empty Group, Version or Kind matches
+// all.
 //
-// Path is a list of field names separated by slashes; a slash inside a name is written \/. Lists on the way are entered
-// implicitly: the rest of the path applies to each item. A name that ends in [] says that the field is a list, which is
-// then never created.
+// Path is a list of field names separated by slashes; \/ is a slash within a name. Lists on the
+// way are entered implicitly: the rest of the path applies to each item. A name with the suffix
+// [] denotes a list, which is never created.
 type FieldSpec struct {
 	Group              string `json:"group,omitempty" decode:"text"`
 	Version            string `json:"version,omitempty" decode:"text"`
@@ -29,31 +30,32 @@ func (fs FieldSpec) GVK() krm.GVK {
 	return krm.GVK{Group: fs.Group, Version: fs.Version, Kind: fs.Kind}
 }
 
-// An EditFunc returns what to put in the place of a field; the field's own Value if nothing is to change.
+// An EditFunc returns the replacement of a field. It returns its argument to leave the field
+// unchanged.
 type EditFunc func(yaml.Value) (yaml.Value, error)
 
-// Edit returns v with fn applied to every field at fs.Path, and v itself if that changes nothing. It does not look at the
-// kind of v.
+// Edit returns v with fn applied to every field at fs.Path, or v itself if nothing changes. It
+// ignores the kind of v.
 //
-// If fs.CreateIfNotPresent and create is not [yaml.None], fields that are missing or null on the way become mappings, and
-// the last one an empty value of type create, before fn sees it. Else a missing field ends the walk without an error. A
-// scalar on the way is an error.
+// If fs.CreateIfNotPresent is set and create is not [yaml.None], missing or null fields on the
+// way become mappings, and the last field becomes an empty value of type create before the call
+// of fn. Otherwise Edit skips a missing field without an error. A scalar on the way is an error.
 func (fs FieldSpec) Edit(v yaml.Value, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	c := compileSpec(fs)
 	return c.edit(v, create, fn)
 }
 
-// A compiledSpec is a FieldSpec whose path is split.
+// A compiledSpec is a FieldSpec with its path split.
 type compiledSpec struct {
 	FieldSpec
 	path []pathStep
-	tree *fieldTree[struct{}] // of this field alone
+	tree *fieldTree[struct{}] // contains only this field
 }
 
 // A pathStep is one name of a path.
 type pathStep struct {
 	name string
-	list bool // the name was marked with []
+	list bool // the name had the suffix []
 	err  error
 }
 
@@ -68,7 +70,8 @@ func compileSpec(fs FieldSpec) compiledSpec {
 	return c
 }
 
-// newStep keeps a name that kustomize cannot look up as an error, because it is one only if the walk gets there.
+// newStep converts a name. Kustomize reports a name that it cannot look up only when it reaches
+// the name, so newStep stores the error in the step.
 func newStep(name string) pathStep {
 	name, list := strings.CutSuffix(name, "[]")
 	step := pathStep{name: strings.TrimSpace(name), list: list}
@@ -84,7 +87,7 @@ func newStep(name string) pathStep {
 	return step
 }
 
-// splitPath splits at slashes that have no backslash before them. One slash at the start is ignored.
+// splitPath splits path at slashes that do not follow a backslash. It ignores one leading slash.
 func splitPath(path string) []string {
 	parts := strings.Split(path, "/")
 	if len(parts) > 1 && parts[0] == "" {

@@ -10,9 +10,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FieldSpecs is a list of fields, in the order in which they are visited, and what was found out about it: which fields a kind has. Hundreds
-// of layers may share one, so each kind is looked at once. It is not changed once it was made, [FieldSpecs.Merge] shares or copies. nil is
-// the empty list. It is safe for concurrent use.
+// FieldSpecs is a list of fields in the order of visits, with a cache of the fields of each kind.
+// Hundreds of layers may share one list, and the cache lets them select the fields of a kind only
+// once.
+//
+// FieldSpecs is immutable apart from the cache, and [FieldSpecs.Merge] shares or copies it. It is
+// safe for concurrent use. A nil FieldSpecs is an empty list.
 type FieldSpecs struct {
 	list []FieldSpec
 
@@ -23,7 +26,7 @@ type FieldSpecs struct {
 // NewFieldSpecs returns the list of specs. It takes ownership of the slice.
 func NewFieldSpecs(specs ...FieldSpec) *FieldSpecs { return &FieldSpecs{list: specs} }
 
-// All returns the fields. The slice must not be changed.
+// All returns the fields. The caller must not change the slice.
 func (s *FieldSpecs) All() []FieldSpec {
 	if s == nil {
 		return nil
@@ -31,11 +34,12 @@ func (s *FieldSpecs) All() []FieldSpec {
 	return s.list
 }
 
-// Wrapped is for [yaml.Decode], which reads a list.
+// Wrapped tells [yaml.Decode] to decode a list.
 func (s *FieldSpecs) Wrapped() any { return &s.list }
 
-// Merge returns s with the specs of others added that s does not have yet, s itself if there are none. A spec that names a field that s
-// names too, but disagrees about its creation, is an error. An empty Group, Version or Kind in others agrees with any in s.
+// Merge returns s with the additional specs of others, or s itself if there are none. It is an
+// error if others names a field of s but disagrees about its creation. An empty Group, Version or
+// Kind in others matches any in s.
 func (s *FieldSpecs) Merge(others *FieldSpecs) (*FieldSpecs, error) {
 	if s == others {
 		return s, nil
@@ -79,15 +83,17 @@ func findSelected(s []FieldSpec, candidates []int, selector krm.GVK) int {
 
 func sameSlice(a, b []FieldSpec) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// byKind sorts specs by kind. kustomize's sort is not stable, and the order decides which of several references is updated
-// first: the same algorithm must run over the same input.
+// byKind sorts specs by kind. Kustomize's sort is not stable, and its result decides which of
+// several references is updated first. krmflow must therefore run the same algorithm, sort.Sort,
+// on the same input.
 type byKind []FieldSpec
 
 func (s byKind) Len() int           { return len(s) }
 func (s byKind) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
 func (s byKind) Less(i, j int) bool { return gvkLess(s[i].GVK(), s[j].GVK()) }
 
-// gvkLess orders kinds as kustomize does: some kinds come first or last, the others in the order of their text.
+// gvkLess orders kinds like kustomize: some kinds come first or last, and the others are sorted
+// by their text.
 func gvkLess(a, b krm.GVK) bool {
 	if i, j := kindRank(a.Kind), kindRank(b.Kind); i != j {
 		return i < j
@@ -125,7 +131,7 @@ func kindRank(kind string) int {
 	return 0
 }
 
-// pickedFields are the fields of one kind, one by one and as trees.
+// pickedFields are the fields of one kind, as a list and as trees.
 type pickedFields struct {
 	specs []compiledSpec
 	trees []*fieldTree[*compiledSpec]
@@ -162,11 +168,11 @@ func (s *FieldSpecs) pick(g krm.GVK) *pickedFields {
 	return fields
 }
 
-// edit applies fn to every field of v, an object of kind g, that the specs name.
+// edit applies fn to every field of v that the specs name. v is an object of kind g.
 func (s *FieldSpecs) edit(v yaml.Value, g krm.GVK, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	visit := func(specs []*compiledSpec, field yaml.Value) (w yaml.Value, err error) {
 		w = field
-		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
+		for i := 0; i < len(specs) && err == nil; i++ { // a field named twice is edited twice
 			w, err = fn(w)
 		}
 		return w, err

@@ -2,19 +2,21 @@ package builtins
 
 import "github.com/krmflow/krmflow/krm/yaml"
 
-// A fieldTree is a set of fields merged into a tree by their paths: a Deployment has eight fields with labels and forty
-// with names, nearly all below spec.template, and each mapping on the way is entered and copied once for all of them.
-// What is to be done at a field is in S.
+// A fieldTree merges the paths of several fields into a tree, with an action of type S for each
+// field. A Deployment has eight fields with labels and forty fields with names, nearly all of
+// them below spec.template. With a tree, each mapping on the way is entered and copied once
+// instead of once per field.
 type fieldTree[S any] struct {
 	step     pathStep
-	create   bool // a field at or below is created where it is missing
+	create   bool // create this field if it is missing, for itself or for a field below
 	children []*fieldTree[S]
-	specs    []S    // not empty at a field, which has no children then
-	path     string // of the first field at or below, for messages
+	specs    []S    // the actions; not empty only at a field, which then has no children
+	path     string // the path of the first field at or below this one, for messages
 }
 
-// plantTrees returns trees that together do what editing the fields one after the other would do. Nearly always that is
-// one; a field and a field within it, whose order counts, are put into different trees.
+// plantTrees returns trees whose walks together have the same effect as editing the fields one by
+// one. Usually a single tree is enough. A field and another field within it need two trees,
+// because their order matters.
 func plantTrees[S any](specs []S, compiled func(*S) *compiledSpec) []*fieldTree[S] {
 	var trees []*fieldTree[S]
 	for i := range specs {
@@ -66,8 +68,9 @@ func (t *fieldTree[S]) insert(c *compiledSpec, spec S) {
 	t.specs = append(t.specs, spec)
 }
 
-// walk returns v with visit applied to the fields of t, and v itself if that changes nothing. Fields to create become
-// empty values of type create first; with [yaml.None] none is created.
+// walk returns v with visit applied to the fields of t, or v itself if nothing changes. Before
+// the visit, it creates missing fields as empty values of type create; with [yaml.None] it
+// creates none.
 func (t *fieldTree[S]) walk(v yaml.Value, create yaml.Type, visit func([]S, yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	if len(t.specs) > 0 {
 		w, err := visit(t.specs, v)
@@ -87,7 +90,7 @@ func (t *fieldTree[S]) walk(v yaml.Value, create yaml.Type, visit func([]S, yaml
 	return v, labelled(t.path, errFound("a mapping or a list", v))
 }
 
-// walkFields copies the mapping at the first field that changes.
+// walkFields walks the fields of a mapping. It copies the mapping when the first field changes.
 func (t *fieldTree[S]) walkFields(v yaml.Value, create yaml.Type, visit func([]S, yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	fields, copied := v.Fields(), false
 	for _, next := range t.children {
@@ -130,10 +133,11 @@ func indexField(fields []yaml.Field, key string) int { return yaml.MapOf(fields.
 // A fieldFinder finds fields of a mapping by key.
 type fieldFinder struct {
 	fields []yaml.Field
-	index  map[string]int // nil if it does not pay
+	index  map[string]int // nil if building an index is not worthwhile
 }
 
-// findFields returns a fieldFinder for v that will be asked so many times: an index pays if there are thousands.
+// findFields returns a fieldFinder for v. It builds an index if there are many fields and many
+// expected lookups, given by times.
 func findFields(v yaml.Value, times int) fieldFinder {
 	f := fieldFinder{fields: v.Fields()}
 	if len(f.fields) > 16 && times > 16 {
@@ -145,7 +149,7 @@ func findFields(v yaml.Value, times int) fieldFinder {
 	return f
 }
 
-// find returns the position of a field, -1 if there is none.
+// find returns the index of the field with the given key, -1 if there is none.
 func (f *fieldFinder) find(key string) int {
 	if f.index == nil {
 		return indexField(f.fields, key)
@@ -156,8 +160,9 @@ func (f *fieldFinder) find(key string) int {
 	return -1
 }
 
-// start returns what the walk goes on with at a field that holds old: where fields are created, a field that is missing
-// or null counts as empty. A field that the path marks as a list is never made, but becomes an empty list if it is null.
+// start returns the value to walk for a field with the value old. If the field may be created, a
+// missing or null one is treated as empty. A field with the suffix [] is never created, but a
+// null in it becomes an empty list.
 func (t *fieldTree[S]) start(old yaml.Value, create yaml.Type) yaml.Value {
 	switch {
 	case !old.IsNull():

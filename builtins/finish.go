@@ -11,17 +11,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Finish is what happens once at the end of a build, to the resources of all layers together: names get their content
-// hashes, references and vars are resolved, and what only the build needed is removed. A Finish is not changed by Transform.
+// A Finish is the last step of a build and processes the resources of all layers together. It
+// adds content hashes to names, updates name references, replaces vars, and removes data that
+// only the build needed. Transform does not change the Finish.
 type Finish struct {
 	NameReference *NameReferences
 	VarReference  *FieldSpecs
 	Vars          VarSet
-	// Sort is the order of the output; nil leaves the resources as they are. See [LegacyOrder].
+	// Sort is the order of the output, nil to keep the current order. See [LegacyOrder].
 	Sort *SortOptions
 	// ManagedBy is the value of the label app.kubernetes.io/managed-by, "" for none.
 	ManagedBy string
-	// OriginAnnotations and TransformerAnnotations print what was recorded of each resource.
+	// OriginAnnotations and TransformerAnnotations add annotations with the recorded provenance.
 	OriginAnnotations, TransformerAnnotations bool
 }
 
@@ -62,7 +63,7 @@ func (f *Finish) cleanAll(list *krm.List) error {
 	return nil
 }
 
-// dropLocal removes the resources that are meant for the build alone.
+// dropLocal removes empty resources and resources that are local to the build.
 func dropLocal(list *krm.List) error {
 	for _, r := range list.All() {
 		id := r.ID()
@@ -78,7 +79,7 @@ func dropLocal(list *krm.List) error {
 	return nil
 }
 
-// clean returns the value of r with the metadata that the user wants to see.
+// clean returns the value of r with the metadata of the output.
 func (f *Finish) clean(r *krm.Resource) (yaml.Value, error) {
 	v := r.Value()
 	if f.ManagedBy != "" {
@@ -101,7 +102,7 @@ func (f *Finish) clean(r *krm.Resource) (yaml.Value, error) {
 		}
 		return v.With("metadata", meta.With("annotations", annotations)), nil
 	case old.Len() == 0 && f.OriginAnnotations && f.TransformerAnnotations:
-		return v, nil // the only case in which kustomize does not touch them
+		return v, nil // only here does kustomize leave the annotations alone
 	case !meta.Exists():
 		return v.With("metadata", yaml.MapOf()), nil
 	case !old.Exists():
@@ -117,8 +118,9 @@ func (f *Finish) addManagedBy(labels yaml.Value) (yaml.Value, error) {
 	return labels.With("app.kubernetes.io/managed-by", yaml.Str(f.ManagedBy)), nil
 }
 
-// annotations returns old with everything as strings, without what only the build needs, and with the provenance of r if
-// the user wants it. It is old itself if that changes nothing.
+// annotations returns the annotations of the output: old with all values as strings, without
+// annotations internal to the build, and with the provenance of r if requested. It returns old
+// itself if nothing changes.
 func (f *Finish) annotations(r *krm.Resource, old yaml.Value) yaml.Value {
 	var origin, transformations string
 	if f.OriginAnnotations && r.Origin != nil {
@@ -153,14 +155,14 @@ func (f *Finish) unclean(a yaml.Field) bool {
 	return !isPlainString(a.Value) || f.removes(a.Key)
 }
 
-// isPlainString reports whether an annotation has the value that it would have if kustomize set it. An empty text without a
-// type, from a replacement, would become null.
+// isPlainString reports whether an annotation already has the form that kustomize would write. An
+// empty text without a type, which a replacement can produce, would become null.
 func isPlainString(v yaml.Value) bool {
 	return v.Type() == yaml.String && !v.IsFolded() && !v.IsUntyped()
 }
 
-// removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,
-// and strips them from input, too.
+// removes reports whether an annotation is internal: kustomize uses it during a build or for
+// functions. Kustomize removes these annotations from input as well.
 func (f *Finish) removes(key string) bool {
 	switch key {
 	case originAnnotation:

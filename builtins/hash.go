@@ -12,24 +12,25 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A HashTransformer appends a hash of their content to the names of the resources that need it, so that a changed
-// ConfigMap is a new object and its users roll over to it.
+// A HashTransformer appends a content hash to the names of resources that need it. A changed
+// ConfigMap thus becomes a new object, and workloads that refer to it roll over.
 type HashTransformer struct{}
 
-// Configure does nothing: there is nothing to configure.
+// Configure does nothing because there is nothing to configure.
 func (*HashTransformer) Configure(Env) error { return nil }
 
-// needsHashAnnotation is kustomize's annotation for NeedsHash. Users write it into files and
-// patches for kinds without a generator.
+// needsHashAnnotation is kustomize's annotation for NeedsHash. Users set it in files and patches
+// for resources without a generator.
 const needsHashAnnotation = "internal.config.kubernetes.io/needsHashSuffix"
 
-// needsHash reports whether the name of r gets a hash, and whether r has the annotation for it.
+// needsHash reports whether the name of r gets a hash, and whether r has the annotation that
+// requests one.
 func needsHash(r *krm.Resource) (needs, annotated bool) {
 	annotated = r.Annotations().Get(needsHashAnnotation).Text() == "enabled"
 	return annotated || r.NeedsHash, annotated
 }
 
-// Transform renames the resources of list that have NeedsHash or kustomize's annotation for it.
+// Transform renames the resources of list with NeedsHash or kustomize's annotation.
 func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 	var buf []byte
 	for i, r := range list.All() {
@@ -61,8 +62,8 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 	return nil
 }
 
-// nameHash returns ten characters that are safe in a name; vowels and the digits 0, 1 and 3 are replaced so that no words
-// come about.
+// nameHash returns a hash of ten characters that are valid in a name. It replaces the vowels and
+// the digits 0, 1 and 3 so that no words appear.
 func nameHash(data []byte) string {
 	sum := sha256.Sum256(data)
 	var text [10]byte
@@ -84,8 +85,8 @@ func nameHash(data []byte) string {
 	return string(text[:])
 }
 
-// appendHashed appends what the hash of v is computed from. The name is part of it for historical reasons, and empty by
-// a mistake that can never be corrected.
+// appendHashed appends the text that the hash of v is computed from. The text includes an empty
+// name for historical reasons; correcting that mistake would change every hash.
 func appendHashed(b []byte, v yaml.Value) []byte {
 	switch kind := v.Get("kind").Text(); kind {
 	case "ConfigMap":
@@ -117,7 +118,8 @@ func appendOptionalData(b []byte, field string, v yaml.Value) []byte {
 	return append(appendData(b, x), ',')
 }
 
-// asFloats returns v with its integers as the floating point numbers that kustomize makes of them for the hash.
+// asFloats converts the long integers in v to floating point, as kustomize does before it
+// computes a hash.
 func asFloats(v yaml.Value) yaml.Value {
 	if v.Type() == yaml.Int && len(v.Text()) > 15 {
 		n, _ := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)

@@ -1,5 +1,5 @@
-// Follows api/internal/builtins/IAMPolicyGenerator.go, api/filters/iampolicygenerator/iampolicygenerator.go,
-// api/types/iampolicygenerator.go.
+// Follows api/internal/builtins/IAMPolicyGenerator.go,
+// api/filters/iampolicygenerator/iampolicygenerator.go, api/types/iampolicygenerator.go.
 
 package builtins
 
@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An IAMPolicyGenerator makes the ServiceAccount that a workload needs to act as an account of the cloud. Only GKE is
-// known.
+// An IAMPolicyGenerator makes the ServiceAccount through which a workload acts as a cloud
+// account. It supports only GKE.
 type IAMPolicyGenerator struct {
 	Cloud             string     `json:"cloud" decode:"text"`
 	KubernetesService ObjectName `json:"kubernetesService" decode:"text"`
@@ -24,7 +24,7 @@ type IAMPolicyGenerator struct {
 	made generated
 }
 
-// Configure checks the cloud.
+// Configure checks the cloud and the service account.
 func (g *IAMPolicyGenerator) Configure(env Env) error {
 	var errs []error
 	if g.Cloud == "" {
@@ -38,7 +38,7 @@ func (g *IAMPolicyGenerator) Configure(env Env) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	// kustomize writes the names into YAML text without quotes, so that 123 is a number.
+	// kustomize writes the names into YAML text without quotes, so 123 becomes a number.
 	meta := []yaml.Field{
 		{Key: "annotations", Value: yaml.MapOf(yaml.Field{
 			Key:   "iam.gke.io/gcp-service-account",

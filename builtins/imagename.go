@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// splitImage splits an image into name, tag and digest. A colon before the first slash belongs to the port of a registry.
+// splitImage splits an image into name, tag and digest. A colon before the first slash belongs to
+// the port of a registry.
 func splitImage(image string) (name, tag, digest string) {
 	start := max(0, strings.IndexByte(image, '/'))
 	end := strings.IndexAny(image[start:], ":@")
@@ -24,8 +25,9 @@ func splitImage(image string) (name, tag, digest string) {
 	return name, tag, digest
 }
 
-// An imagePattern matches images by name, followed by any tag and digest. The name is a regular expression; nearly all
-// names have no operator but the dot, and need no engine.
+// An imagePattern matches images by name, with any tag and digest. The name is a regular
+// expression. Nearly all names contain no operator but the dot, and match handles them without a
+// regexp.
 type imagePattern struct {
 	name string
 	re   *regexp.Regexp
@@ -40,7 +42,8 @@ func compileImage(name string) imagePattern {
 	return imagePattern{re: re, none: err != nil}
 }
 
-// imageRegexp puts the name into the expression as it is: one with a | at its top level matches oddly, as in kustomize.
+// imageRegexp compiles name as a regular expression. It inserts name without parentheses, as
+// kustomize does, so a | at its top level matches unexpected images.
 func imageRegexp(name string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + name + `(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$`)
 }
@@ -61,7 +64,7 @@ func (p *imagePattern) match(image string) bool {
 		case p.name[i] == c:
 		case p.name[i] != '.' || c == '\n':
 			return false
-		case c >= utf8.RuneSelf: // a dot is a character, not a byte
+		case c >= utf8.RuneSelf: // a dot matches a rune, not a byte
 			re, err := imageRegexp(p.name)
 			return err == nil && re.MatchString(image)
 		}
@@ -78,7 +81,8 @@ const (
 	tagChars = alnum + "_.{}-"
 )
 
-// isDigest accepts algorithm:text, where the algorithm is letters and digits with single separators between them.
+// isDigest reports whether s has the form algorithm:text. The algorithm consists of letters and
+// digits with single separators between them.
 func isDigest(s string) bool {
 	algorithm, text, ok := strings.Cut(s, ":")
 	if !ok || strings.Trim(text, tagChars) != "" {

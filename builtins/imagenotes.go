@@ -8,8 +8,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// ChainImages makes each of several transformers pass on what it has seen to the next one, if that gets the same list. All must have the
-// same FieldSpecs.
+// ChainImages connects transformers so that each passes the images it has seen to the next one.
+// The information is used only if the next transformer gets the same list. All transformers must
+// have the same FieldSpecs.
 func ChainImages(ts []*ImageTagTransformer) {
 	for i := range ts[:max(0, len(ts)-1)] {
 		ts[i].after = new(imageMail)
@@ -17,10 +18,12 @@ func ChainImages(ts []*ImageTagTransformer) {
 	}
 }
 
-// An imageMail holds notes until the next transformer takes them. It is safe for concurrent use; a nil one is always empty.
+// An imageMail holds notes until the next transformer takes them. It is safe for concurrent use.
+// A nil imageMail is always empty.
 type imageMail struct{ notes atomic.Pointer[imageNotes] }
 
-// take returns the notes on list, empty ones if there are none or they are on another one.
+// take removes and returns the notes about list. It returns empty notes if there are none or they
+// are about a different list.
 func (m *imageMail) take(list *krm.List) *imageNotes {
 	if m != nil {
 		if notes := m.notes.Swap(nil); notes != nil && notes.list == list && len(notes.notes) == list.Len() {
@@ -30,31 +33,32 @@ func (m *imageMail) take(list *krm.List) *imageNotes {
 	return &imageNotes{list: list, notes: make([]imageNote, list.Len())}
 }
 
-// put leaves notes for the next one.
+// put stores notes for the next transformer.
 func (m *imageMail) put(notes *imageNotes) {
 	if m != nil {
 		m.notes.Store(notes)
 	}
 }
 
-// imageNotes are the images that a transformer has seen in the resources of a list. A layer has a transformer for each
-// image and most have nothing to do with most resources: the second one need not search them again.
+// imageNotes records the images in the resources of a list. A layer has one transformer per
+// image, and most of them change few resources. With the notes, later transformers need not
+// search all resources again.
 type imageNotes struct {
 	list  *krm.List
-	notes []imageNote // by position
-	known []string    // the names of the images, each once; nil when they have changed
+	notes []imageNote // by position in the list
+	known []string    // the distinct image names, nil if they must be recomputed
 }
 
-// An imageNote says which images a resource has.
+// An imageNote records the images of a resource.
 type imageNote struct {
-	value  yaml.Value // of the resource
+	value  yaml.Value // the value of the resource when it was searched
 	images []string
 }
 
-// holds reports whether the note is about r as it is.
+// holds reports whether the note is still valid for r.
 func (n *imageNote) holds(r *krm.Resource) bool { return n.value.Exists() && n.value.Same(r.Value()) }
 
-// names returns the names of the images of all resources, each once.
+// names returns the distinct image names of all resources.
 func (n *imageNotes) names() []string {
 	if n.known == nil {
 		for _, note := range n.notes {

@@ -1,5 +1,5 @@
-// Follows api/internal/builtins/ImageTagTransformer.go, api/filters/imagetag/imagetag.go, api/filters/imagetag/legacy.go,
-// api/filters/imagetag/updater.go.
+// Follows api/internal/builtins/ImageTagTransformer.go, api/filters/imagetag/imagetag.go,
+// api/filters/imagetag/legacy.go, api/filters/imagetag/updater.go.
 
 package builtins
 
@@ -16,35 +16,36 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Image is an entry of `images:`: which images to change, and to what.
+// Image is an entry of `images:`. It selects images and describes the change.
 type Image struct {
 	// Name is a regular expression for the name without tag and digest.
 	Name    string `json:"name,omitempty"`
 	NewName string `json:"newName,omitempty"`
-	// TagSuffix is added to the tag that is there.
+	// TagSuffix is appended to the existing tag.
 	TagSuffix string `json:"tagSuffix,omitempty"`
 	NewTag    string `json:"newTag,omitempty"`
 	Digest    string `json:"digest,omitempty"`
 }
 
-// ImageTagTransformer changes name, tag or digest of container images.
+// ImageTagTransformer changes the name, tag or digest of container images.
 type ImageTagTransformer struct {
 	ImageTag   Image       `json:"imageTag,omitempty"`
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 	pattern    imagePattern
-	// before and after are what it gets from and leaves for its neighbours: see [ChainImages].
+	// before and after connect the transformer with its neighbors. See [ChainImages].
 	before, after *imageMail `key:"-"`
 }
 
-// Configure never fails: a name that is no regular expression matches nothing, as in kustomize.
+// Configure never fails. An invalid regular expression as the name matches nothing, as in
+// kustomize.
 func (t *ImageTagTransformer) Configure(Env) error {
 	t.pattern = compileImage(t.ImageTag.Name)
 	return nil
 }
 
-// Transform changes the images of all containers and initContainers, wherever they are, and then those that FieldSpecs
-// name; a tag suffix is therefore added twice to an image that both find. CustomResourceDefinitions are left alone. It
-// warns if no image has the name.
+// Transform changes the images of all containers and initContainers at any depth, and then the
+// images at FieldSpecs. An image found both ways therefore gets a tag suffix twice.
+// CustomResourceDefinitions are not changed. Transform warns if no image matches the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	notes := t.before.take(list)
 	var matched, noted atomic.Bool
@@ -76,16 +77,16 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 // UseFields implements [FieldLister].
 func (t *ImageTagTransformer) UseFields(c *Config) { t.FieldSpecs = c.Images }
 
-// Sets implements [Setter]. The lists of containers are searched in any object, whatever the
-// fields are.
+// Sets implements [Setter]. Lists of containers are searched in any object, regardless of
+// FieldSpecs.
 func (t *ImageTagTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
 	s.Where = "it is for images named " + diag.OneLine(t.ImageTag.Name)
 	s.Missed = t.isNearly(q.Value.Text())
 	return s, q.ends("containers", "image") || q.ends("initContainers", "image") || q.among(t.FieldSpecs)
 }
 
-// isNearly reports whether an image has nearly the name: its registry or the path before the name
-// differs, or the name is misspelled.
+// isNearly reports whether image almost matches the name: its registry or path differs, or the
+// name is misspelled.
 func (t *ImageTagTransformer) isNearly(image string) bool {
 	if image == "" {
 		return false
@@ -111,7 +112,7 @@ func (t *ImageTagTransformer) StandsFor() []KustomizationField {
 	}
 }
 
-// otherNames returns hints at the name that the user may have meant, of those that there are.
+// otherNames returns hints at the existing name that the user may have meant.
 func (t *ImageTagTransformer) otherNames(names []string) []string {
 	name := t.ImageTag.Name
 	if i := strings.IndexAny(name, ":@"); i > 0 && slices.Contains(names, name[:i]) {
@@ -126,19 +127,19 @@ func (t *ImageTagTransformer) otherNames(names []string) []string {
 	return []string{"the images are: " + diag.Some(slices.Sorted(slices.Values(names)))}
 }
 
-// An imageUpdate is one run of a transformer over a list, or a part of it.
+// An imageUpdate is the state of one transformation of a list or a part of it.
 type imageUpdate struct {
 	image   Image
 	pattern imagePattern
 	fields  *FieldSpecs
 	matched bool
-	noted   bool     // there are new notes
-	images  []string // in these
-	seen    []string // the images of one resource
-	added   growth   // to one resource
+	noted   bool     // notes have been added
+	images  []string // the storage for all of these notes
+	seen    []string // the images of the current resource
+	added   growth   // the growth of the current resource
 }
 
-// applyTo changes the images of a list, and notes those of the resources that stay as they are.
+// applyTo changes the images of a list. It notes the images of resources that do not change.
 func (u *imageUpdate) applyTo(list *krm.List, notes []imageNote) error {
 	for i, r := range list.All() {
 		if notes[i].holds(r) && u.skip(notes[i].images) {
@@ -158,7 +159,7 @@ func (u *imageUpdate) applyTo(list *krm.List, notes []imageNote) error {
 	return nil
 }
 
-// note returns a note on a resource with the value v, whose images were seen.
+// note returns a note for a resource with the value v and the images in u.seen.
 func (u *imageUpdate) note(v yaml.Value) imageNote {
 	slices.Sort(u.seen)
 	start := len(u.images)
@@ -179,7 +180,7 @@ func (u *imageUpdate) apply(r *krm.Resource) (yaml.Value, error) {
 	return u.fields.edit(v, id.GVK, yaml.None, u.set)
 }
 
-// containers changes the images in all lists named containers or initContainers, at any depth.
+// containers changes the images in all lists called containers or initContainers, at any depth.
 func (u *imageUpdate) containers(v yaml.Value) (yaml.Value, error) {
 	changed := v
 	fields := v.Fields()
@@ -205,7 +206,7 @@ func (u *imageUpdate) containers(v yaml.Value) (yaml.Value, error) {
 	return changed, nil
 }
 
-// withField returns changed with field i set to x; changed is copied if it is still v.
+// withField returns changed with field i set to x. It copies changed first if it is still v.
 func withField(v, changed yaml.Value, i int, x yaml.Value) yaml.Value {
 	if changed.Same(v) {
 		changed = v.WithFields(append([]yaml.Field(nil), v.Fields()...)...)
@@ -232,9 +233,9 @@ func (u *imageUpdate) container(v yaml.Value) (yaml.Value, error) {
 	return v.With("image", image), nil
 }
 
-// set returns the new image for an old one.
+// set returns the replacement of the image v.
 func (u *imageUpdate) set(v yaml.Value) (yaml.Value, error) {
-	text := v.SourceText() // kustomize matches what is written
+	text := v.SourceText() // kustomize matches the source text
 	if !v.IsNull() && !v.IsScalar() {
 		return v, diag.UnfitField.Errorf("image: %w", errNotScalar(v))
 	}
@@ -251,12 +252,13 @@ func (u *imageUpdate) set(v yaml.Value) (yaml.Value, error) {
 	return w, u.added.add(v, w)
 }
 
-// skip reports whether a resource with these images stays as it is.
+// skip reports whether a resource with these images does not change.
 func (u *imageUpdate) skip(images []string) bool {
 	return !slices.ContainsFunc(images, u.pattern.match)
 }
 
-// update applies img to an image that it matches. A new tag or digest replaces tag and digest.
+// update applies img to an image whose name matches. A new tag or digest replaces both the tag
+// and the digest.
 func (img *Image) update(image string) string {
 	name, tag, digest := splitImage(image)
 	if img.NewName != "" {
@@ -277,7 +279,7 @@ func (img *Image) update(image string) string {
 	return name
 }
 
-// Summary says what becomes of an image, as plans show it, without credentials.
+// Summary describes the change of an image for plans, without credentials.
 func (img Image) Summary() string {
 	to := diag.Redact(img.NewName)
 	if img.NewTag != "" {

@@ -9,10 +9,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The steps of kustomize's procedure for lists of items with keys, with all their peculiarities: [itemMerge] is a
-// simulation and needs them exact.
+// This file contains the steps of kustomize's procedure for lists of items with keys. They
+// reproduce all of its peculiarities, because [itemMerge] simulates the procedure exactly.
 
-// itemIndex returns the position of the first item whose keys have the given values, -1 if there is none.
+// itemIndex returns the index of the first item whose keys have the given values, -1 if there is
+// none.
 func itemIndex(items []yaml.Value, keys, values []string) int {
 next:
 	for i, item := range items {
@@ -35,8 +36,9 @@ next:
 	return -1
 }
 
-// setItem replaces every item whose keys have the given values by x, or removes them if x is None. If there is none x is
-// added at the end. Empty items disappear, and if there are no values at all everything else does too.
+// setItem replaces every item whose keys have the given values by x, or removes them if x is
+// None. If no item matches, it appends x. It also drops empty items and, if there are no values,
+// all other items.
 func setItem(items []yaml.Value, x yaml.Value, keys, values []string) ([]yaml.Value, error) {
 	result := make([]yaml.Value, 0, len(items)+1)
 	wantsMaps := keys[0] != "" && len(values) > 0 && values[0] != ""
@@ -68,8 +70,8 @@ func setItem(items []yaml.Value, x yaml.Value, keys, values []string) ([]yaml.Va
 	return result, nil
 }
 
-// matches reports whether the keys of item have the given values. An empty value stands for any, and of keys beyond the
-// values nothing is asked.
+// matches reports whether the keys of item have the given values. An empty value matches any
+// value, and keys without a corresponding value are ignored.
 func matches(item yaml.Value, keys, values []string) (bool, error) {
 	found := false
 	for j, key := range keys {
@@ -94,7 +96,8 @@ func matches(item yaml.Value, keys, values []string) (bool, error) {
 	return found, nil
 }
 
-// appendItems puts the items of src into dst: in the place of those with the same keys, else at the end.
+// appendItems adds the items of src to dst. Each replaces the items with the same keys, or is
+// appended.
 func appendItems(dst, src []yaml.Value, keys []string) ([]yaml.Value, error) {
 	var err error
 	for _, item := range src {
@@ -115,7 +118,7 @@ func appendItems(dst, src []yaml.Value, keys []string) ([]yaml.Value, error) {
 				dst = append(dst, item)
 			}
 		}
-		// With several keys an item moves to the end, with one it keeps its place.
+		// With several keys, the item moves to the end; with one key, it keeps its position.
 		if len(keys) > 1 {
 			if dst, err = setItem(dst, yaml.Value{}, keys, values); err != nil {
 				return nil, err

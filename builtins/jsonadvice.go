@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// doubts returns what is accepted of the operations in src, and probably not meant: kustomize takes a missing value for null, and ignores
-// what it does not know. Operations have the lines that they have in a file.
+// doubts returns warnings about operations in src that are accepted but probably not intended:
+// kustomize treats a missing value as null and ignores unknown fields. If src is a file, the
+// warnings have the line of the operation.
 func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
 	var all []*diag.Error
 	doubt := func(i int, field string, format string, args ...any) *diag.Error {
@@ -42,7 +43,8 @@ func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
 	return all
 }
 
-// advice returns what to do about an operation that err says has failed on doc, which the operations before it have left.
+// advice returns hints for an operation that has failed with err. doc is the object before the
+// operation.
 func (o *jsonOp) advice(doc yaml.Value, err error) []string {
 	switch {
 	case (o.op == "move" || o.op == "copy") && o.from.err != nil:
@@ -68,8 +70,8 @@ func (o *jsonOp) advice(doc yaml.Value, err error) []string {
 
 var jsonOps = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// follow goes from doc along tokens. It returns the last value that exists, and the index of the first token that leads nowhere, -1 if all lead
-// to something.
+// follow walks from doc along tokens. It returns the last existing value and the index of the
+// first token that leads nowhere, -1 if all tokens lead to a value.
 func follow(doc yaml.Value, tokens []string) (yaml.Value, int) {
 	for i, token := range tokens {
 		var next yaml.Value
@@ -89,7 +91,7 @@ func follow(doc yaml.Value, tokens []string) (yaml.Value, int) {
 	return doc, -1
 }
 
-// advice returns hints at the path that was meant by one that leads nowhere in doc.
+// advice returns hints for a path that leads nowhere in doc.
 func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	at, i := follow(doc, p.tokens)
 	if i < 0 {
@@ -123,7 +125,8 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	return []string{fmt.Sprintf("%s has: %s", orRoot(parent), diag.Some(keys))}
 }
 
-// nearField returns the field that is meant by name, nil if none is near. Dots mean fields one below the other: the first of them counts.
+// nearField returns the path to the field that name probably means, nil if there is none. Dots in
+// name may separate nested fields if the first of them exists.
 func nearField(name string, fields []string) []string {
 	if first, _, dots := strings.Cut(name, "."); dots && slices.Contains(fields, first) {
 		return strings.Split(name, ".")
@@ -141,7 +144,7 @@ func orRoot(path string) string {
 	return path
 }
 
-// pointerText returns the JSON pointer that has tokens.
+// pointerText returns the JSON pointer with the given tokens.
 func pointerText(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
@@ -155,7 +158,8 @@ var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 func pointerToken(token string) string { return escapePointer.Replace(token) }
 
-// missed warns that replace has added a field, as kustomize does, if another one was probably meant.
+// missed warns if a replace has added a field, as kustomize does, although a different field was
+// probably meant.
 func (o *jsonOp) missed(in *draft, key string, warn Warn) {
 	var fields []string
 	for _, p := range in.parts {

@@ -9,25 +9,28 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A draft is an object, or a mapping or list in it, while a JSON patch changes it: n operations on a mapping of n fields copy
-// it once, not n times. The value that it was made from stays as it is.
+// A draft is a mutable copy of an object, or of a mapping or list within it, during a JSON patch.
+// It is lazy: n operations on a mapping with n fields copy the mapping once instead of n times.
+// The original value does not change.
 type draft struct {
 	from    yaml.Value
-	opened  bool           // somebody has looked into it
-	parts   []draftPart    // of a mapping or list that is opened
-	index   map[string]int // where the fields of a large mapping are
-	changed bool           // the parts are others than those of from
-	entered bool           // some parts are drafts
+	opened  bool           // parts has been filled
+	parts   []draftPart    // the fields or items, once opened
+	index   map[string]int // positions of the fields in a large mapping
+	changed bool           // the parts differ from the contents of from
+	entered bool           // some parts have drafts
 }
 
-// A draftPart is a field or an item. The value of a field that was removed is None: the others keep their places.
+// A draftPart is a field or an item. Removing a field sets its value to None, so the other fields
+// keep their positions.
 type draftPart struct {
 	key   string
 	value yaml.Value
-	draft *draft // what becomes of value, nil as long as nobody changes it
+	draft *draft // the draft of value, nil until the first edit within it
 }
 
-// drafts are those that nobody uses any more, with room for parts: a patch often meets many objects that are alike.
+// drafts holds unused drafts with the storage of their parts. A patch often applies to many
+// similar objects.
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
 func newDraft(v yaml.Value) *draft {
@@ -36,7 +39,7 @@ func newDraft(v yaml.Value) *draft {
 	return d
 }
 
-// finish returns what the draft has come to. It must not be used any more.
+// finish returns the resulting value and releases the draft, which must not be used afterwards.
 func (d *draft) finish() yaml.Value {
 	v := d.value()
 	clear(d.parts)
@@ -45,7 +48,7 @@ func (d *draft) finish() yaml.Value {
 	return v
 }
 
-// value returns what the draft has come to: what it was made from if nothing has changed.
+// value returns the current value, which is from if nothing has changed.
 func (d *draft) value() yaml.Value {
 	if d.entered {
 		d.settle()
@@ -72,7 +75,7 @@ func (d *draft) value() yaml.Value {
 	return d.from
 }
 
-// settle takes over what the parts have come to.
+// settle replaces the drafts of the parts by their values.
 func (d *draft) settle() {
 	for i := range d.parts {
 		if p := &d.parts[i]; p.draft != nil {
@@ -84,7 +87,7 @@ func (d *draft) settle() {
 	d.entered = false
 }
 
-// edit calls change with the mapping or list that holds the last token of path.
+// edit calls change with the mapping or list that contains the last token of path.
 func (d *draft) edit(path []string, change func(in *draft, key string) error) error {
 	switch {
 	case len(path) == 0 || d.from.Type() != yaml.Map && d.from.Type() != yaml.Seq:
@@ -102,7 +105,7 @@ func (d *draft) edit(path []string, change func(in *draft, key string) error) er
 	return p.draft.edit(path[1:], change)
 }
 
-// part returns the field or item that token means, nil if there is no such field.
+// part returns the field or item for token, nil if the field does not exist.
 func (d *draft) part(token string) (*draftPart, error) {
 	d.open()
 	if d.from.Type() == yaml.Map {
@@ -118,7 +121,8 @@ func (d *draft) part(token string) (*draftPart, error) {
 	return &d.parts[i], nil
 }
 
-// open makes the parts. Those in brackets are what they are read as there: once the patch changes something they are in none.
+// open fills parts. It rewrites values in brackets by the rules for brackets, since the first
+// change to the draft removes the brackets.
 func (d *draft) open() {
 	if d.opened {
 		return
@@ -139,7 +143,7 @@ func (d *draft) open() {
 	}
 }
 
-// field returns where a field of a mapping is, -1 if there is none.
+// field returns the index of a field of a mapping, -1 if there is none.
 func (d *draft) field(key string) int {
 	const few = 16
 	if len(d.parts) <= few {
@@ -167,7 +171,7 @@ func (d *draft) get(token string) (yaml.Value, error) {
 	return p.now(), nil
 }
 
-// now returns what the part is at present.
+// now returns the current value of the part.
 func (p *draftPart) now() yaml.Value {
 	if p.draft != nil {
 		return p.draft.value()
@@ -192,7 +196,7 @@ func (d *draft) add(token string, x yaml.Value) error {
 	return nil
 }
 
-// replace adds a field that does not exist. What has the value already stays.
+// replace sets a field or item. It adds a missing field, and keeps a value that is already equal.
 func (d *draft) replace(token string, x yaml.Value) error {
 	p, err := d.part(token)
 	switch {
@@ -229,7 +233,8 @@ func (d *draft) remove(token string) error {
 	return nil
 }
 
-// index returns the position that token means in a list of n places.
+// index converts a token to an index of a list with n elements. Negative numbers count from the
+// end.
 func index(token string, n int) (int, error) {
 	i, err := strconv.Atoi(token)
 	if err != nil {

@@ -15,31 +15,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A jsonPatch is a list of operations as RFC 6902 defines them, with the deviations of the library that kustomize uses:
-// replacing a field that does not exist adds it, copying one that does not exist adds a null, a value that is not given
-// is null, and negative indexes count from the end.
+// A jsonPatch is a list of operations from RFC 6902, with the deviations of kustomize's library:
+// replace adds a missing field, copy of a missing value copies null, a missing value is null, and
+// negative indexes count from the end.
 type jsonPatch []jsonOp
 
 type jsonOp struct {
 	op         string
 	path, from jsonPointer
-	// value is None if the operation has none, and size how much it adds.
+	// value is None if the operation has none. size is the number of bytes that value adds.
 	value yaml.Value
 	size  int
 }
 
-// A jsonPointer is a place in an object: the text that names it, and the names on the way there.
+// A jsonPointer is a path in an object, both as text and split into names.
 type jsonPointer struct {
 	text   string
 	tokens []string
-	err    error // it is none; that shows when the patch is applied
+	err    error // the pointer is invalid; reported when the patch is applied
 }
 
-// errNoPath says that the place that an operation names does not exist.
+// errNoPath reports an operation on a path that does not exist.
 var errNoPath = diag.JSONPatchPath.Errorf("there is nothing at this path")
 
-// parseJSONPatch reads a patch in JSON, if text starts with a bracket, or YAML. Mistakes inside of operations show only
-// when the patch is applied: a patch that never meets a resource may have them.
+// parseJSONPatch parses a patch, as JSON if the text starts with a bracket, otherwise as YAML.
+// Mistakes within operations are reported only when the patch is applied, so they are harmless in
+// a patch that matches no resource.
 func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 	var doc yaml.Value
 	var err error
@@ -77,7 +78,7 @@ func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 	return patch, errors.Join(errs...)
 }
 
-// parseJSON reads one JSON document; numbers keep their digits.
+// parseJSON parses exactly one JSON document. Numbers keep their digits.
 func parseJSON(data []byte) (yaml.Value, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -119,8 +120,9 @@ func fromJSON(x any) yaml.Value {
 	return yaml.NullValue
 }
 
-// apply returns doc changed by all operations, doc itself if that changes nothing. The error names the operation that failed. It
-// wraps [diag.ErrLimit] if they add more than room bytes.
+// apply returns doc with all operations applied, or doc itself if nothing changes. The error
+// names the failed operation. It wraps [diag.ErrLimit] if the operations add more than room
+// bytes.
 func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error) {
 	d := newDraft(doc)
 	for i := range p {
@@ -144,7 +146,7 @@ func (o *jsonOp) describe() string {
 	return o.op
 }
 
-// apply changes doc and returns the size of what is added.
+// apply changes doc and returns the size of the added value.
 func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
 	if o.path.err != nil {
 		return 0, o.path.err
@@ -229,7 +231,7 @@ func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// pointer splits the JSON pointer in a field of op. What stands in front of the first slash does not count.
+// pointer parses the JSON pointer in a field of op. It ignores any text before the first slash.
 func pointer(op yaml.Value, field string) jsonPointer {
 	v := op.Get(field)
 	if v.Type() != yaml.String {

@@ -15,28 +15,28 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// KeyValueSources says where the entries of a generated ConfigMap or Secret come from.
+// KeyValueSources are the sources of the entries of a generated ConfigMap or Secret.
 type KeyValueSources struct {
-	// Literals are entries of the form key=value; a pair of quotes around the value is removed.
+	// Literals are entries of the form key=value. One pair of quotes around the value is removed.
 	Literals []string `json:"literals,omitempty"`
-	// Files are of the form path or key=path; the key of the first form is the file's name.
+	// Files have the form path or key=path. Without a key, the key is the base name of the file.
 	Files []string `json:"files,omitempty"`
 	// Envs are files of key=value lines.
 	Envs []string `json:"envs,omitempty"`
-	// Env is the older form of Envs, which only Kustomizations have.
+	// Env is the old form of Envs. Only Kustomizations have it.
 	Env string `json:"env,omitempty"`
 }
 
-// A keyValue is an entry and the place that it came from. Messages may show its key, never its value; nor the key of a line of a
-// file, which may be a line of a longer text.
+// A keyValue is an entry and its position. Messages may show its key but never its value. For a
+// line of a file, they may not even show the key, because it may be part of a longer text.
 type keyValue struct {
 	key, value string
 	from       string
-	file       *yaml.Source // that value is all of, if it is
-	pos        diag.Pos     // of the line of an env file that it stands on
+	file       *yaml.Source // the file, if value is its entire content
+	pos        diag.Pos     // the line of an env file, zero for other sources
 }
 
-// base64 returns the value as Secrets have it.
+// base64 returns the encoded value.
 func (kv *keyValue) base64() string {
 	if kv.file != nil {
 		return kv.file.Encoded(encodeBase64)
@@ -44,7 +44,7 @@ func (kv *keyValue) base64() string {
 	return encodeBase64(kv.value)
 }
 
-// load reads all sources, in kustomize's order. The error joins all mistakes.
+// load reads all sources in kustomize's order. The error joins all mistakes.
 func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 	var errs []error
 	size := 0
@@ -72,7 +72,8 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		key, src, err := readFileSource(env, text)
 		if err == nil {
 			if size += len(src.Data); size > yaml.MaxResource {
-				return nil, diag.Limitf("%s: %v", from, errTooLarge()) // one file may be given again and again
+				// One file may be listed many times.
+				return nil, diag.Limitf("%s: %v", from, errTooLarge())
 			}
 		}
 		if err != nil {
@@ -131,11 +132,13 @@ func unquote(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// maxEnvLine is the length from which a line is refused: kustomize takes no entry from it.
+// maxEnvLine is the length at which a line is rejected. Kustomize takes no entry from such a
+// line.
 const maxEnvLine = 64 << 10
 
-// appendEnvFile appends the entries of a file of key=value lines. A line without "=" has the empty value, a line without
-// key, and a comment, is no entry; quotes are part of the value.
+// appendEnvFile appends the entries of a file of key=value lines. A line without "=" is a key
+// with an empty value. Comments and lines without a key are skipped. Quotes are part of the
+// value.
 func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 	data := string(bytes.TrimPrefix(src.Data, []byte("\ufeff")))
 	for n := 1; data != ""; n++ {

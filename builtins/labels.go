@@ -1,5 +1,6 @@
-// Follows api/internal/builtins/LabelTransformer.go, api/internal/builtins/AnnotationsTransformer.go,
-// api/filters/labels/labels.go, api/filters/annotations/annotations.go.
+// Follows api/internal/builtins/LabelTransformer.go,
+// api/internal/builtins/AnnotationsTransformer.go, api/filters/labels/labels.go,
+// api/filters/annotations/annotations.go.
 
 package builtins
 
@@ -12,7 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs (`labels:`, `commonLabels:`).
+// LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs
+// (`labels:`, `commonLabels:`).
 type LabelTransformer struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 	FieldSpecs *FieldSpecs       `json:"fieldSpecs,omitempty"`
@@ -20,14 +22,15 @@ type LabelTransformer struct {
 	entries entries
 }
 
-// Configure never fails.
+// Configure warns about labels that Kubernetes rejects. It never fails.
 func (t *LabelTransformer) Configure(env Env) error {
 	env.doubtLabels(t.Labels, "a label", true)
 	t.entries = newEntries(t.Labels, t.FieldSpecs)
 	return nil
 }
 
-// Transform fails if a field on the way to the labels is a scalar, or the field itself is no mapping.
+// Transform adds the labels. It fails if a field on the way to the labels is a scalar, or if the
+// labels are not a mapping.
 func (t *LabelTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
 
 // UseFields implements [FieldLister].
@@ -48,7 +51,8 @@ func (t *LabelTransformer) StandsFor() []KustomizationField {
 	return []KustomizationField{{Name: "labels", Each: true}, {Name: "commonLabels", Key: "labels", Instead: "labels"}}
 }
 
-// AnnotationsTransformer adds annotations, or replaces their values, in every field of FieldSpecs (`commonAnnotations:`).
+// AnnotationsTransformer adds annotations, or replaces their values, in every field of FieldSpecs
+// (`commonAnnotations:`).
 type AnnotationsTransformer struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	FieldSpecs  *FieldSpecs       `json:"fieldSpecs,omitempty"`
@@ -56,14 +60,14 @@ type AnnotationsTransformer struct {
 	entries entries
 }
 
-// Configure never fails.
+// Configure warns about annotations that Kubernetes rejects. It never fails.
 func (t *AnnotationsTransformer) Configure(env Env) error {
 	env.doubtLabels(t.Annotations, "an annotation", false)
 	t.entries = newEntries(t.Annotations, t.FieldSpecs)
 	return nil
 }
 
-// Transform is like [LabelTransformer.Transform].
+// Transform is like [LabelTransformer.Transform], for annotations.
 func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
 
 // UseFields implements [FieldLister].
@@ -84,20 +88,20 @@ func (t *AnnotationsTransformer) StandsFor() []KustomizationField {
 	return []KustomizationField{{Name: "commonAnnotations", Key: "annotations"}}
 }
 
-// entries are what to add to the mappings that fields name.
+// entries are the entries to add to the mappings at fields.
 type entries struct {
 	fields *FieldSpecs
 	pairs  []pair
-	// annotates is true if fields may be metadata.annotations where it is not created. Where kustomize remembers
-	// something of a resource, it exists.
+	// annotates is true if fields include metadata.annotations without creating it. The mapping
+	// nevertheless exists in resources for which kustomize keeps state in annotations.
 	annotates bool
 }
 
-// A pair has its value twice: kustomize puts one and the same node wherever it adds the key, but only copies its contents
-// where the key exists.
+// A pair holds its value twice. If the key is missing, kustomize inserts the same YAML node
+// everywhere; if the key exists, kustomize only copies the node's contents.
 type pair struct {
 	key   string
-	added yaml.Value // linked
+	added yaml.Value // linked: the shared node
 	set   yaml.Value
 }
 
@@ -130,7 +134,7 @@ func (e *entries) addTo(part *krm.List) error {
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if r.Origin != nil { // with it, kustomize writes the annotations anew
+		if r.Origin != nil { // with an origin, kustomize rewrites the annotations
 			if annotations := v.At("metadata", "annotations"); annotations.Type() == yaml.Map {
 				v = v.WithAt(annotations.Unlinked(), "metadata", "annotations")
 			}
@@ -142,7 +146,7 @@ func (e *entries) addTo(part *krm.List) error {
 	return nil
 }
 
-// edit leaves a null that is not to be created as it is.
+// edit adds the entries to a mapping. A null that may not be created remains null.
 func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	if m.Type() != yaml.Map {
 		if m.IsNull() {
@@ -150,7 +154,7 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 		}
 		return m, errFound("a mapping", m)
 	}
-	if e.pairs[0].key == "" { // they are sorted
+	if e.pairs[0].key == "" { // the pairs are sorted by key
 		return m, diag.BadValue.Errorf("a key is empty")
 	}
 	at := findFields(m, len(e.pairs))
@@ -170,7 +174,7 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	return m.WithFields(fields...), nil
 }
 
-// in reports whether a mapping has all pairs already.
+// in reports whether a mapping already has all pairs.
 func (e *entries) in(at *fieldFinder) bool {
 	for i := range e.pairs {
 		if j := at.find(e.pairs[i].key); j < 0 || !e.pairs[i].in(at.fields[j].Value) {

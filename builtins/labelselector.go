@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A labelSelector is a list of requirements that labels or annotations must meet, as in "app=web,tier in (a,b),!legacy".
+// A labelSelector is a list of requirements on labels or annotations, for instance "app=web,tier
+// in (a,b),!legacy". All of them must be met.
 type labelSelector []requirement
 
 type requirement struct {
@@ -50,7 +51,8 @@ func (r *requirement) match(labels yaml.Value) bool {
 	return r.op == ">" && n > limit || r.op == "<" && n < limit
 }
 
-// parseLabelSelector accepts exactly what Kubernetes does, including its treatment of empty values in lists.
+// parseLabelSelector accepts the same syntax as Kubernetes, including its treatment of empty
+// values in lists.
 func parseLabelSelector(text string) (labelSelector, error) {
 	p := labelParser{tokens: labelTokens(text)}
 	var sel labelSelector
@@ -74,7 +76,7 @@ func parseLabelSelector(text string) (labelSelector, error) {
 	}
 }
 
-// A labelToken is a word or a special symbol; the zero token is the end.
+// A labelToken is a word or a special symbol. The zero token is the end of the text.
 type labelToken struct {
 	text string
 	word bool

@@ -12,8 +12,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// seqDirective returns the directive of a list, {$patch: ...} as one of its items, and the list without it. Only the
-// first item with the key counts; if it has other fields the directive is the item's.
+// seqDirective returns the directive of a list, which is an item {$patch: ...}, and the list
+// without that item. Only the first item with the key is examined. If it has further fields, the
+// directive belongs to the item and not to the list.
 func seqDirective(v yaml.Value) (directive, yaml.Value, error) {
 	for _, item := range v.Items() {
 		x := item.Get(directiveKey)
@@ -35,17 +36,19 @@ func seqDirective(v yaml.Value) (directive, yaml.Value, error) {
 
 func atItem(i int, err error) error { return atField(strconv.Itoa(i), err) }
 
-// maxItemSteps bounds the steps of an [itemMerge], whose number grows with the square of that of the items.
+// maxItemSteps limits the steps of an [itemMerge], which grow with the square of the number of
+// items.
 const maxItemSteps = 1 << 26
 
-// An itemMerge merges two lists item by item. It is a simulation of kustomize's procedure, which changes both lists
-// while it reads them, because lists with missing or equal keys show every one of its steps.
+// An itemMerge merges two lists item by item. It simulates kustomize's procedure, which modifies
+// both lists while it reads them. A simpler algorithm would not do: with missing or duplicate
+// keys, the result depends on every step of the procedure.
 type itemMerge struct {
 	m           *merger
 	elem        schema.Node
 	keys        []string // the merge keys; one empty key for a list of scalars
 	dest, patch []yaml.Value
-	same        bool // both lists are one: what happens to dest happens to patch
+	same        bool // dest and patch are the same list, so any change to dest also changes patch
 }
 
 func newItemMerge(m *merger, dest, patch []yaml.Value, n schema.Node) *itemMerge {
@@ -89,7 +92,7 @@ func (l *itemMerge) run() (yaml.Value, error) {
 	return yaml.SeqOf(items...), err
 }
 
-// ids returns the identities of all items, those of the patch first, without repetition.
+// ids returns the distinct identities of all items, starting with those in the patch.
 func (l *itemMerge) ids() [][]string {
 	var ids [][]string
 	seen := map[string]bool{}
@@ -115,8 +118,9 @@ func (l *itemMerge) ids() [][]string {
 	return ids
 }
 
-// unifyIDs makes identities equal that differ only where one of them is empty and agree somewhere: a port without a
-// protocol is the port with the same number and any protocol.
+// unifyIDs unifies identities that agree in at least one part and differ only where one of them
+// is empty. For instance, a port without a protocol equals the port with the same number and any
+// protocol.
 func unifyIDs(ids [][]string) {
 	for i := range ids {
 		a := ids[i]
@@ -143,7 +147,7 @@ func unify(a, b []string) (u []string, ok bool) {
 	return u, ok
 }
 
-// usedKeys returns the keys for which any of ids has a value, all keys if there are none.
+// usedKeys returns the keys for which any of ids has a value, or all keys if there are none.
 func usedKeys(ids [][]string, keys []string) []string {
 	var used []string
 	for i, key := range keys {
@@ -168,7 +172,7 @@ func valuesOf(id, keys, subset []string) []string {
 	return values
 }
 
-// item merges the items of one identity and makes sure that the result has its keys.
+// item merges the items with one identity and ensures that the result contains the keys.
 func (l *itemMerge) item(id, keys, values []string) (yaml.Value, error) {
 	own := usedKeys([][]string{id}, l.keys)
 	ownValues := valuesOf(id, l.keys, own)
@@ -191,8 +195,9 @@ func (l *itemMerge) item(id, keys, values []string) (yaml.Value, error) {
 	return v, nil
 }
 
-// merge merges dest item di and patch item pi, -1 for none. The result is the node of one of the lists, its home, which
-// it changes; directives disappear from the patch even if nothing else remains.
+// merge merges dest item di and patch item pi; -1 means none. The result belongs to the item home
+// of one of the lists, which the caller must update. merge removes directives from the patch even
+// if the item becomes empty.
 func (l *itemMerge) merge(di, pi int) (v yaml.Value, home *yaml.Value, err error) {
 	var dest, patch yaml.Value
 	if di >= 0 {

@@ -10,10 +10,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Nearly all lists are well formed: every item has the keys, and no two are equal. For those the outcome of kustomize's
-// procedure is simple and found in one pass; the others go through [itemMerge].
+// Nearly all lists are well formed: every item has the keys, and no two items have equal keys.
+// For these lists, the code below computes the result of kustomize's procedure in one pass. All
+// other lists go through [itemMerge].
 
-// keepItems is the merge of a list with nothing.
+// keepItems merges a list with nothing.
 func (m *merger) keepItems(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	keys := n.MergeKeys()
 	var room [16]string
@@ -28,7 +29,7 @@ func (m *merger) keepItems(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	return mapItems(dest, func(item yaml.Value) (yaml.Value, error) { return m.keep(item, elem) })
 }
 
-// settleItems is the merge of a list with itself.
+// settleItems merges a list with itself.
 func (m *merger) settleItems(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	var room [16]string
 	if _, ok := itemIDs(room[:0], usedFields(n.MergeKeys(), patch.Items()), patch.Items()); !ok {
@@ -40,11 +41,11 @@ func (m *merger) settleItems(patch yaml.Value, n schema.Node) (yaml.Value, error
 	return mapItems(patch, func(item yaml.Value) (yaml.Value, error) { return m.settle(item, elem) })
 }
 
-// mapItems returns v with each item replaced by what f returns for it, without those for which that is None; v itself if
-// nothing changes.
+// mapItems returns v with each item replaced by the result of f and items with the result None
+// removed, or v itself if nothing changes.
 func mapItems(v yaml.Value, f func(yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	items := v.Items()
-	var changed []yaml.Value // nil as long as nothing changed
+	var changed []yaml.Value // nil until the first change
 	for i, item := range items {
 		x, err := f(item)
 		if err != nil {
@@ -63,8 +64,8 @@ func mapItems(v yaml.Value, f func(yaml.Value) (yaml.Value, error)) (yaml.Value,
 	return v.WithItems(changed...), nil
 }
 
-// mergeItems merges two lists. The items of the patch come first, also those that were there before; if there are
-// several keys only the new ones do.
+// mergeItems merges two lists. All items of the patch come first, whether they are new or not.
+// With several keys, only new items come first.
 func (m *merger) mergeItems(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	keys := usedFields(n.MergeKeys(), dest.Items(), patch.Items())
 	destIDs, ok := itemIDs(nil, keys, dest.Items())
@@ -85,8 +86,8 @@ type listMerge struct {
 	m           *merger
 	elem        schema.Node
 	dest, patch []yaml.Value
-	inDest      []int // for each patch item its position in dest, -1 if it is new
-	inPatch     []int // for each dest item its position in patch, -1 if the patch does not mention it
+	inDest      []int // for each patch item, its index in dest, -1 if new
+	inPatch     []int // for each dest item, its index in patch, -1 if absent
 	items       []yaml.Value
 }
 
@@ -144,7 +145,7 @@ func (l *listMerge) newFirst() (yaml.Value, error) {
 	return yaml.SeqOf(l.items...), nil
 }
 
-// merge adds the result of merging dest item di and patch item pi, -1 for none.
+// merge appends the result of merging dest item di and patch item pi; -1 means none.
 func (l *listMerge) merge(di, pi int) (err error) {
 	var v yaml.Value
 	switch {
@@ -156,7 +157,7 @@ func (l *listMerge) merge(di, pi int) (err error) {
 		v = l.dest[di]
 	default:
 		v, err = l.m.merge(l.dest[di], l.patch[pi], l.elem)
-		// An item that replaces another one is overwritten by it in the end.
+		// Kustomize overwrites an item with directive replace by the original item in the end.
 		if d, _, _ := mapDirective(l.patch[pi]); d == replaceDirective {
 			v = l.dest[di]
 		}
@@ -170,7 +171,7 @@ func (l *listMerge) merge(di, pi int) (err error) {
 	return nil
 }
 
-// usedFields returns the keys that any item has, all if there are none.
+// usedFields returns the keys that any item has, or all keys if there are none.
 func usedFields(keys []string, lists ...[]yaml.Value) []string {
 	if len(keys) <= 1 {
 		return keys
@@ -189,8 +190,8 @@ func usedFields(keys []string, lists ...[]yaml.Value) []string {
 	return used
 }
 
-// itemIDs appends to ids what identifies each item: the values of the keys, or its text if there are no keys. ok is
-// false if an item lacks one or two are equal.
+// itemIDs appends the identity of each item to ids: the values of its keys or, without keys, its
+// text. ok is false if an item has no identity or two are equal.
 func itemIDs(ids, keys []string, items []yaml.Value) (_ []string, ok bool) {
 	for _, item := range items {
 		id, ok := itemID(keys, item)

@@ -8,28 +8,31 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A nameIndex finds resources by the names that they had before they were renamed. It looks at the resources as they were
-// when it was made, so that the order in which references are updated does not matter.
+// A nameIndex finds resources by their previous names. It refers to the resources at the time of
+// its creation, so the order in which references are updated does not matter.
 type nameIndex struct {
 	items []*krm.Resource
 	names map[string]chain
 	links []link
-	// What follows is found out when it is asked for.
+	// The fields below are filled on demand.
 	scratch []int32
-	parts   map[nameKey][]int32 // of the names that many resources had
+	parts   map[nameKey][]int32 // for names shared by many resources
 	places  map[place]bool      // nil until the first reference that names a namespace
 	results map[resultKey]*group
 }
 
-// A chain is the list of resources that had one name: nearly always one, so that slices would be a waste.
+// A chain is the list of resources with one previous name, as indexes into links. Nearly all
+// chains have one element, for which slices would waste memory.
 type chain struct{ first, last, n int32 }
 
 type link struct{ pos, next int32 }
 
-// A nameKey selects resources by a previous name and, unless empty, their first and their current effective namespace.
+// A nameKey selects resources by a previous name and, unless empty, by their original and current
+// effective namespaces.
 type nameKey struct{ name, orig, cur string }
 
-// A query is a reference: a name, the namespace that it mentions, as an original or a current one, and the kinds wanted.
+// A query describes a reference: its name, the original or current namespace that it mentions,
+// and the required kinds.
 type query struct {
 	name, orig, cur string
 	target, role    krm.GVK
@@ -40,7 +43,8 @@ type resultKey struct {
 	from reach
 }
 
-// A place is where resources of one original namespace are now: an effective namespace, "" for anywhere, or a literal one.
+// A place records where resources from the original namespace orig are now: in the effective
+// namespace cur, or in the literal namespace cur if literal is set. An empty cur means anywhere.
 type place struct {
 	orig, cur string
 	literal   bool
@@ -58,7 +62,7 @@ func newNameIndex(list *krm.List) *nameIndex {
 	return x
 }
 
-// share returns an index of the same resources for another goroutine.
+// share returns an index of the same resources for use by another goroutine.
 func (x *nameIndex) share() *nameIndex {
 	return &nameIndex{items: x.items, names: x.names, links: x.links}
 }
@@ -75,7 +79,7 @@ func (x *nameIndex) add(name string, pos int32) {
 	x.names[name] = chain{c.first, at, c.n + 1}
 }
 
-// all returns the resources in c, in order. The slice is good until the next call.
+// all returns the resources in c, in order. The slice is valid until the next call.
 func (x *nameIndex) all(c chain) []int32 {
 	x.scratch = x.scratch[:0]
 	for at := c.first; at >= 0; at = x.links[at].next {
@@ -84,7 +88,7 @@ func (x *nameIndex) all(c chain) []int32 {
 	return x.scratch
 }
 
-// previousNames iterates over the distinct names that r had.
+// previousNames iterates over the distinct previous names of r.
 func previousNames(r *krm.Resource) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for i, id := range r.Prev {
@@ -96,7 +100,7 @@ func previousNames(r *krm.Resource) func(func(string) bool) {
 	}
 }
 
-// indexPlaces adds what only references that name a namespace need.
+// indexPlaces fills x.places, which only references with a namespace need.
 func (x *nameIndex) indexPlaces() {
 	if x.places != nil {
 		return
@@ -110,7 +114,7 @@ func (x *nameIndex) indexPlaces() {
 	}
 }
 
-// hasOrigin reports whether a resource that from can refer to was in namespace ns originally.
+// hasOrigin reports whether a resource within the reach from was originally in namespace ns.
 func (x *nameIndex) hasOrigin(ns string, from reach) bool {
 	x.indexPlaces()
 	switch {
@@ -129,8 +133,9 @@ func (x *nameIndex) hasOrigin(ns string, from reach) bool {
 	return false
 }
 
-// candidates returns the positions of the resources that q can mean when it is found in r, whose reach is from: if there
-// are several, those whose prefixes and suffixes fit. The slice is good until the next call.
+// candidates returns the positions of the resources that q may refer to. The reference is in r,
+// whose reach is from. If several resources qualify, candidates keeps those with fitting prefixes
+// and suffixes. The slice is valid until the next call.
 func (x *nameIndex) candidates(q query, from reach, r *krm.Resource) []int32 {
 	c, ok := x.names[q.name]
 	if !ok {
@@ -156,7 +161,8 @@ func (x *nameIndex) candidates(q query, from reach, r *krm.Resource) []int32 {
 	return found.fitting(x.items, r)
 }
 
-// part returns the resources in c, a long list, that are where q and from look, in order.
+// part returns the resources in c, a long chain, in the namespaces selected by q and from, in
+// order.
 func (x *nameIndex) part(c chain, q query, from reach) []int32 {
 	x.divide(q.name, c)
 	if q.cur != "" || from.ns == krm.ClusterScope {
@@ -175,7 +181,7 @@ func (x *nameIndex) part(c chain, q query, from reach) []int32 {
 	return part
 }
 
-// divide sorts the resources that had one name into parts by their namespaces.
+// divide groups the resources in c by their namespaces.
 func (x *nameIndex) divide(name string, c chain) {
 	if x.parts == nil {
 		x.parts = map[nameKey][]int32{}
@@ -192,7 +198,7 @@ func (x *nameIndex) divide(name string, c chain) {
 	}
 }
 
-// merge returns the union of two sorted lists; it does not change them.
+// merge returns the union of two sorted lists, without changing them.
 func merge(a, b []int32) []int32 {
 	if len(a) == 0 {
 		return b
@@ -205,8 +211,8 @@ func merge(a, b []int32) []int32 {
 	return slices.Compact(union)
 }
 
-// filter appends to dst the resources of list that are of the kinds and in the namespaces that q wants, and in reach. If all
-// are, it returns list itself.
+// filter appends to dst the resources in list that have the kinds and namespaces of q and are
+// within reach. If all of them do, it returns list itself.
 func (x *nameIndex) filter(dst, list []int32, q query, from reach) []int32 {
 	accept := func(i int32) bool {
 		r := x.items[i]
@@ -221,8 +227,8 @@ func (x *nameIndex) filter(dst, list []int32, q query, from reach) []int32 {
 	return list
 }
 
-// wasSelected reports whether selector selects one of the kinds that r had when it was renamed. It need not be the one that
-// went with the name.
+// wasSelected reports whether selector selects one of the previous kinds of r. It need not be the
+// kind from the same time as the matching name.
 func wasSelected(r *krm.Resource, selector krm.GVK) bool {
 	for i := range r.Prev {
 		if selector.Selects(r.PrevID(i).GVK) {

@@ -12,13 +12,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FixNameReferences updates the fields that refs name: where one holds a name that a resource of the wanted kind had
-// before it was renamed, it gets the resource's present name. Fields that hold a mapping with a name and a namespace, as
-// the subjects of a RoleBinding, get both.
+// FixNameReferences updates the fields listed in refs. If a field holds a previous name of a
+// resource of the required kind, it is set to the current name. In a field that holds a mapping
+// with a name and a namespace, such as the subjects of a RoleBinding, both are set.
 //
-// A reference reaches resources of the referrer's own namespace and those without one; RoleBindings also reach service
-// accounts of the namespaces that they mention. If several resources had the name, those whose name prefixes and
-// suffixes fit the referrer's are preferred; it is an error if several different names remain.
+// A reference reaches resources in the namespace of the referrer and resources without a
+// namespace. A RoleBinding also reaches service accounts in the namespaces that it mentions. If
+// several resources had the name, those whose name prefixes and suffixes fit the referrer are
+// preferred. It is an error if the remaining resources have different names.
 func FixNameReferences(list *krm.List, refs *NameReferences) error {
 	if len(refs.All()) == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (x *nameIndex) fixAll(list *krm.List, refs *NameReferences) error {
 type refSpec struct {
 	compiledSpec
 	target krm.GVK
-	role   bool // the field is the name in a roleRef, whose kind counts too
+	role   bool // the name in a roleRef, where the kind in the roleRef must match as well
 }
 
 // pick returns the fields of kind g that may hold names.
@@ -85,7 +86,7 @@ type refFixer struct {
 	referrer *krm.Resource
 	from     reach
 	spec     *refSpec
-	role     krm.GVK // what the roleRef of the referrer asks for; zero for anything
+	role     krm.GVK // the kind in the referrer's roleRef; zero matches all
 }
 
 // fix returns the value of r with the references at the fields of trees updated.
@@ -108,7 +109,7 @@ func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (yaml.Valu
 	return v, nil
 }
 
-// roleRef returns the kind that a role binding refers to, the zero GVK if it does not say.
+// roleRef returns the kind that a role binding refers to, the zero GVK if it is incomplete.
 func roleRef(v yaml.Value) krm.GVK {
 	group, kind := v.At("roleRef", "apiGroup"), v.At("roleRef", "kind")
 	if !group.Exists() || !kind.Exists() {
@@ -117,7 +118,8 @@ func roleRef(v yaml.Value) krm.GVK {
 	return krm.GVK{Group: group.Text(), Kind: kind.Text()}
 }
 
-// visit applies specs to one field, in order: what one writes another may find.
+// visit applies specs to one field, in order. A later spec may find a name that an earlier one
+// has written.
 func (f *refFixer) visit(specs []refSpec, v yaml.Value) (yaml.Value, error) {
 	for i := range specs {
 		f.spec, f.role = &specs[i], krm.GVK{}
@@ -159,8 +161,8 @@ func (f *refFixer) editOne(v yaml.Value) (yaml.Value, error) {
 	return sameStyle(v, found.ID().Name), nil
 }
 
-// editMap updates name and namespace. An empty namespace of the object referred to is not written: it stands for any, not
-// for "default".
+// editMap updates the name and the namespace. It does not write an empty namespace of the
+// referenced object, because an empty namespace means any namespace rather than "default".
 func (f *refFixer) editMap(v yaml.Value) (yaml.Value, error) {
 	if !v.Get("name").Exists() {
 		return v, diag.UnfitField.Errorf("the mapping has no field \"name\"; the path in the configuration of name references may be wrong")
@@ -191,8 +193,8 @@ func (f *refFixer) editMap(v yaml.Value) (yaml.Value, error) {
 	}
 }
 
-// find returns the resource that q means, nil if there is none. If there are several, all must be the same for the
-// purpose of the reference.
+// find returns the resource that q refers to, nil if there is none. If there are several, they
+// must be equivalent according to same.
 func (f *refFixer) find(q query, same func(a, b krm.ID) bool) (*krm.Resource, error) {
 	q.target, q.role = f.spec.target, f.role
 	found := f.candidates(q, f.from, f.referrer)
@@ -220,11 +222,12 @@ func sameName(a, b krm.ID) bool { return a.Name == b.Name }
 
 func sameNameAndNamespace(a, b krm.ID) bool { return a.Name == b.Name && a.Namespace == b.Namespace }
 
-// A reach says which resources a referrer can refer to: those in namespace ns, or all if ns is [krm.ClusterScope], those
-// without a namespace, and the service accounts in the namespaces accounts.
+// A reach describes the resources that a referrer can refer to: resources in namespace ns (all
+// resources if ns is [krm.ClusterScope]), resources without a namespace, and service accounts in
+// the namespaces listed in accounts.
 type reach struct {
 	ns       string
-	accounts string // each ends in a NUL, so that a reach is comparable
+	accounts string // namespaces terminated by NUL; a string keeps reach comparable
 }
 
 func reachOf(r *krm.Resource) (reach, error) {

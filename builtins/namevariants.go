@@ -9,8 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// fitting returns the resources at pos whose name prefixes and suffixes fit those of r: the shorter list is the end of
-// the longer one. An empty list fits any, unless that leaves several. A single resource always fits.
+// fitting returns the resources at pos whose name prefixes and suffixes fit those of r. Two lists
+// fit if the shorter one is the end of the longer one. An empty list fits any list unless several
+// resources remain. A single resource always fits.
 func fitting(items []*krm.Resource, pos []int32, r *krm.Resource) []int32 {
 	if len(pos) <= 1 {
 		return pos
@@ -31,7 +32,8 @@ func sameAffixes(a, b *krm.Resource) bool {
 	return sameEnd(a.Prefixes, b.Prefixes) && sameEnd(a.Suffixes, b.Suffixes)
 }
 
-// sameEnd reports whether the shorter list is the end of the longer one. An empty list is the end of an empty one only.
+// sameEnd reports whether the shorter list is the end of the longer one. An empty list is the end
+// of another empty list only.
 func sameEnd(a, b []string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -51,15 +53,16 @@ func keep(dst, pos []int32, ok func(int32) bool) []int32 {
 	return dst
 }
 
-// A group is a long list of candidates that many references have in common, with an index by prefixes and suffixes: a base
-// that is used with a thousand prefixes yields a thousand candidates for each of its thousandfold references.
+// A group is a long list of candidates common to many references, indexed by prefixes and
+// suffixes. Without the index, a base used with a thousand prefixes would take quadratic time:
+// each of its references occurs a thousand times and has a thousand candidates.
 type group struct {
 	pos      []int32
 	prefixes affixIndex
 	suffixes affixIndex
 }
 
-// fitting is as [fitting], without looking at all of g.
+// fitting is like the function [fitting], but does not scan all of g.
 func (g *group) fitting(items []*krm.Resource, r *krm.Resource) []int32 {
 	if g.prefixes == nil {
 		g.prefixes, g.suffixes = affixIndex{}, affixIndex{}
@@ -69,7 +72,7 @@ func (g *group) fitting(items []*krm.Resource, r *krm.Resource) []int32 {
 		}
 	}
 	if len(r.Prefixes) == 0 && len(r.Suffixes) == 0 {
-		// All are near, so only what is as bare as r can remain.
+		// All candidates are near, so only candidates as bare as r can remain.
 		return keep(nil, g.prefixes[affixKey{}], func(i int32) bool { return sameAffixes(items[i], r) })
 	}
 	near := g.pos
@@ -89,12 +92,13 @@ func (g *group) fitting(items []*krm.Resource, r *krm.Resource) []int32 {
 	return near
 }
 
-// An affixIndex finds resources by their whole list of prefixes or suffixes and by the ends of that list.
+// An affixIndex finds resources by their complete list of prefixes or suffixes, and by each end
+// of that list.
 type affixIndex map[affixKey][]int32
 
 type affixKey struct {
 	list string
-	end  bool // list is the end of the resource's list, or all of it
+	end  bool // list is an end of the resource's list, possibly all of it
 }
 
 func joinAffixes(list []string) string { return strings.Join(list, "\x00") }
@@ -108,7 +112,7 @@ func (x affixIndex) add(list []string, i int32) {
 	}
 }
 
-// near returns the resources whose list is empty, an end of list, or ends in list.
+// near returns the resources whose list is empty, is an end of list, or ends in list.
 func (x affixIndex) near(list []string) []int32 {
 	found := slices.Clone(x[affixKey{}])
 	for n := 1; n < len(list); n++ {

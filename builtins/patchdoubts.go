@@ -10,21 +10,22 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A doubter compares a strategic merge patch with what it is applied to, and warns about what was probably meant for something that is
-// there: a field, or a container.
+// A doubter compares a strategic merge patch with its target. It warns about parts of the patch
+// that were probably meant for an existing field or container.
 type doubter struct {
 	patch *smPatch
 	warn  Warn
 }
 
-// A step is a part of the way to a place in a patch: a field, or an item if that is empty. Only warnings need the whole way.
+// A step is the last element of a path in a patch: a field or, if field is empty, an item. A
+// linked list is enough because only warnings need the complete path.
 type step struct {
 	up    *step
 	field string
 	item  int
 }
 
-// path returns the way as messages and files have it.
+// path returns the path in the form used by messages and files.
 func (s *step) path() []any {
 	if s == nil {
 		return nil
@@ -35,14 +36,14 @@ func (s *step) path() []any {
 	return append(s.up.path(), s.field)
 }
 
-// doubts warns about what the patch adds to r and was probably not meant to add.
+// doubts warns about additions of the patch to r that were probably not intended.
 func (p *smPatch) doubts(kinds *schema.Schema, r *krm.Resource, warn Warn) {
 	if n := kinds.For(schema.Kind(r.ID().GVK)); n.Exists() {
 		(&doubter{p, warn}).mapping(p.value, r.Value(), n, nil)
 	}
 }
 
-// mapping compares mappings; there may be none in dest.
+// mapping compares two mappings. dest may be None.
 func (d *doubter) mapping(patch, dest yaml.Value, n schema.Node, at *step) {
 	for _, f := range patch.Fields() {
 		next := n.Field(f.Key)
@@ -80,7 +81,8 @@ func (d *doubter) list(patch, dest yaml.Value, n schema.Node, at *step) {
 	}
 }
 
-// container warns about item i of a patch's list of containers that stands for none that there is, and is no whole container.
+// container warns about item i of a list of containers in the patch if it matches no existing
+// container and is not a complete container itself.
 func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 	if field := at.field; field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() || item.Get(directiveKey).Exists() {
 		return
@@ -98,7 +100,8 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 	}))
 }
 
-// unknown warns about a field that Kubernetes does not know, if it is nearly called as one that it does.
+// unknown warns about a field unknown to Kubernetes whose name is similar to that of a known
+// field.
 func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) {
 	names := n.Names()
 	if near := diag.Nearest(key, names); near != "" && diag.Near(key, near, max(1, min(2, len(key)/4))) {

@@ -1,4 +1,5 @@
-// Follows api/internal/builtins/PatchTransformer.go, api/internal/builtins/PatchStrategicMergeTransformer.go,
+// Follows api/internal/builtins/PatchTransformer.go,
+// api/internal/builtins/PatchStrategicMergeTransformer.go,
 // api/internal/builtins/PatchJson6902Transformer.go.
 
 package builtins
@@ -17,10 +18,12 @@ import (
 
 // PatchTransformer applies a strategic merge patch or a JSON patch (`patches:`).
 type PatchTransformer struct {
-	// Path is a file with the patch and Patch the patch itself: one of them is given.
+	// Path is a file with the patch, and Patch is the inline patch. Exactly one of them must be
+	// given.
 	Path  string `json:"path,omitempty"`
 	Patch string `json:"patch,omitempty"`
-	// Target selects the resources. Without it a strategic merge patch applies to the one that it names.
+	// Target selects the resources. Without a target, a strategic merge patch applies to the
+	// resource that it names.
 	Target  *Selector     `json:"target,omitempty"`
 	Options *PatchOptions `json:"options,omitempty"`
 
@@ -29,15 +32,15 @@ type PatchTransformer struct {
 	json  jsonPatch
 }
 
-// PatchOptions says what a strategic merge patch may change that is otherwise kept.
+// PatchOptions allow a strategic merge patch to change fields that are otherwise preserved.
 type PatchOptions struct {
 	AllowNameChange bool `json:"allowNameChange,omitempty"`
 	AllowKindChange bool `json:"allowKindChange,omitempty"`
 }
 
-// Configure reads the patch. It fails if not exactly one of Path and Patch is given, if the text is neither a strategic
-// merge patch nor a JSON patch, and if the target cannot be right. A text without a document is a patch that does
-// nothing.
+// Configure reads the patch. It fails unless exactly one of Path and Patch is given. It also
+// fails if the text is neither a strategic merge patch nor a JSON patch, or if the target is
+// invalid. A text without documents is a patch that does nothing.
 func (t *PatchTransformer) Configure(env Env) error {
 	t.Patch = strings.TrimSpace(t.Patch)
 	t.kinds = env.Schema
@@ -57,7 +60,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 	return errors.Join(t.configure(env, src), err)
 }
 
-// readPatch reads the file of a patch for what target selects. One for Secrets may hold their values, whatever words are in it.
+// readPatch reads the file of a patch. If target selects Secrets, it marks the content as secret.
 func readPatch(env Env, path string, target *Selector) (*yaml.Source, error) {
 	src, err := env.Read(path)
 	if err == nil && target.selectsSecrets() {
@@ -66,13 +69,14 @@ func readPatch(env Env, path string, target *Selector) (*yaml.Source, error) {
 	return src, err
 }
 
-// ForSecrets reports whether the kinds that the configured transformer names are Secrets, or match them: its patch may hold their values.
+// ForSecrets reports whether the target's kind matches Secrets. The patch may then contain their
+// values.
 func (t *PatchTransformer) ForSecrets() bool { return t.Target.selectsSecrets() }
 
-// selectsSecrets reports whether the kind that s names is that of Secrets, or matches it.
+// selectsSecrets reports whether the kind in s is given and matches Secrets.
 func (s *Selector) selectsSecrets() bool { return s != nil && s.Kind != "" && s.kind.match("Secret") }
 
-// configure reads the text of the patch.
+// configure parses the patch in src.
 func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	docs, err := krm.Patches(src, env.Schema)
 	if err != nil {
@@ -97,7 +101,7 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	return nil
 }
 
-// configureJSON reads a text that is no strategic merge patch because of mergeErr.
+// configureJSON parses a text that is not a strategic merge patch because of mergeErr.
 func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr error) error {
 	if errors.Is(mergeErr, yaml.ErrConflict) {
 		return mergeErr
@@ -116,8 +120,9 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 	return nil
 }
 
-// Transform applies the patch. It is an error if a strategic merge patch without target has no resource or several, if
-// two resources become the same one, and if an operation of a JSON patch fails; a target that selects nothing is not.
+// Transform applies the patch. It fails if a strategic merge patch without target matches no
+// resource or several, if two resources get the same identity, or if an operation of a JSON patch
+// fails. A target that selects nothing only causes a warning.
 func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	switch {
 	case t.merge == nil && t.json == nil:
@@ -159,7 +164,8 @@ func (t *PatchTransformer) StandsFor() []KustomizationField {
 func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
 	if len(found) > 0 {
-		p.doubts(kinds, list.At(found[0]), warn) // nearly always alike for the others, which may be many
+		// The first one is representative; there may be many.
+		p.doubts(kinds, list.At(found[0]), warn)
 	}
 	for _, i := range found {
 		changed, deleted, err := p.applyTo(kinds, list, i, true)
@@ -207,16 +213,16 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 	return nil
 }
 
-// A Merger is a transformer that may merge strategic merge patches into objects, or give objects a
-// different kind. kustomize then looks up a schema: for a patch of an object with an apiVersion,
-// and for the scope of the kind.
+// A Merger is a transformer that may merge strategic merge patches into objects, or change the
+// kind of objects. In both cases kustomize looks up a schema: for a patch of an object with an
+// apiVersion, and for the scope of the kind.
 type Merger interface {
 	Transformer
-	// AlwaysMerges reports whether the transformer fails unless it merges a patch into an object
-	// with an apiVersion.
+	// AlwaysMerges reports whether the transformer always merges a patch into an object with an
+	// apiVersion unless it fails.
 	AlwaysMerges() bool
 	// MergesInto reports whether the transformer merges a patch into an object of list with an
-	// apiVersion. A nil list is unknown and may have any objects.
+	// apiVersion. A nil list is unknown and may contain any objects.
 	MergesInto(list *krm.List) bool
 }
 
@@ -244,30 +250,30 @@ func (t *PatchStrategicMergeTransformer) AlwaysMerges() bool { return anyVersion
 func (t *PatchStrategicMergeTransformer) MergesInto(*krm.List) bool { return anyVersioned(t.merge) }
 
 // anyVersioned reports whether one of patches has an apiVersion. Without a target, the patched
-// object has the same one.
+// object has the same apiVersion.
 func anyVersioned(patches []*smPatch) bool {
 	return slices.ContainsFunc(patches, func(p *smPatch) bool { return isVersioned(p.value) })
 }
 
 func isVersioned(object yaml.Value) bool { return object.Get("apiVersion").Text() != "" }
 
-// nothingChanged is what to do about a patch that changes nothing.
+// nothingChanged is the hint for a patch that changes nothing.
 var nothingChanged diag.Next = func() []string {
 	return []string{"what it says is there already: remove it, or what it should change is said elsewhere"}
 }
 
 // PatchStrategicMergeTransformer applies strategic merge patches (`patchesStrategicMerge:`).
 type PatchStrategicMergeTransformer struct {
-	// Paths are files with patches or patches themselves.
+	// Paths are files with patches, or inline patches.
 	Paths []string `json:"paths,omitempty"`
-	// Patches are documents with more patches.
+	// Patches is a text with further patches as documents.
 	Patches string `json:"patches,omitempty"`
 
 	kinds *schema.Schema
 	merge []*smPatch
 }
 
-// ErrEmptyPatch says that a [PatchStrategicMergeTransformer] has no patch at all.
+// ErrEmptyPatch reports a [PatchStrategicMergeTransformer] without any patch.
 var ErrEmptyPatch error = notGiven("the patches are empty")
 
 // Configure reads the patches. It fails if there are none.
@@ -279,7 +285,7 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	var errs []error
 	for i, path := range t.Paths {
 		patches, err := readInline(env, path)
-		if err != nil && !strings.Contains(path, "\n") { // it is no patch, so it should be a file
+		if err != nil && !strings.Contains(path, "\n") { // not a patch, so it should be a file
 			patches, err = readPatches(env, path)
 		}
 		label := ""
@@ -329,7 +335,7 @@ func patchesOf(env Env, src *yaml.Source) (patches []*smPatch, _ error) {
 	return patches, err
 }
 
-// Transform applies the patches. It is an error if one has no resource or several.
+// Transform applies the patches. It fails if a patch matches no resource or several.
 func (t *PatchStrategicMergeTransformer) Transform(list *krm.List, warn Warn) error {
 	return applyByID(t.kinds, t.merge, list, warn, true)
 }
@@ -360,15 +366,16 @@ func (t *PatchStrategicMergeTransformer) StandsFor() []KustomizationField {
 // PatchJson6902Transformer applies a JSON patch (`patchesJson6902:`).
 type PatchJson6902Transformer struct {
 	Target *Selector `json:"target,omitempty"`
-	// Path is a file with the patch and JsonOp the patch itself: one of them is given.
+	// Path is a file with the patch, and JsonOp is the inline patch. Exactly one of them must be
+	// given.
 	Path   string `json:"path,omitempty"`
 	JsonOp string `json:"jsonOp,omitempty"`
 
 	patch jsonPatch
 }
 
-// Configure reads the patch. It fails if the target has no name, if not exactly one of Path and JsonOp is given, and if
-// the patch cannot be read or has no operations.
+// Configure reads the patch. It fails if the target has no name, unless exactly one of Path and
+// JsonOp is given, or if the patch is invalid or has no operations.
 func (t *PatchJson6902Transformer) Configure(env Env) error {
 	err := t.Target.compileAs("target")
 	if t.Target == nil || t.Target.Name == "" {
@@ -399,7 +406,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	return nil
 }
 
-// Transform applies the patch to all resources that the target selects.
+// Transform applies the patch to all resources selected by the target.
 func (t *PatchJson6902Transformer) Transform(list *krm.List, warn Warn) error {
 	return applyJSON(t.patch, t.Target, list, warn, false)
 }

@@ -1,5 +1,5 @@
-// Follows api/internal/builtins/PatchTransformer.go, api/internal/builtins/PatchJson6902Transformer.go,
-// api/filters/patchjson6902/patchjson6902.go.
+// Follows api/internal/builtins/PatchTransformer.go,
+// api/internal/builtins/PatchJson6902Transformer.go, api/filters/patchjson6902/patchjson6902.go.
 
 package builtins
 
@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// applyJSON applies a JSON patch to what target selects. With remember, the identities that the resources had are
-// recorded.
+// applyJSON applies a JSON patch to the resources selected by target. With remember, it records
+// the previous identities of the resources.
 func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, remember bool) error {
 	found, err := target.Select(list)
 	if err != nil {
@@ -52,21 +52,22 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 	return nil
 }
 
-// patchObject returns the patched object of r. If the patch removes all annotations, r loses its provenance: it is the one
-// thing that kustomize keeps in annotations without saving it from the patch.
+// patchObject returns the patched object of r. If the patch removes all annotations, it also
+// clears the provenance of r: kustomize keeps the provenance in annotations and does not protect
+// it from the patch, unlike its other annotations.
 func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (yaml.Value, error) {
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
 		v = v.WithAt(yaml.Str(""), "metadata", "annotations", originAnnotation)
 	}
-	// A resource of which kustomize remembers something has annotations at this time.
+	// A resource with state of kustomize has annotations at this point.
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
 	before := r.Rewritten()
 	if patch.reads() {
-		v = rewrittenIn(v, before, false) // some values are others in this place than in another
+		v = rewrittenIn(v, before, false) // the place of some values affects how they are rewritten
 		before = v
 	}
 	v, err := patch.apply(v, r.Room(), warn)
@@ -91,7 +92,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (ya
 	}
 	v = rewrittenIn(v, before, false)
 	r.SetRewritten(v)
-	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
+	// Afterwards kustomize writes all annotations back as strings, and drops an empty mapping.
 	return textFields(v, "annotations", jsonText), nil
 }
 
@@ -100,7 +101,8 @@ func (p jsonPatch) reads() bool {
 	return slices.ContainsFunc(p, func(o jsonOp) bool { return o.op == "test" || o.op == "copy" || o.op == "move" })
 }
 
-// withAnnotations returns v with at least an empty mapping of annotations, if v has metadata.
+// withAnnotations adds an empty mapping of annotations to v if v has metadata without
+// annotations.
 func withAnnotations(v yaml.Value) yaml.Value {
 	if meta := v.Get("metadata"); meta.Type() == yaml.Map && meta.Get("annotations").IsNull() {
 		return v.With("metadata", meta.With("annotations", yaml.MapOf()))
@@ -108,12 +110,12 @@ func withAnnotations(v yaml.Value) yaml.Value {
 	return v
 }
 
-// hasState reports whether kustomize keeps anything about r in annotations.
+// hasState reports whether kustomize keeps state of r in annotations.
 func hasState(r *krm.Resource) bool {
 	return len(r.Prev) > 0 || len(r.Prefixes) > 0 || len(r.Suffixes) > 0 || r.NeedsHash || r.Behavior != "" || r.Origin != nil || len(r.Transformations) > 0
 }
 
-// jsonText returns the text of a scalar after a way through JSON.
+// jsonText returns the text of a scalar after conversion to JSON and back.
 func jsonText(v yaml.Value) string {
 	switch v.Type() {
 	case yaml.Int, yaml.Float:
@@ -126,12 +128,13 @@ func jsonText(v yaml.Value) string {
 	return v.Text()
 }
 
-// rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
+// rewritten returns v after conversion to JSON and back, which keeps only the necessary quotes.
 func rewritten(v yaml.Value) yaml.Value {
 	return rewrittenIn(v, yaml.Value{}, false)
 }
 
-// rewrittenIn is rewritten for what stands in brackets or not. What is the same in done was rewritten before.
+// rewrittenIn is like rewritten, for a value that is in brackets or not. Values equal to their
+// counterparts in done have been rewritten before and are skipped.
 func rewrittenIn(v, done yaml.Value, brackets bool) yaml.Value {
 	if v == done {
 		return v
@@ -152,7 +155,8 @@ func rewrittenIn(v, done yaml.Value, brackets bool) yaml.Value {
 			return yaml.Number(yaml.Int, string(yaml.AppendJSON(nil, v)))
 		}
 	case yaml.Float:
-		if text := jsonText(v); text != v.Text() && strings.ContainsAny(v.Text(), ".eE") { // integers keep their digits
+		// Integers keep their digits.
+		if text := jsonText(v); text != v.Text() && strings.ContainsAny(v.Text(), ".eE") {
 			return yaml.Number(yaml.Float, text)
 		}
 	case yaml.Time:
@@ -202,7 +206,8 @@ func itemAt(v yaml.Value, i int) yaml.Value {
 	return yaml.Value{}
 }
 
-// fieldIn returns the value of a field of a mapping, which is at i if no field in front of it came or went; None if there is none.
+// fieldIn returns the value of a field of a mapping, None if there is none. It first looks at
+// index i, which is right unless an earlier field was added or removed.
 func fieldIn(v yaml.Value, i int, key string) yaml.Value {
 	if fields := v.Fields(); i < len(fields) && fields[i].Key == key {
 		return fields[i].Value

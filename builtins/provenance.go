@@ -1,4 +1,5 @@
-// Follows api/resource/origin.go, api/resource/resource.go, api/resmap/reswrangler.go, api/internal/target/kusttarget.go.
+// Follows api/resource/origin.go, api/resource/resource.go, api/resmap/reswrangler.go,
+// api/internal/target/kusttarget.go.
 
 package builtins
 
@@ -9,14 +10,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The annotations that buildMetadata asks for.
+// The annotations requested by buildMetadata.
 const (
 	originAnnotation          = "config.kubernetes.io/origin"
 	transformationsAnnotation = "alpha.config.kubernetes.io/transformations"
 )
 
-// RecordOrigin notes that the resources of list come from o, unless they come from elsewhere already. A nil o changes
-// nothing.
+// RecordOrigin sets the origin of the resources in list to o, except for resources that already
+// have an origin. A nil o changes nothing.
 func RecordOrigin(list *krm.List, o *krm.Origin) {
 	if o == nil {
 		return
@@ -30,8 +31,9 @@ func RecordOrigin(list *krm.List, o *krm.Origin) {
 	}
 }
 
-// RecordTransformation notes that the transformer o was applied to list, whether it changed anything or not. Resources of
-// unknown origin were made by it. A nil o changes nothing.
+// RecordTransformation records that the transformer o was applied to list, whether or not it
+// changed anything. For a resource of unknown origin, it sets the origin to o instead. A nil o
+// changes nothing.
 func RecordTransformation(list *krm.List, o *krm.Origin) {
 	if o == nil {
 		return
@@ -47,8 +49,9 @@ func RecordTransformation(list *krm.List, o *krm.Origin) {
 	}
 }
 
-// withTextAnnotations returns a copy of r whose annotations are all strings. kustomize keeps provenance in annotations and
-// writes all of them anew when it adds some, so that later steps see strings.
+// withTextAnnotations returns a copy of r whose annotations are all strings. Kustomize keeps the
+// provenance in annotations. When it adds one, it rewrites all annotations as strings, and later
+// steps see the result.
 func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	r = r.Copy()
 	annotations := r.Annotations()
@@ -64,13 +67,14 @@ func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	return r
 }
 
-// hasOrigin also believes an annotation: functions return the origin of resources that way.
+// hasOrigin reports whether r has an origin. It also accepts the annotation, in which functions
+// return the origin of resources.
 func hasOrigin(r *krm.Resource) bool {
 	return r.Origin != nil || r.Annotations().Get(originAnnotation).Exists()
 }
 
-// PluginOrigin returns the origin of what a generator or transformer makes that is configured by the document config, nil
-// if the origin of config is not recorded.
+// PluginOrigin returns the origin of the results of a generator or transformer that is configured
+// by the document config. It returns nil if the origin of config is not recorded.
 func PluginOrigin(config *krm.Resource) *krm.Origin {
 	if config.Origin == nil {
 		return nil
@@ -83,7 +87,7 @@ func PluginOrigin(config *krm.Resource) *krm.Origin {
 	}
 }
 
-// OriginText returns o in the form of the annotation config.kubernetes.io/origin.
+// OriginText formats o for the annotation config.kubernetes.io/origin.
 func OriginText(o *krm.Origin) string {
 	if text := originLines(o); text != "" {
 		return text
@@ -91,7 +95,7 @@ func OriginText(o *krm.Origin) string {
 	return "{}\n"
 }
 
-// TransformationsText returns list in the form of the annotation alpha.config.kubernetes.io/transformations.
+// TransformationsText formats list for the annotation alpha.config.kubernetes.io/transformations.
 func TransformationsText(list []*krm.Origin) string {
 	var b strings.Builder
 	for _, o := range list {

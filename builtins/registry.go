@@ -4,8 +4,9 @@ package builtins
 
 import "github.com/krmflow/krmflow/krm/yaml"
 
-// New returns a new, unconfigured built-in of a kind that documents of `apiVersion: builtin` may have, nil for any other
-// kind. SortOrderTransformer is not among them: kustomize knows it only as the field sortOptions.
+// New returns an unconfigured built-in for a kind of documents with `apiVersion: builtin`, nil
+// for unknown kinds. It does not know SortOrderTransformer, which kustomize offers only as the
+// field sortOptions.
 func New(kind string) Builtin {
 	for _, k := range kinds {
 		if k.name == kind {
@@ -15,7 +16,7 @@ func New(kind string) Builtin {
 	return nil
 }
 
-// Kinds returns the kinds that [New] knows, sorted.
+// Kinds returns the kinds known to [New], sorted.
 func Kinds() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -24,8 +25,8 @@ func Kinds() []string {
 	return names
 }
 
-// A question is one of the interfaces that commands ask about a built-in: see [FieldLister] and the
-// others beside it.
+// A question is one of the interfaces through which commands query a built-in, such as
+// [FieldLister].
 type question int
 
 const (
@@ -39,7 +40,7 @@ const (
 	asFieldForm
 )
 
-// kinds are the kinds, sorted, and the questions that do not apply to them.
+// kinds are all kinds, sorted, each with the questions that do not apply to it.
 var kinds = [...]struct {
 	name    string
 	make    func() Builtin
@@ -75,7 +76,7 @@ var kinds = [...]struct {
 		asFieldLister | asLocator | asPatcher | asCauser | asFieldForm},
 }
 
-// Decoding returns how kustomize reads the configuration document of a built-in.
+// Decoding returns the rules by which kustomize decodes the configuration document of a built-in.
 func Decoding(kind string) yaml.Decoding {
 	exact := kind == "PrefixTransformer" || kind == "SuffixTransformer"
 	return yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Exact: exact}

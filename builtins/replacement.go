@@ -1,4 +1,5 @@
-// Follows api/internal/builtins/ReplacementTransformer.go, api/types/replacement.go, api/types/replacementfield.go.
+// Follows api/internal/builtins/ReplacementTransformer.go, api/types/replacement.go,
+// api/types/replacementfield.go.
 
 package builtins
 
@@ -14,32 +15,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Replacement copies a value into fields of any number of resources. It is given inline, or Path names a file that
-// holds one or a list of them.
+// A Replacement copies a value into fields of any number of resources. It is given inline, or
+// Path names a file with one replacement or a list of them.
 type Replacement struct {
 	Path string `json:"path,omitempty"`
 	// Source is the field to copy.
 	Source *ReplacementSource `json:"source,omitempty"`
-	// SourceValue is a constant in the place of Source.
+	// SourceValue is a constant, given instead of Source.
 	SourceValue *string              `json:"sourceValue,omitempty"`
 	Targets     []*ReplacementTarget `json:"targets,omitempty"`
 }
 
-// A ReplacementSource selects a field of exactly one resource. Empty conditions are met by everything, current and
-// previous names count.
+// A ReplacementSource selects a field of exactly one resource. Empty conditions match every
+// resource. The conditions may match the current or a previous identity.
 type ReplacementSource struct {
 	Group     string `json:"group,omitempty" decode:"text"`
 	Version   string `json:"version,omitempty" decode:"text"`
 	Kind      string `json:"kind,omitempty" decode:"text"`
 	Name      string `json:"name,omitempty" decode:"text"`
 	Namespace string `json:"namespace,omitempty" decode:"text"`
-	// FieldPath is the field; empty means metadata.name.
+	// FieldPath is the field to read, metadata.name by default.
 	FieldPath string `json:"fieldPath,omitempty"`
-	// Options pick a part of the field.
+	// Options select a part of the field.
 	Options *FieldOptions `json:"options,omitempty"`
 }
 
-// String returns the conditions and the field as messages show them.
+// String formats the conditions and the field for messages.
 func (s *ReplacementSource) String() string {
 	id := krm.ID{GVK: krm.GVK{Group: s.Group, Version: s.Version, Kind: s.Kind}, Name: s.Name, Namespace: s.Namespace}
 	field := s.FieldPath
@@ -53,38 +54,38 @@ func (s *ReplacementSource) String() string {
 type ReplacementTarget struct {
 	Select *Selector   `json:"select,omitempty"`
 	Reject []*Selector `json:"reject,omitempty"`
-	// FieldPaths are the fields; none means metadata.name.
+	// FieldPaths are the fields to write, metadata.name by default.
 	FieldPaths []string      `json:"fieldPaths,omitempty"`
 	Options    *FieldOptions `json:"options,omitempty"`
 }
 
-// FieldOptions refine what a replacement reads or writes.
+// FieldOptions refine how a replacement reads or writes a field.
 type FieldOptions struct {
-	// Delimiter splits the text of the field; Index selects the part. In a target a negative index adds a part in front
-	// and one beyond the end adds a part at the end.
+	// Delimiter splits the text of the field, and Index selects a part. In a target, a negative
+	// index prepends a part, and an index beyond the end appends one.
 	Delimiter string `json:"delimiter,omitempty"`
 	Index     int    `json:"index,omitempty"`
-	// Encoding is accepted and has no effect, as in kustomize.
+	// Encoding is accepted but has no effect, as in kustomize.
 	Encoding string `json:"encoding,omitempty"`
-	// Create makes a target's field if it is missing.
+	// Create creates the field of a target if it is missing.
 	Create bool `json:"create,omitempty"`
 }
 
 const defaultFieldPath = "metadata.name"
 
-// A ReplacementTransformer applies replacements one after the other.
+// A ReplacementTransformer applies replacements in order.
 type ReplacementTransformer struct {
 	Replacements []Replacement `json:"replacements,omitempty" decode:"text"`
 
 	compiled []replacement
 }
 
-// replacement is a Replacement that was checked, with its paths and patterns compiled.
+// A replacement is a validated Replacement with compiled paths and patterns.
 type replacement struct {
 	label   string // for messages
 	source  *ReplacementSource
 	field   *fieldPath
-	value   sourceValue // the constant, if source is nil
+	value   sourceValue // the constant if source is nil
 	targets []replacementTarget
 }
 
@@ -95,7 +96,7 @@ type replacementTarget struct {
 	opts   FieldOptions
 }
 
-// Configure checks the replacements and reads those that are given as files.
+// Configure validates the replacements and reads the files that they name.
 func (t *ReplacementTransformer) Configure(env Env) error {
 	t.compiled = nil
 	paths := fieldPaths{}
@@ -150,7 +151,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them").With(diag.ReplacementForm)
 }
 
-// asErrors gives mistakes of the configuration in src their lines.
+// asErrors adds line numbers to mistakes in src.
 func asErrors(src *yaml.Source, mistakes []*yaml.DecodeError) []error {
 	var errs []error
 	for _, m := range mistakes {
@@ -236,8 +237,9 @@ func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error)
 	return c, errors.Join(errs...)
 }
 
-// Writes returns which of its field paths writes a field, -1 if none does: before and after are a resource before the replacement and
-// after it, and path is the field there. Without field paths it is 0 for metadata.name.
+// Writes returns the index of the field path that writes the field at path, -1 if none does.
+// before and after are the resource before and after the replacement, and path refers to after.
+// If there are no field paths, the index 0 means metadata.name.
 func (t *ReplacementTarget) Writes(before, after *krm.Resource, path []any) int {
 	c, err := t.compile(fieldPaths{})
 	if err != nil {
@@ -249,7 +251,7 @@ func (t *ReplacementTarget) Writes(before, after *krm.Resource, path []any) int 
 	return slices.IndexFunc(c.fields, func(p *fieldPath) bool { return p.meets(after.Value(), path) })
 }
 
-// Summary says what is replaced, as plans show it, without values.
+// Summary describes the replacement for plans, without values.
 func (r Replacement) Summary() string {
 	switch {
 	case r.Path != "":

@@ -7,17 +7,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A placedReplacement is a replacement of the configuration or, if src is set, of a file that it
-// names: at leads to it there.
+// A placedReplacement is a replacement and its position. If src is nil, the replacement is
+// inline; otherwise it is at the path at in the file src.
 type placedReplacement struct {
 	Replacement
 	src  *yaml.Source
-	name string // of the file, as the configuration has it
+	name string // the name of the file in the configuration
 	at   []any
 }
 
-// place returns the place of something in the replacement, the zero Place for one of the
-// configuration.
+// place returns the place of a part of the replacement, the zero Place for an inline replacement.
 func (p *placedReplacement) place(in ...any) Place {
 	if p.src == nil {
 		return Place{}
@@ -26,7 +25,7 @@ func (p *placedReplacement) place(in ...any) Place {
 	return Place{File: p.name, Line: p.src.Locate(0, at...).Line, Path: at}
 }
 
-// placed returns the replacements, including those of files.
+// placed returns all replacements, including the contents of files.
 func (t *ReplacementTransformer) placed(files Files) (list []placedReplacement) {
 	for _, r := range t.Replacements {
 		if r.Path == "" {
@@ -41,7 +40,7 @@ func (t *ReplacementTransformer) placed(files Files) (list []placedReplacement) 
 		if err != nil {
 			continue
 		}
-		// Configure has read the file without a mistake, and unknown fields are not mistakes.
+		// Configure has read the file without a mistake. Unknown fields are not mistakes.
 		decoding := yaml.Decoding{AllowUnknown: true, ScalarsAsText: true}
 		add := func(v yaml.Value, at ...any) {
 			p := placedReplacement{src: src, name: r.Path, at: at}
@@ -88,8 +87,9 @@ func (t *ReplacementTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
 	return s, false
 }
 
-// Locate implements [Locator] for replacements in files: others have no line of their own in a
-// step. If several may have made the change, it returns the last one.
+// Locate implements [Locator] for replacements in files; inline replacements of a step do not
+// have separate lines. If several replacements may have made the change, Locate returns the last
+// one.
 func (t *ReplacementTransformer) Locate(c Change) (place Place, ok bool) {
 	if c.Before == nil || c.After == nil {
 		return place, false

@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Transform applies the replacements in order. It warns of targets that select nothing and of changes that kustomize
-// loses.
+// Transform applies the replacements in order. It warns about targets that select nothing and
+// about changes that kustomize loses.
 func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
 	for i := range t.compiled {
 		if err := t.compiled[i].apply(list, warn); err != nil {
@@ -89,7 +89,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 	return err
 }
 
-// writeField is write for one field; lost is true if kustomize loses the change.
+// writeField copies the value into one field. lost is true if kustomize loses the change.
 func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPath, c *copier) (lost bool, err error) {
 	before := res.Value()
 	if (replacesState(path) || strings.HasPrefix(path.text, "metadata.annotations.")) && hasState(res) {
@@ -100,14 +100,15 @@ func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPa
 	}
 	v, lost, err := c.apply(before, path)
 	if err != nil || v.Same(before) || isSource && replacesState(path) && path.text == r.field.text {
-		return lost, err // what is put into its own place takes nothing away
+		// Copying a field to itself keeps the state.
+		return lost, err
 	}
 	if replacesState(path) {
 		forget(res)
 	}
 	res.SetValue(v)
 	if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
-		// What follows gets the new value of the source.
+		// Later fields get the new value of the source.
 		if x, err := r.read(res); err == nil {
 			c.value = x
 		}
@@ -115,8 +116,8 @@ func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPa
 	return lost, nil
 }
 
-// readMade reads a list or mapping once more when the fields at path have been made in old, whose object is v: if they are
-// within, the copy has them, too.
+// readMade rereads a list or mapping after the missing fields at path have been created in v, the
+// object of old. If they are within the source, the copy includes them.
 func (r *replacement) readMade(old *krm.Resource, v yaml.Value, path *fieldPath, c *copier) {
 	if c.create() != yaml.Map && c.create() != yaml.Seq {
 		return
@@ -133,8 +134,8 @@ func (r *replacement) readMade(old *krm.Resource, v yaml.Value, path *fieldPath,
 	}
 }
 
-// replacesState reports whether path leads to all annotations or to all metadata. kustomize keeps what it knows of a resource
-// in annotations, and forgets it with them.
+// replacesState reports whether path leads to all annotations or to all metadata. Kustomize keeps
+// its state of a resource in annotations, and loses it when they are replaced.
 func replacesState(path *fieldPath) bool {
 	return path.text == "metadata" || path.text == "metadata.annotations"
 }
@@ -157,7 +158,7 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 	return x, nil
 }
 
-// find returns the position of the only resource that s selects.
+// find returns the position of the resource that s selects. It fails unless there is exactly one.
 func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	at := -1
 	for pos := range candidates(list, s.Name) {
@@ -185,7 +186,8 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	return at, nil
 }
 
-// candidates returns a hint at the resources that a source could be: those of its kind, or else all kinds.
+// candidates returns a hint that lists possible sources: the names of matching resources or, if
+// there are none, all kinds.
 func (s *ReplacementSource) candidates(list *krm.List) []string {
 	if list.Len() == 0 {
 		return []string{"there are no resources at this step"}
@@ -197,7 +199,7 @@ func (s *ReplacementSource) candidates(list *krm.List) []string {
 	return []string{"the kinds are: " + diag.Some(slices.Compact(kinds))}
 }
 
-// otherNames returns the names of the resources that s would select if it gave no name.
+// otherNames returns the names of the resources that s would select without its name.
 func (s *ReplacementSource) otherNames(list *krm.List) []string {
 	any := *s
 	any.Name = ""
@@ -240,8 +242,8 @@ func namedNamespace(ns string) string {
 	return ns
 }
 
-// anyID reports whether the current identity of r or a previous one meets a condition. The current namespace is the one
-// that is written, "" for none; previous ones are never empty.
+// anyID reports whether the current or a previous identity of r meets a condition. A current
+// namespace is literal, "" if there is none, whereas previous namespaces are never empty.
 func anyID(r *krm.Resource, meets func(krm.ID) bool) bool {
 	if meets(r.ID()) {
 		return true
@@ -254,7 +256,8 @@ func anyID(r *krm.Resource, meets func(krm.ID) bool) bool {
 	return false
 }
 
-// candidates returns the positions of the resources that have or had a name; all if name is empty.
+// candidates returns the positions of the resources with the given current or previous name, or
+// of all resources if name is empty.
 func candidates(list *krm.List, name string) iter.Seq[int] {
 	if name != "" {
 		return slices.Values(list.Named(name))
@@ -272,8 +275,8 @@ func (t *replacementTarget) candidates(list *krm.List) iter.Seq[int] {
 	return candidates(list, t.sel.name.literal)
 }
 
-// checkSelectors returns what is wrong with a label or annotation selector that kustomize asks about any resource: it does
-// so before it looks at names.
+// checkSelectors returns the error of an invalid label or annotation selector if kustomize
+// evaluates the selector for any resource. Kustomize does so before it compares names.
 func (t *replacementTarget) checkSelectors(list *krm.List) error {
 	wrong := func(s *Selector) bool { return s.labelErr != nil || s.annotationErr != nil }
 	if !wrong(t.sel) && !slices.ContainsFunc(t.reject, wrong) {
@@ -301,8 +304,9 @@ func (t *replacementTarget) checkSelectors(list *krm.List) error {
 	return nil
 }
 
-// selects reports whether r is a target: one of its identities, its labels and its annotations are selected, and neither
-// an identity nor the labels and annotations are rejected. A reject entry with both rejects what meets either.
+// selects reports whether r is a target: its labels, its annotations and one of its identities
+// are selected, and none of them is rejected. A reject entry with conditions on both identity and
+// labels rejects a resource that meets either.
 func (t *replacementTarget) selects(r *krm.Resource) (bool, error) {
 	if !t.sel.matchesAnyID(r) {
 		return false, nil

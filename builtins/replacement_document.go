@@ -12,8 +12,9 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// editDocument returns text, a YAML or JSON document, with the value in the fields at path. The rest of a YAML document
-// keeps its style and comments; JSON is written anew. ok is false if there is no such field.
+// editDocument returns text, which is a YAML or JSON document, with the value copied to the
+// fields at path. Outside these fields, a YAML document keeps its style and comments; a JSON
+// document is reformatted. ok is false if the document has no field at path.
 func (c *copier) editDocument(text string, path []pathPart) (edited string, ok bool) {
 	doc, err := parseDocument(text)
 	if err != nil {
@@ -35,7 +36,7 @@ func (c *copier) editDocument(text string, path []pathPart) (edited string, ok b
 	return strings.TrimSpace(edited), true
 }
 
-// countIn returns the number of fields that path leads to in the document in text.
+// countIn returns the number of fields at path in the document text.
 func (c *copier) countIn(text string, path []pathPart) (int, error) {
 	doc, err := parseDocument(text)
 	if err != nil {
@@ -57,7 +58,7 @@ func parseDocument(text string) (*yamlv3.Node, error) {
 	return &doc, nil
 }
 
-// asJSON converts a YAML document.
+// asJSON converts a YAML document to JSON.
 func asJSON(text string, indent bool) (string, error) {
 	var data any
 	if err := yamlv3.Unmarshal([]byte(text), &data); err != nil {
@@ -70,7 +71,7 @@ func asJSON(text string, indent bool) (string, error) {
 	return string(out), err
 }
 
-// printNode returns n in the form that kustomize's files have.
+// printNode formats n like the files that kustomize writes.
 func printNode(n *yamlv3.Node) (string, error) {
 	var buf bytes.Buffer
 	e := yamlv3.NewEncoder(&buf)
@@ -83,7 +84,7 @@ func printNode(n *yamlv3.Node) (string, error) {
 	return buf.String(), err
 }
 
-// yamlForm returns v as YAML: what patterns in field paths are matched with.
+// yamlForm formats v as YAML, for comparison with the patterns in field paths.
 func yamlForm(v yaml.Value) string {
 	text, err := printNode(valueNode(v))
 	if err != nil {
@@ -92,7 +93,7 @@ func yamlForm(v yaml.Value) string {
 	return strings.TrimSpace(text)
 }
 
-// valueNode converts v.
+// valueNode converts v to a node.
 func valueNode(v yaml.Value) *yamlv3.Node {
 	n := &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: v.SourceText()}
 	switch v.Type() {
@@ -115,7 +116,7 @@ func valueNode(v yaml.Value) *yamlv3.Node {
 	return n
 }
 
-// nodeTree edits the nodes of a document in their place.
+// nodeTree edits the nodes of a document in place.
 type nodeTree struct{ *copier }
 
 func (nodeTree) typ(n *yamlv3.Node) yaml.Type {
@@ -165,7 +166,7 @@ func (t nodeTree) empty(typ yaml.Type) *yamlv3.Node {
 	return t.fresh("")
 }
 
-// A node without a tag has no type but that of its text.
+// fresh is the same as plain, because a node without a tag gets its type from its text.
 func (t nodeTree) fresh(text string) *yamlv3.Node { return t.plain(text) }
 
 func (nodeTree) plain(text string) *yamlv3.Node {

@@ -12,16 +12,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A sourceValue is what a replacement copies.
+// A sourceValue is the value that a replacement copies.
 type sourceValue struct {
 	yaml.Value
-	// untyped marks a constant, whose type is that of its text as an unquoted scalar.
+	// untyped marks a constant. Its type is the type of its text as an unquoted scalar.
 	untyped bool
 }
 
 func constantValue(text string) sourceValue { return sourceValue{yaml.Str(text), true} }
 
-// part returns the part of v that a source's options select.
+// part returns the part of v that the options of a source select.
 func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 	if opts == nil || opts.Delimiter == "" {
 		return v, nil
@@ -41,7 +41,7 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 	return sourceValue{yaml.Str(text), v.untyped}, nil
 }
 
-// whole returns the value for a place that has no type of its own.
+// whole returns the value for a field without an existing type.
 func (v sourceValue) whole() yaml.Value {
 	if v.untyped {
 		return yaml.Untyped(v.Text())
@@ -49,21 +49,23 @@ func (v sourceValue) whole() yaml.Value {
 	return v.Unlinked()
 }
 
-// A copier puts a value into the fields of one target.
+// A copier copies a value to the fields of one target.
 type copier struct {
 	value sourceValue
 	opts  FieldOptions
-	// probe makes the fields that are missing, and leaves all others as they are.
+	// probe makes the copier create missing fields without changing existing ones.
 	probe bool
-	// owner is the resource that has the target, if it may be changed.
+	// owner is the resource of the target, nil if it may not be changed.
 	owner *krm.Resource
-	// asText makes strings of the scalars that are set, as annotations all become in the end.
+	// asText allows a scalar to become a string if the value does not fit its type. It is set for
+	// annotations, which become strings in any case.
 	asText bool
-	// taken are the texts in the value that were copied from Secrets.
+	// taken are the parts of the value that come from Secrets.
 	taken []string
 }
 
-// create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
+// create returns the type of a field to create: the type of the value, or None if missing fields
+// are not created.
 func (c *copier) create() yaml.Type {
 	switch {
 	case !c.opts.Create:
@@ -74,7 +76,8 @@ func (c *copier) create() yaml.Type {
 	return c.value.Type()
 }
 
-// apply returns v, an object, with the value in the fields at path; lost is true if kustomize loses all of the change.
+// apply returns the object v with the value copied to the fields at path. lost is true if
+// kustomize loses the entire change.
 func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost bool, err error) {
 	c.asText = path.isAnnotation()
 	if edited, ok := c.direct(v, path.parts); ok {
@@ -102,8 +105,9 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	return edited, count == e.lost, nil
 }
 
-// direct is apply for a path of names that leads through mappings to a scalar, or to nothing if that is to be created. Nearly all are
-// such paths, and may be applied ten thousands of times. ok is false, and nothing is done, if this is another one.
+// direct is a fast version of apply for a path of names through mappings to a scalar or to a
+// missing field that may be created. Nearly all paths are of this form, and a build may apply
+// tens of thousands of them. For other paths, direct returns v and ok is false.
 func (c *copier) direct(v yaml.Value, path []pathPart) (edited yaml.Value, ok bool) {
 	part := &path[0]
 	if !part.named || part.kind != keyPart || v.Type() != yaml.Map {
@@ -129,7 +133,8 @@ func (c *copier) direct(v yaml.Value, path []pathPart) (edited yaml.Value, ok bo
 	return withField(v, v, i, x), true
 }
 
-// scalar returns what replaces old; ok is false if that needs a look at where it is.
+// scalar returns the replacement of old. ok is false if the replacement depends on the position
+// of old.
 func (c *copier) scalar(old yaml.Value) (x yaml.Value, ok bool) {
 	if c.owner == nil || !c.value.IsScalar() || !old.Exists() && !c.opts.Create || old.Type() >= yaml.Seq {
 		return old, false
@@ -138,7 +143,7 @@ func (c *copier) scalar(old yaml.Value) (x yaml.Value, ok bool) {
 	return x, err == nil
 }
 
-// embedded writes into the document within the first text that path leads through, if there is one.
+// embedded edits the document in the first string on the path, if there is one.
 func (c *copier) embedded(v yaml.Value, path []pathPart) (yaml.Value, bool) {
 	steps := make([]valueStep, 0, 8)
 	field := v
@@ -159,7 +164,7 @@ func (c *copier) embedded(v yaml.Value, path []pathPart) (yaml.Value, bool) {
 	return v, false
 }
 
-// text returns the new text of a scalar that had the text old.
+// text returns the new text of a scalar with the text old.
 func (c *copier) text(old string) string {
 	text := c.value.Text()
 	if c.opts.Delimiter == "" {
@@ -176,14 +181,16 @@ func (c *copier) text(old string) string {
 	}
 	joined := strings.Join(parts, c.opts.Delimiter)
 	if c.taken != nil && c.owner != nil && len(text) < secret.MinTaken {
-		c.owner.Taken = append(c.owner.Taken, joined) // the text itself is hidden as a whole scalar only
+		// Such a short text is hidden only as a whole scalar.
+		c.owner.Taken = append(c.owner.Taken, joined)
 	}
 	return joined
 }
 
 var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a text in the field")
 
-// valueTree edits values. A fresh scalar is None; its text is kept aside, since it is set before the next one is made.
+// valueTree edits values. A fresh scalar is None, and freshText holds its text until set is
+// called, which happens before the next scalar is made.
 type valueTree struct {
 	*copier
 	freshText string
@@ -241,7 +248,8 @@ func (t *valueTree) within(v yaml.Value, path []pathPart) (int, error) {
 	return t.countIn(v.SourceText(), path)
 }
 
-// set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
+// set replaces the text of a scalar, which keeps its type. It replaces a list or mapping as a
+// whole.
 func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	if t.probe {
 		return v, nil
@@ -267,8 +275,8 @@ func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	return v, diag.ReplacementOptions.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
-// withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the
-// type of the text.
+// withText returns a scalar of v's type with the given text. ok is false if the text has a
+// different type. If v is None, the result has the type of the text.
 func withText(v yaml.Value, text string) (x yaml.Value, ok bool) {
 	if v.Type() == yaml.String && !v.IsUntyped() {
 		return sameOr(v, text), true
@@ -287,7 +295,7 @@ func withText(v yaml.Value, text string) (x yaml.Value, ok bool) {
 	return x, x.Type() == v.Type()
 }
 
-// sameOr returns the string v if it has that text, else a string with the text that is written as v is.
+// sameOr returns v if its text is text, and otherwise a string with that text in the style of v.
 func sameOr(v yaml.Value, text string) yaml.Value {
 	if v.Text() == text {
 		return v

@@ -1,4 +1,5 @@
-// Follows api/internal/builtins/ReplicaCountTransformer.go, api/filters/replicacount/replicacount.go.
+// Follows api/internal/builtins/ReplicaCountTransformer.go,
+// api/filters/replicacount/replicacount.go.
 
 package builtins
 
@@ -20,7 +21,7 @@ type Replica struct {
 	Count int64  `json:"count"`
 }
 
-// ReplicaCountTransformer sets the number of replicas of the resources of one name.
+// ReplicaCountTransformer sets the number of replicas of resources with a given name.
 type ReplicaCountTransformer struct {
 	Replica    Replica     `json:"replica,omitempty"`
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
@@ -29,8 +30,8 @@ type ReplicaCountTransformer struct {
 // Configure never fails.
 func (t *ReplicaCountTransformer) Configure(Env) error { return nil }
 
-// Transform fails if no resource of the kinds that FieldSpecs name has the name. It warns if there is one, but without
-// the field.
+// Transform fails if no resource has both the name and a kind in FieldSpecs. It warns if such
+// resources exist but none has the field.
 func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 	count := yaml.Number(yaml.Int, strconv.FormatInt(t.Replica.Count, 10))
 	found, set := false, false
@@ -61,7 +62,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 			if err != nil {
 				return resourceError(r, err)
 			}
-			if !v.Same(r.Value()) { // a field may be the name by which the next one finds r
+			if !v.Same(r.Value()) { // a field may be the name by which the next iteration finds r
 				r = r.Copy()
 				r.SetValue(v)
 				list.Set(i, r)

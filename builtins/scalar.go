@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// sameStyle returns text in the style of old: kustomize replaces the text of a scalar and keeps its quotes or their
-// absence, so that an unquoted text may turn into a number.
+// sameStyle returns text in the style of old. Like kustomize, it keeps the presence or absence of
+// quotes, so an unquoted text may become a number.
 func sameStyle(old yaml.Value, text string) yaml.Value {
 	if old.Quoted() {
 		return yaml.Str(text).WithStyleOf(old)
@@ -19,15 +19,16 @@ func sameStyle(old yaml.Value, text string) yaml.Value {
 	return yaml.Untyped(text)
 }
 
-// errTooLarge says that an object would have more than a list may hold.
+// errTooLarge reports that an object would exceed the maximum size of a resource.
 func errTooLarge() error {
 	return diag.Limitf("the object would become larger than %d MiB", yaml.MaxResource>>20)
 }
 
-// A growth counts the text that a step adds to an object. The fields that it edits may be any number.
+// A growth is the number of bytes that a step has added to an object. It limits steps that may
+// edit any number of fields.
 type growth int
 
-// add counts that v takes the place of old.
+// add records that v replaces old.
 func (g *growth) add(old, v yaml.Value) error {
 	if *g += growth(len(v.Text()) - len(old.Text())); *g > yaml.MaxResource {
 		return errTooLarge()
@@ -45,7 +46,7 @@ func errFound(want string, v yaml.Value) error {
 	return diag.UnfitField.Errorf("expected %s, found %s %s", want, article, v.Type())
 }
 
-// resourceError says which resource err is about.
+// resourceError adds the identity of r to err.
 func resourceError(r *krm.Resource, err error) error {
 	if r.Pos.File != "" {
 		return fmt.Errorf("%s (%s): %w", r.ID(), r.Pos, err)

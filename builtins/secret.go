@@ -10,17 +10,18 @@ import (
 // SecretArgs is an entry of a Kustomization's secretGenerator.
 type SecretArgs struct {
 	GeneratorArgs `json:",inline"`
-	// Type is the type of the Secret; empty means Opaque.
+	// Type is the type of the Secret, Opaque by default.
 	Type string `json:"type,omitempty"`
 }
 
-// Generator returns the built-in that the entry stands for; global are the generatorOptions of the Kustomization.
+// Generator returns the built-in for the entry. global holds the Kustomization's
+// generatorOptions.
 func (a SecretArgs) Generator(global *GeneratorOptions) *SecretGenerator {
 	a.complete(global)
 	return &SecretGenerator{SecretArgs: a}
 }
 
-// A SecretGenerator makes a Secret from literals and files. Its errors never show a value.
+// A SecretGenerator makes a Secret from literals and files. Its errors never contain a value.
 type SecretGenerator struct {
 	Metadata   ObjectName `json:"metadata"`
 	SecretArgs `json:",inline"`

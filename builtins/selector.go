@@ -13,13 +13,14 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Selector describes a set of resources: those that meet all of its conditions. Empty conditions are met by everything.
+// A Selector describes the set of resources that meet all of its conditions. Empty conditions
+// match every resource.
 //
-// Group, version, kind, name and namespace are regular expressions that must match the whole text; name and namespace
-// are compared with the original identity of a resource and with the current one. The two selectors have the syntax of
-// Kubernetes' label selectors.
+// Group, version, kind, name and namespace are regular expressions that must match the entire
+// text. Name and namespace are compared with both the original and the current identity of a
+// resource. The label and annotation selectors have the syntax of Kubernetes' label selectors.
 //
-// Call [Selector.Compile] once; after that a Selector may be used by several goroutines.
+// Call [Selector.Compile] once. After that a Selector may be used concurrently.
 type Selector struct {
 	Group              string `json:"group,omitempty" decode:"text"`
 	Version            string `json:"version,omitempty" decode:"text"`
@@ -34,9 +35,11 @@ type Selector struct {
 	labelErr, annotationErr               error
 }
 
-// Compile prepares s for matching. The error names the fields whose regular expressions are wrong. A wrong label or
-// annotation selector is an error only when a resource meets all other conditions, because trees that never get there
-// build with kustomize.
+// Compile prepares s for matching. The error names the fields with invalid regular expressions.
+//
+// Compile does not report an invalid label or annotation selector. That is an error only when a
+// resource meets all other conditions, because kustomize builds trees that never evaluate the
+// selector.
 func (s *Selector) Compile() error {
 	var errs []error
 	for _, f := range []struct {
@@ -63,7 +66,7 @@ func (s *Selector) Compile() error {
 	return errors.Join(errs...)
 }
 
-// compileAs compiles s if there is one. The error names the fields as those of field.
+// compileAs compiles s unless it is nil. Its error prefixes the names of the fields with field.
 func (s *Selector) compileAs(field string) error {
 	if s == nil {
 		return nil
@@ -79,7 +82,8 @@ func (s *Selector) compileAs(field string) error {
 	return err
 }
 
-// Match reports whether r meets all conditions. The error is that of a wrong label or annotation selector.
+// Match reports whether r meets all conditions. It fails if it reaches an invalid label or
+// annotation selector.
 func (s *Selector) Match(r *krm.Resource) (bool, error) {
 	id := r.ID()
 	if !s.kind.match(id.Kind) || !s.group.match(id.Group) || !s.version.match(id.Version) || !s.matchNames(r) {
@@ -106,7 +110,8 @@ func (s *Selector) matchNames(r *krm.Resource) bool {
 		(s.namespace.match(cur.EffectiveNamespace()) || s.namespace.match(orig.EffectiveNamespace()))
 }
 
-// Select returns the positions of the resources that match, in order. A name without wildcards needs no scan.
+// Select returns the positions of the matching resources, in order. It looks up a literal name
+// without scanning the list.
 func (s *Selector) Select(list *krm.List) ([]int, error) {
 	var found []int
 	if s.name.literal != "" {
@@ -135,7 +140,7 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 
 const selectorForm = "it is written as key=value, key!=value, key in (a,b) or key, separated by commas"
 
-// near returns the hints of a message about a selector that selects nothing: what the user may have meant.
+// near returns hints for a selector that selects nothing, which suggest possible intentions.
 func (s *Selector) near(list *krm.List) diag.Next {
 	return func() []string { return s.otherNames(list) }
 }
@@ -170,7 +175,7 @@ func (s *Selector) otherNames(list *krm.List) []string {
 	return []string{"remove it, or change what it selects"}
 }
 
-// String returns the conditions as messages show them.
+// String formats the conditions for messages.
 func (s *Selector) String() string {
 	text := ""
 	for _, f := range [...][2]string{
@@ -191,7 +196,8 @@ func (s *Selector) String() string {
 	return text
 }
 
-// A pattern is an anchored regular expression. Nearly all that people write are plain text, which needs no engine.
+// A pattern is an anchored regular expression. Nearly all patterns in practice are literal text
+// and are compared without a regexp.
 type pattern struct {
 	any     bool
 	literal string
@@ -205,7 +211,7 @@ func compilePattern(text string) (pattern, error) {
 	case regexp.QuoteMeta(text) == text:
 		return pattern{literal: text}, nil
 	}
-	// The pattern alone first, so that messages quote what the user wrote.
+	// Compile the pattern without anchors first, so that errors quote the user's text.
 	if _, err := regexp.Compile(text); err != nil {
 		return pattern{}, patternError(err)
 	}
@@ -213,7 +219,7 @@ func compilePattern(text string) (pattern, error) {
 	return pattern{re: re}, err
 }
 
-// patternError says what is wrong with a regular expression.
+// patternError formats the error of an invalid regular expression.
 func patternError(err error) error {
 	return advised(diag.BadSelector.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
 }

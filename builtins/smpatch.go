@@ -1,4 +1,5 @@
-// Follows api/resmap/reswrangler.go, api/resource/resource.go, api/filters/patchstrategicmerge/patchstrategicmerge.go.
+// Follows api/resmap/reswrangler.go, api/resource/resource.go,
+// api/filters/patchstrategicmerge/patchstrategicmerge.go.
 
 package builtins
 
@@ -12,22 +13,24 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An smPatch is one strategic merge patch, ready to be applied.
+// An smPatch is one strategic merge patch, prepared for application.
 type smPatch struct {
 	id         krm.ID
 	pos        diag.Pos
-	src        *yaml.Source // the text of the patch, which is document doc of it
+	src        *yaml.Source // the text of the patch, which is its document doc
 	doc        int
 	value      yaml.Value
-	allowName  bool // the patch may rename
+	allowName  bool // the patch may change the name
 	allowKind  bool // the patch may change the kind
 	wipesState bool // see wipesState
 }
 
-// newSMPatch prepares a patch for what kustomize calls applying to a set of resources, if toSet is true, or to one.
+// newSMPatch prepares a patch. toSet selects between kustomize's two procedures, which apply a
+// patch to a set of resources or to a single resource.
 func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange}
-	// Where kustomize writes its own annotations into a patch, it rewrites those of the user as strings.
+	// When kustomize adds its own annotations to a patch, it rewrites the user's annotations as
+	// strings.
 	if toSet {
 		p.value = textFields(p.value, "labels", yaml.Value.SourceText)
 	}
@@ -38,7 +41,8 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	return p
 }
 
-// checkMetadata returns an error if the patch r has a list or a scalar for labels or annotations: it would be lost.
+// checkMetadata returns an error if the labels or annotations of the patch r are a list or a
+// scalar, which would be lost.
 func checkMetadata(r *krm.Resource) error {
 	for _, field := range []string{"labels", "annotations"} {
 		if v := r.Value().At("metadata", field); v.Type() == yaml.Seq || v.IsScalar() {
@@ -48,8 +52,9 @@ func checkMetadata(r *krm.Resource) error {
 	return nil
 }
 
-// textFields returns v with the metadata field key as kustomize writes it back after reading it: all values are strings,
-// a null as well, and anything but a mapping with fields is gone.
+// textFields returns v with the metadata field key in the form that kustomize writes back after
+// reading it. All values are strings, including nulls, and the field disappears unless it is a
+// mapping with entries.
 func textFields(v yaml.Value, key string, text func(yaml.Value) string) yaml.Value {
 	meta := v.Get("metadata")
 	old := meta.Get(key)
@@ -72,8 +77,9 @@ func textFields(v yaml.Value, key string, text func(yaml.Value) string) yaml.Val
 	return v.With("metadata", meta.With(key, yaml.MapOf(texts...)))
 }
 
-// wipesState reports whether a patch removes or replaces all annotations. kustomize keeps what it knows about a resource
-// in annotations, so such a patch makes it forget earlier names and everything else.
+// wipesState reports whether a patch removes or replaces all annotations. Kustomize keeps its
+// state of a resource in annotations, so such a patch makes it forget earlier names and all other
+// state.
 func wipesState(patch yaml.Value) bool {
 	for _, v := range []yaml.Value{patch.Get("metadata"), patch.At("metadata", "annotations")} {
 		if d, _, err := mapDirective(v); v.Type() == yaml.Null || err == nil && d != mergeDirective {
@@ -83,7 +89,8 @@ func wipesState(patch yaml.Value) bool {
 	return false
 }
 
-// apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
+// apply returns r with the patch applied: r itself if nothing changes, nil if the patch deletes
+// the resource.
 func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
 	patch := p.value
 	if toSet {
@@ -94,7 +101,7 @@ func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm
 		return nil, resourceError(r, errNotScalar(v))
 	}
 	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != yaml.Map && hasState(r) {
-		old = withAnnotations(old) // kustomize has its own there at this time
+		old = withAnnotations(old) // kustomize has added its own annotations at this point
 	}
 	merged, deleted, err := MergePatch(kinds, old, patch)
 	if err != nil {
@@ -103,7 +110,7 @@ func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm
 	if deleted {
 		return nil, nil
 	}
-	// kustomize looks at the object, which a replaced root leaves behind untouched.
+	// Kustomize reads the original object, which the replacement of the root does not modify.
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
@@ -122,7 +129,8 @@ func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm
 	return c, nil
 }
 
-// restore returns v, which a patch was merged into, with what the patch may not change of the identity id.
+// restore returns v, the result of a merge, with the parts of the identity id that the patch may
+// not change.
 func (p *smPatch) restore(v yaml.Value, id krm.ID, toSet bool) yaml.Value {
 	if toSet {
 		v = setText(v, id.APIVersion(), "apiVersion")
@@ -151,14 +159,14 @@ func setText(v yaml.Value, text string, path ...string) yaml.Value {
 	return v.WithAt(sameStyle(old, text), path...)
 }
 
-// forget removes what kustomize keeps in annotations.
+// forget removes the state that kustomize keeps in annotations.
 func forget(r *krm.Resource) {
 	r.Prev, r.Prefixes, r.Suffixes, r.Transformations = nil, nil, nil, nil
 	r.Behavior, r.NeedsHash, r.Origin = "", false, nil
 }
 
-// applyTo applies the patch to the resource at position i and reports whether anything changed. toSet is as for
-// newSMPatch: the patch takes the apiVersion of its target then.
+// applyTo applies the patch to the resource at index i and reports whether anything changed. With
+// toSet, the patch takes the apiVersion of its target; see newSMPatch.
 func (p *smPatch) applyTo(kinds *schema.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
 	r := list.At(i)
 	c, err := p.apply(kinds, r, toSet)
@@ -173,14 +181,15 @@ func (p *smPatch) applyTo(kinds *schema.Schema, list *krm.List, i int, toSet boo
 	return p.allowName || p.allowKind || p.wipesState || !c.Value().Equal(r.Value()), false, nil
 }
 
-// deletedResource takes the place of a deleted one until the list is swept.
+// deletedResource is a placeholder for a deleted resource until sweep removes it.
 var deletedResource = krm.NewResource(yaml.Value{}, nil)
 
 func sweep(list *krm.List) {
 	list.Filter(func(r *krm.Resource) bool { return r != deletedResource })
 }
 
-// target returns the position of the only resource that has the identity of the patch or had it before.
+// target returns the position of the resource whose current or previous identity is named by the
+// patch. It fails unless there is exactly one.
 func (p *smPatch) target(list *krm.List) (int, error) {
 	found := list.FindAny(p.id)
 	switch len(found) {
@@ -200,7 +209,8 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	return 0, err
 }
 
-// others returns a hint at what a patch could be for: names of its kind, or kinds of its name.
+// others returns a hint at possible targets of the patch: resources with its name, or names of
+// its kind, or kinds.
 func (p *smPatch) others(list *krm.List) []string {
 	names, kinds := namesOf(p.id.Kind, list), []string(nil)
 	for _, r := range list.All() {
@@ -219,8 +229,8 @@ func (p *smPatch) others(list *krm.List) []string {
 	return []string{"the kinds are: " + diag.Some(slices.Compact(slices.Sorted(slices.Values(kindsOf(list)))))}
 }
 
-// near returns hints at resources that the user may have meant: of the same kind and name in other namespaces and
-// versions, or of the same kind and a similar name.
+// near returns hints at similar resources: resources with the same kind and name in other
+// namespaces or versions, or with the same kind and a similar name.
 func (p *smPatch) near(list *krm.List) []string {
 	var hints []string
 	var names []string

@@ -11,25 +11,27 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// SortOptions is the field sortOptions of a Kustomization: the order of the output.
+// SortOptions is the field sortOptions of a Kustomization, the order of the output.
 type SortOptions struct {
-	// Order is "legacy", by kind and then by name, or "fifo", as loaded.
+	// Order is "legacy" (by kind and name) or "fifo" (as loaded).
 	Order string `json:"order,omitempty"`
-	// LegacySortOptions replaces the kinds that the legacy order puts first and last.
+	// LegacySortOptions overrides the first and last kinds of the legacy order.
 	LegacySortOptions *LegacySortOptions `json:"legacySortOptions,omitempty"`
 }
 
-// LegacySortOptions lists the kinds that come first and last, in that order; all others are between.
+// LegacySortOptions lists the kinds that come first and last, in that order. All other kinds are
+// in between.
 type LegacySortOptions struct {
 	OrderFirst []string `json:"orderFirst"`
 	OrderLast  []string `json:"orderLast"`
 }
 
-// LegacyOrder returns the options that kustomize uses if a Kustomization has none: namespaces and what else other objects
-// need come first, webhooks last.
+// LegacyOrder returns kustomize's default options. Namespaces and other prerequisites of objects
+// come first, webhooks last.
 func LegacyOrder() *SortOptions { return &SortOptions{Order: "legacy"} }
 
-// A SortOrderTransformer brings resources into the order that SortOptions says; nil leaves them as they are.
+// A SortOrderTransformer sorts resources according to SortOptions. If SortOptions is nil, it
+// keeps their order.
 type SortOrderTransformer struct {
 	SortOptions *SortOptions `json:"sortOptions,omitempty"`
 }
@@ -37,7 +39,7 @@ type SortOrderTransformer struct {
 // Configure validates the options.
 func (s *SortOrderTransformer) Configure(Env) error { return s.SortOptions.Validate() }
 
-// Validate returns an error if o contradicts itself.
+// Validate returns an error if o is inconsistent.
 func (o *SortOptions) Validate() error {
 	switch {
 	case o == nil || o.Order == "legacy":
@@ -52,7 +54,7 @@ func (o *SortOptions) Validate() error {
 	return nil
 }
 
-// Transform sorts list. Sorting fails if two resources have one identity.
+// Transform sorts list. It fails if two resources have the same identity.
 func (s *SortOrderTransformer) Transform(list *krm.List, warn Warn) error {
 	if s.SortOptions == nil || s.SortOptions.Order != "legacy" {
 		return nil
@@ -87,14 +89,15 @@ func (o *LegacySortOptions) rank() func(kind string) int {
 	return func(kind string) int { return ranks[kind] }
 }
 
-// A sortKey is what decides about the place of a resource.
+// A sortKey determines the position of a resource.
 type sortKey struct {
-	kind            int // the place of its kind
+	kind            int // the rank of its kind
 	namespace, name string
 	r               *krm.Resource
 }
 
-// sortKeys sorts the few kinds first, so that comparing two of ten thousand resources is cheap.
+// sortKeys returns the sort keys of the resources in list. It sorts the few kinds first, which
+// makes comparisons between thousands of resources cheap.
 func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
 	places := map[krm.GVK]int{}
 	var kinds []krm.GVK
@@ -117,7 +120,8 @@ func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
 	return keys
 }
 
-// sortedKind returns the kind of r by which it is sorted: a null that is written is a version like others.
+// sortedKind returns the kind of r for sorting. An explicit null as the apiVersion is treated
+// like any other version.
 func sortedKind(r *krm.Resource) krm.GVK {
 	g := r.ID().GVK
 	if g.Group == "" && g.Version == "" {
@@ -126,7 +130,8 @@ func sortedKind(r *krm.Resource) krm.GVK {
 	return g
 }
 
-// compareKinds puts a Namespace without a group before others, and such ones among themselves in descending order.
+// compareKinds compares kinds by rank and then by text. A Namespace without a group comes before
+// other Namespaces, and the Namespaces without a group are in descending order.
 func compareKinds(a, b krm.GVK, rank func(kind string) int) int {
 	if i, j := rank(a.Kind), rank(b.Kind); i != j {
 		return cmp.Compare(i, j)
@@ -144,8 +149,9 @@ func (a sortKey) compare(b sortKey) int {
 	return compareJoined(a.namespace, a.name, b.namespace, b.name)
 }
 
-// compareJoined compares as if both parts were joined with a bar: a namespace that is the beginning of another one is
-// mostly less, but a bar is greater than letters and digits.
+// compareJoined compares the texts namespace|name without joining them in most cases. If one
+// namespace is a prefix of the other, the shorter one usually comes last, because a bar is
+// greater than letters, digits and hyphens.
 func compareJoined(aNamespace, aName, bNamespace, bName string) int {
 	if len(aNamespace) == len(bNamespace) {
 		return cmp.Or(cmp.Compare(aNamespace, bNamespace), cmp.Compare(aName, bName))

@@ -1,4 +1,5 @@
-// Follows kyaml/yaml/merge2/merge2.go, kyaml/yaml/merge2/smpdirective.go, kyaml/yaml/walk/walk.go, kyaml/yaml/walk/map.go.
+// Follows kyaml/yaml/merge2/merge2.go, kyaml/yaml/merge2/smpdirective.go,
+// kyaml/yaml/walk/walk.go, kyaml/yaml/walk/map.go.
 
 package builtins
 
@@ -11,22 +12,25 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// MergePatch applies a strategic merge patch to an object and returns the result, or deleted if the patch deletes the
-// whole object. Nothing that the patch leaves alone is copied: if it changes nothing the result is dest itself.
+// MergePatch applies a strategic merge patch to an object. It returns the result, or deleted if
+// the patch deletes the whole object. MergePatch does not copy parts of dest that the patch
+// leaves unchanged; if nothing changes, it returns dest itself.
 //
-// It does what kustomize does, which is not what Kubernetes does: a list is merged only where the schema says so and is
-// replaced elsewhere; items of the patch come first; retainKeys, $setElementOrder and $deleteFromPrimitiveList mean
-// nothing; and the merge visits the whole object, so that lists that the patch does not mention lose duplicates too.
+// The merge reproduces kustomize, which differs from Kubernetes. A list is merged only where the
+// schema says so, and replaced elsewhere. Items of the patch come first. retainKeys,
+// $setElementOrder and $deleteFromPrimitiveList have no effect. Finally, the merge visits the
+// whole object, so lists lose duplicates even if the patch does not mention them.
 func MergePatch(kinds *schema.Schema, dest, patch yaml.Value) (result yaml.Value, deleted bool, err error) {
 	m := merger{kinds}
 	result, err = m.merge(dest, patch, schema.Node{})
 	return result, err == nil && !result.Exists(), err
 }
 
-// A merger walks an object and a patch together. Its methods return None for what is to be removed.
+// A merger walks an object and a patch in parallel. Its methods return None for a value to be
+// removed.
 type merger struct{ schema *schema.Schema }
 
-// A directive is what a $patch field asks for.
+// A directive is the value of a $patch field.
 type directive string
 
 const (
@@ -47,7 +51,7 @@ func parseDirective(v yaml.Value) (directive, error) {
 	}
 }
 
-// mapDirective returns the directive of a mapping, and the mapping without it.
+// mapDirective returns the directive of a mapping, and the mapping without the directive.
 func mapDirective(v yaml.Value) (directive, yaml.Value, error) {
 	d, err := parseDirective(v.Get(directiveKey))
 	if err != nil {
@@ -56,8 +60,8 @@ func mapDirective(v yaml.Value) (directive, yaml.Value, error) {
 	return d, v.Without(directiveKey), nil
 }
 
-// node returns the schema of values: n, or that of the first that is an object of its own, for instance a template in a
-// custom resource.
+// node returns n if it exists, and otherwise the schema of the first value that is a complete
+// object. Such objects occur within others, for instance as templates in custom resources.
 func (m *merger) node(n schema.Node, values ...yaml.Value) schema.Node {
 	if n.Exists() {
 		return n
@@ -74,7 +78,7 @@ func (m *merger) node(n schema.Node, values ...yaml.Value) schema.Node {
 	return n
 }
 
-// merge returns dest changed by patch.
+// merge returns dest with patch applied.
 func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case !patch.Exists():
@@ -100,7 +104,7 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	return mergeScalar(dest, patch), nil
 }
 
-// otherShape says how a patch for what is there is written.
+// otherShape returns a hint at the right form of a patch for dest.
 func otherShape(dest yaml.Value) string {
 	switch dest.Type() {
 	case yaml.Seq:
@@ -111,7 +115,8 @@ func otherShape(dest yaml.Value) string {
 	return "write a single value"
 }
 
-// keepsStyle returns which of a mapping or list and its patch decides whether the result is in brackets.
+// keepsStyle returns dest or patch, whichever determines whether the result is written in
+// brackets.
 func keepsStyle(dest, patch yaml.Value) yaml.Value {
 	if dest.Len() == 0 {
 		return patch
@@ -134,7 +139,7 @@ func shape(v yaml.Value) yaml.Type {
 	return v.Type()
 }
 
-// mergeScalar keeps the quotes of dest.
+// mergeScalar replaces dest by patch but keeps the quotes of dest.
 func mergeScalar(dest, patch yaml.Value) yaml.Value {
 	if dest.Quoted() && patch.Type() != yaml.String {
 		patch = yaml.QuotedStr(patch.Text())
@@ -171,7 +176,7 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 	return m.addFields(dest, merged, patch, n)
 }
 
-// addFields adds to merged the fields of patch that dest does not have.
+// addFields adds to merged the fields that are in patch but not in dest.
 func (m *merger) addFields(dest, merged, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	inDest := findFields(dest, patch.Len())
 	var added []yaml.Field
@@ -193,11 +198,11 @@ func (m *merger) addFields(dest, merged, patch yaml.Value, n schema.Node) (yaml.
 	return merged.WithFields(slices.Concat(merged.Fields(), added)...), nil
 }
 
-// eachField returns v with each field replaced by what f returns for it, without those for which that is None; v itself
-// if nothing changes.
+// eachField returns v with each field replaced by the result of f and fields with the result None
+// removed, or v itself if nothing changes.
 func (m *merger) eachField(v yaml.Value, f func(yaml.Field) (yaml.Value, error)) (yaml.Value, error) {
 	fields := v.Fields()
-	var changed []yaml.Field // nil as long as nothing changed
+	var changed []yaml.Field // nil until the first change
 	for i, field := range fields {
 		x, err := f(field)
 		if err != nil {
@@ -216,7 +221,8 @@ func (m *merger) eachField(v yaml.Value, f func(yaml.Field) (yaml.Value, error))
 	return v.WithFields(changed...), nil
 }
 
-// add returns patch as it is put where nothing was. Unlike deeper ones, a wrong directive at this level is no error.
+// add returns patch in the form in which it is inserted where dest has no value. An invalid
+// directive is not an error at this level, unlike at deeper levels.
 func (m *merger) add(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case patch.IsNull():
@@ -237,7 +243,8 @@ func (m *merger) add(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	})
 }
 
-// settle returns patch as it is put below something that was added or replaced: directives are obeyed, nulls dropped.
+// settle returns patch in the form in which it is inserted below an added or replaced value. It
+// applies directives and drops nulls.
 func (m *merger) settle(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case patch.Type() == yaml.Seq && n.Merges():
@@ -254,7 +261,7 @@ func (m *merger) settle(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	return m.add(patch, n)
 }
 
-// keep returns what becomes of a part of the object that the patch does not mention.
+// keep returns the result for a part of the object that the patch does not mention.
 func (m *merger) keep(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case dest.IsOmitted():
@@ -287,7 +294,7 @@ func (m *merger) mergeSeq(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 	return m.mergeItems(dest, patch, n)
 }
 
-// A mergeError says where in an object a merge failed.
+// A mergeError adds the position within the object to an error.
 type mergeError struct {
 	path string
 	err  error

@@ -9,9 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]. x is
-// the value that a step reads at a path in r, or a part of it. An earlier step may have copied such
-// texts into a resource that is not a Secret.
+// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]. x
+// is the value that a step reads at path in r, or a part of it. Even if r is not a Secret, an
+// earlier step may have copied such texts to it.
 func takenFrom(r *krm.Resource, path []pathPart, x yaml.Value) (taken []string) {
 	switch {
 	case intoSecret(r.Value(), path):
@@ -39,7 +39,7 @@ func takenFrom(r *krm.Resource, path []pathPart, x yaml.Value) (taken []string) 
 	return slices.Compact(taken)
 }
 
-// intoSecret reports whether a path leads to a value of a Secret, or into one.
+// intoSecret reports whether path leads to a value of a Secret or to a part of one.
 func intoSecret(v yaml.Value, path []pathPart) bool {
 	for i := range path {
 		if (path[i].text == "data" || path[i].text == "stringData") && secret.Is(v) {
@@ -53,7 +53,7 @@ func intoSecret(v yaml.Value, path []pathPart) bool {
 	return false
 }
 
-// texts calls each with the non-empty texts of the scalars in v.
+// texts calls each for the text of every scalar in v that is not empty.
 func texts(v yaml.Value, each func(string)) {
 	for _, x := range v.Items() {
 		texts(x, each)

@@ -8,10 +8,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// Kubernetes takes fewer texts for names than kustomize does. What it would refuse is warned about where it is written. Texts with $ or {{ are
-// filled in by somebody else later.
+// Kubernetes accepts fewer names than kustomize. The functions below warn about rejected names at
+// the place where they are written. They skip texts that contain $ or {{, which a later tool may
+// replace.
 
-// doubt warns about a text that Kubernetes does not take.
+// doubt warns about a text that Kubernetes rejects.
 func (e Env) doubt(text string, valid bool, what, form string) {
 	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
 		e.Warn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form))
@@ -29,7 +30,7 @@ func (e Env) doubtNamespace(name string) {
 	e.doubt(name, len(name) <= 63 && !strings.Contains(name, ".") && isDNSName(name), "namespace", namespaceForm)
 }
 
-// doubtLabels is for labels, and without values for annotations, whose values may be any text.
+// doubtLabels checks labels or, if values is false, annotations, whose values may be any text.
 func (e Env) doubtLabels(pairs map[string]string, what string, values bool) {
 	if e.Warn == nil {
 		return
@@ -42,7 +43,7 @@ func (e Env) doubtLabels(pairs map[string]string, what string, values bool) {
 	}
 }
 
-// doubtKeys is for the keys of a ConfigMap or Secret.
+// doubtKeys checks the keys of a ConfigMap or Secret.
 func (e Env) doubtKeys(pairs []keyValue) {
 	if e.Warn == nil {
 		return
@@ -50,7 +51,7 @@ func (e Env) doubtKeys(pairs []keyValue) {
 	for i := range pairs {
 		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
 			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key).With(diag.InvalidName)
-			switch { // what is no key may be secret, all of it
+			switch { // an invalid key may be secret
 			case pairs[i].pos.Line > 0:
 				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName)
 			case pairs[i].file == nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// SameResources returns an error if after, what came out of a validator, holds other resources than before, what went in.
-// Their order does not matter, and a validator may add the label validated-by.
+// SameResources returns an error if the resources differ before and after a validator. Their
+// order may differ, and a validator may add the label validated-by.
 func SameResources(before, after *krm.List) error {
 	for _, r := range before.All() {
 		at := after.Find(r.ID())
@@ -35,7 +35,8 @@ func SameResources(before, after *krm.List) error {
 	return diag.ValidatorChanged.Errorf("a validator must not change resources, but it returned %d instead of %d", after.Len(), before.Len())
 }
 
-// sameState reports whether a build knows the same about a and b: a change of name counts that changed nothing.
+// sameState reports whether kustomize's state of a and b is equal. A recorded rename is a
+// difference even if the name stayed the same.
 func sameState(a, b *krm.Resource) bool {
 	return slices.Equal(a.Prev, b.Prev) && slices.Equal(a.Prefixes, b.Prefixes) && slices.Equal(a.Suffixes, b.Suffixes) &&
 		a.NeedsHash == b.NeedsHash && a.Behavior == b.Behavior

@@ -15,29 +15,31 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// ValueAddTransformer writes one value into fields of selected resources, or inserts it into file paths.
+// ValueAddTransformer writes a value to fields of selected resources, or inserts it into file
+// paths.
 type ValueAddTransformer struct {
-	// Value defaults to the name of the layer's folder.
+	// Value defaults to the base name of the layer's directory.
 	Value   string           `json:"value,omitempty"`
 	Targets []ValueAddTarget `json:"targets,omitempty"`
-	// TargetFilePath names a file with more targets.
+	// TargetFilePath names a file with further targets.
 	TargetFilePath string `json:"targetFilePath,omitempty"`
 
 	targets []ValueAddTarget
 }
 
-// A ValueAddTarget says where the value goes.
+// A ValueAddTarget selects the fields to write.
 type ValueAddTarget struct {
-	// Selector selects resources; nil selects all.
+	// Selector selects resources. A nil Selector selects all of them.
 	Selector *Selector `json:"selector,omitempty"`
-	// FieldPath has field names separated by slashes; a slash inside a name is written \/.
+	// FieldPath consists of field names separated by slashes; \/ is a slash within a name.
 	FieldPath string `json:"fieldPath,omitempty"`
-	// FilePathPosition, if positive, says that the field holds a file path into which the value is inserted as that
-	// component, counted from 1.
+	// FilePathPosition is the position at which the value is inserted into a file path in the
+	// field. It counts path components from 1; 0 means that the value replaces the field.
 	FilePathPosition int `json:"filePathPosition,omitempty"`
 }
 
-// Configure reads the file of targets and fails if there is no target or one is incomplete.
+// Configure reads the file of targets. It fails if the target list is empty or a target is
+// incomplete.
 func (t *ValueAddTransformer) Configure(env Env) error {
 	if t.Value = strings.TrimSpace(t.Value); t.Value == "" {
 		t.Value = env.Folder
@@ -82,8 +84,8 @@ func readTargets(env Env, path string) ([]ValueAddTarget, error) {
 	return file.Targets, errors.Join(asErrors(src, d.Decode(v, &file))...)
 }
 
-// Transform fails if a field holds no scalar, or its path leads through one. Resources that a target's namespace makes
-// the same are not an error.
+// Transform fails if a field is not a scalar, or if its path leads through a scalar. It is not an
+// error if two resources get the same identity because a target sets their namespace.
 func (t *ValueAddTransformer) Transform(list *krm.List, _ Warn) error {
 	for i := range t.targets {
 		target := &t.targets[i]
@@ -179,7 +181,8 @@ func valuePath(path string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// addValue is like editAt with every field created, but here a list on the way needs an index, "-" for the last item or
+// addValue applies fn to the field at path and creates missing fields. Unlike a FieldSpec, path
+// must select an item of each list on the way, by an index, by "-" for the last item, or by
 // [field=value].
 func addValue(v yaml.Value, path []string, fn EditFunc) (yaml.Value, error) {
 	if len(path) == 0 {
@@ -259,7 +262,8 @@ func addToItem(v yaml.Value, step string, index int, rest []string, fn EditFunc)
 	return v.WithItem(index, item), nil
 }
 
-// findFieldItem returns the position of the item that has the value, else -1 and the item to add.
+// findFieldItem returns the index of the item with the given value of key, or -1 and a new item
+// to append.
 func findFieldItem(v yaml.Value, key, value string) (int, yaml.Value) {
 	for i, item := range v.Items() {
 		if key == "" && item.Text() == value || key != "" && item.Get(key).IsScalar() && item.Get(key).Text() == value {
@@ -272,8 +276,8 @@ func findFieldItem(v yaml.Value, key, value string) (int, yaml.Value) {
 	return -1, yaml.MapOf(yaml.Field{Key: key, Value: yaml.Plain(value)})
 }
 
-// insertPathPart inserts part as component pos of a file path, at the end if pos is too large. An absolute path stays
-// absolute.
+// insertPathPart inserts part as component pos of a file path, or appends it if pos is too large.
+// An absolute path remains absolute.
 func insertPathPart(path string, pos int, part string) string {
 	if part == "" {
 		return path

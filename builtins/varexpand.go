@@ -18,16 +18,18 @@ import (
 type expander struct {
 	values map[string]*varValue
 	warn   Warn
-	added  int      // bytes by which the texts of a resource have grown
-	taken  []string // the texts copied from Secrets into a resource
+	added  int      // number of bytes added to the current resource
+	taken  []string // texts from Secrets copied to the current resource
 }
 
-// A varValue is what a var stands for.
+// A varValue is the value of a var.
 type varValue struct {
-	value yaml.Value // what replaces a whole field; None for lists and mappings, which replace nothing
-	text  string     // what replaces a part of a field
+	// value replaces a whole field. It is None for lists and mappings, which cannot replace
+	// anything.
+	value yaml.Value
+	text  string // replaces a part of a field
 	used  bool
-	taken []string // the texts in it that come from Secrets
+	taken []string // the parts of the text that come from Secrets
 }
 
 func newVarValue(v yaml.Value, path string) (*varValue, error) {
@@ -53,7 +55,7 @@ func newVarValue(v yaml.Value, path string) (*varValue, error) {
 	return &varValue{}, nil
 }
 
-// unread returns the error of strconv without the value, which may be a Secret's.
+// unread returns an error of package strconv without the value, which may be secret.
 func unread(err error) error {
 	var number *strconv.NumError
 	if errors.As(err, &number) {
@@ -83,7 +85,7 @@ func (e *expander) editSeq(v yaml.Value) (yaml.Value, error) {
 	})
 }
 
-// expand replaces the vars in a string, and makes strings of scalars that have no type.
+// expand replaces the vars in a string. It converts untyped scalars to strings.
 func (e *expander) expand(v yaml.Value) yaml.Value {
 	if v.IsUntyped() && v.Type() != yaml.String {
 		return yaml.Str(v.Text())
@@ -93,7 +95,7 @@ func (e *expander) expand(v yaml.Value) yaml.Value {
 	}
 	s := v.Text()
 	if v.IsFolded() {
-		v = yaml.Str(s) // kustomize writes it anew, whatever is in it
+		v = yaml.Str(s) // kustomize rewrites it even if it contains no var
 	}
 	if !strings.Contains(s, "$") {
 		return v
@@ -111,21 +113,21 @@ func (e *expander) expand(v yaml.Value) yaml.Value {
 		parts = append(parts, rest[:at])
 		part, n := e.expandOne(rest[at+1:])
 		if e.added += len(part) - n; e.added > yaml.MaxResource {
-			return v // there will be an error
+			return v // the caller reports the size
 		}
 		parts = append(parts, part)
 		rest = rest[at+1+n:]
 	}
 	if text := strings.Join(append(parts, rest), ""); text != s {
 		if len(e.taken) > had && slices.ContainsFunc(e.taken[had:], func(t string) bool { return len(t) < secret.MinTaken }) {
-			e.taken = append(e.taken, text) // such a text is hidden as a whole scalar only
+			e.taken = append(e.taken, text) // such a short text is hidden only as a whole scalar
 		}
 		return yaml.Str(text)
 	}
 	return v
 }
 
-// onlyVar reports whether s is $(name) and nothing else.
+// onlyVar reports whether s consists only of $(name).
 func onlyVar(s string) (name string, ok bool) {
 	inner, ok := strings.CutPrefix(s, "$(")
 	if !ok || inner == "" || strings.IndexByte(inner, ')') != len(inner)-1 {
@@ -134,7 +136,7 @@ func onlyVar(s string) (name string, ok bool) {
 	return inner[:len(inner)-1], true
 }
 
-// expandOne returns what stands for a $ and the first n bytes of s.
+// expandOne returns the replacement of a $ and the first n bytes of s, which follow it.
 func (e *expander) expandOne(s string) (part string, n int) {
 	switch s[0] {
 	case '$':
@@ -153,7 +155,7 @@ func (e *expander) expandOne(s string) (part string, n int) {
 	return "$" + s[:1], 1
 }
 
-// use returns the var of that name, nil if there is none that can replace anything.
+// use returns the var called name, nil if it does not exist or cannot replace anything.
 func (e *expander) use(name string) *varValue {
 	x := e.values[name]
 	if x == nil {
@@ -170,7 +172,7 @@ func (e *expander) use(name string) *varValue {
 
 var errNoField = diag.VarSource.Errorf("not found")
 
-// fieldAt returns the field of v at a path of [varPath].
+// fieldAt returns the field of v at a path parsed by [varPath].
 func fieldAt(v yaml.Value, path []pathPart) (yaml.Value, error) {
 	for i := range path {
 		next, _, err := path[i].lookup(v)
@@ -185,8 +187,8 @@ func fieldAt(v yaml.Value, path []pathPart) (yaml.Value, error) {
 	return v, nil
 }
 
-// varPath parses the path of a var: like the path of a replacement source, but name[0] also selects
-// an item.
+// varPath parses the field path of a var. It has the syntax of a replacement source, and name[0]
+// also selects an item.
 func varPath(path string) (parts []pathPart) {
 	for _, name := range splitFieldPath(path) {
 		for _, s := range splitIndex(name) {

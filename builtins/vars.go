@@ -1,4 +1,5 @@
-// Follows api/internal/accumulator/refvartransformer.go, api/internal/accumulator/resaccumulator.go, api/types/var.go.
+// Follows api/internal/accumulator/refvartransformer.go,
+// api/internal/accumulator/resaccumulator.go, api/types/var.go.
 
 package builtins
 
@@ -13,18 +14,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Var is a value that is taken from a field of one resource and written wherever $(Name) occurs in the fields that the
-// varReference configuration lists.
+// A Var is the value of a field of one resource. It replaces $(Name) in the fields listed in the
+// varReference configuration.
 type Var struct {
 	Name     string      `json:"name"`
 	ObjRef   VarObject   `json:"objref"`
 	FieldRef VarFieldRef `json:"fieldref,omitempty"`
-	// Pos is where the var is defined, for messages.
+	// Pos is the position of the definition, for messages.
 	Pos diag.Pos `json:"-"`
 }
 
-// A VarObject identifies the resource that a var takes its value from, by its present name or one that it had before. An
-// empty namespace stands for any.
+// A VarObject identifies the source of a var by the current or a previous name of the resource.
+// An empty namespace matches any namespace.
 type VarObject struct {
 	// APIVersion takes precedence over Group and Version.
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -35,13 +36,14 @@ type VarObject struct {
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// A VarFieldRef names the field that a var takes its value from.
+// A VarFieldRef names the source field of a var.
 type VarFieldRef struct {
-	// FieldPath is a path as spec.ports[0].port or spec.containers.[name=x].image; metadata.name if empty.
+	// FieldPath is a path such as spec.ports[0].port or spec.containers.[name=x].image. The
+	// default is metadata.name.
 	FieldPath string `json:"fieldPath,omitempty"`
 }
 
-// ID returns the identity that o stands for. An apiVersion of more than one slash does not count.
+// ID returns the identity in o. It ignores an apiVersion with more than one slash.
 func (o VarObject) ID() krm.ID {
 	group, version, slash := strings.Cut(o.APIVersion, "/")
 	switch {
@@ -55,10 +57,12 @@ func (o VarObject) ID() krm.ID {
 
 func (f VarFieldRef) path() string { return cmp.Or(f.FieldPath, "metadata.name") }
 
-// A VarSet is a list of vars with different names, sorted by name. Like [FieldSpecs] it is shared, not changed.
+// A VarSet is a list of vars with distinct names, sorted by name. Like [FieldSpecs], it is
+// immutable and shared.
 type VarSet []Var
 
-// Merge returns s with the vars of others added. Two vars of one name are an error, even if they are equal.
+// Merge returns s with others added. Two vars with the same name are an error, even if they are
+// equal.
 func (s VarSet) Merge(others []Var) (VarSet, error) {
 	if len(others) == 0 {
 		return s, nil
@@ -77,8 +81,9 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	return merged, nil
 }
 
-// RecordVars notes in the resources of list which vars take their value from them. A var that fits no resource is left for
-// a layer above; one that fits several is an error.
+// RecordVars records in the resources of list the names of the vars that take their value from
+// them. It leaves a var that matches no resource to the layers above. It fails if a var matches
+// several resources.
 func RecordVars(list *krm.List, vars []Var) error {
 	if len(vars) == 0 {
 		return nil
@@ -107,7 +112,8 @@ func RecordVars(list *krm.List, vars []Var) error {
 	return nil
 }
 
-// matchesByName returns the positions of the resources that had or have the kind and name of a var without a namespace.
+// matchesByName returns, for each var without a namespace, the positions of the resources with
+// its kind and its name, current or previous.
 func matchesByName(list *krm.List, vars []Var) map[krm.ID][]int {
 	found := map[krm.ID][]int{}
 	for _, v := range vars {
@@ -133,8 +139,9 @@ func matchesByName(list *krm.List, vars []Var) map[krm.ID][]int {
 	return found
 }
 
-// ResolveVars replaces $(NAME) in the fields that specs name by the values of vars, as recorded by [RecordVars]. A field
-// that holds nothing but $(NAME) gets the type of the value, too; $$ is an escaped $.
+// ResolveVars replaces $(NAME) in the fields at specs by the values of vars, whose sources
+// [RecordVars] has recorded. A field that consists only of $(NAME) also gets the type of the
+// value. $$ is an escaped $.
 func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) error {
 	if len(vars) == 0 {
 		return nil
@@ -179,7 +186,8 @@ func namesOf(kind string, list *krm.List) []string {
 	return names
 }
 
-// lookUp finds the values of vars. The first resource in the list that a var was recorded for has it.
+// lookUp finds the values of vars. The source of a var is the first resource in list for which
+// the var was recorded.
 func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	sources := map[string]*krm.Resource{}
 	for _, r := range list.All() {
@@ -203,7 +211,8 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err).With(diag.VarSource)
 		}
 		if value.taken = takenFrom(r, varPath(v.FieldRef.path()), value.value); value.taken != nil {
-			value.taken = append(value.taken, value.text) // a large number has another form within a text
+			// A large number has a different form within a text.
+			value.taken = append(value.taken, value.text)
 		}
 		e.values[v.Name] = value
 	}

@@ -1,15 +1,19 @@
-// Package cache keeps content by its digest, so that what was fetched once is there for later runs.
+// Package cache is a content-addressed store on disk. Later runs read from it instead of fetching
+// again.
 //
-// A cache is a folder that only its user can read. It holds four things: blobs, named by the SHA-256 digest of their bytes;
-// entries, small named records that say which blob stands for what ("this commit of that repository"); trees, read-only
-// directories that are two blobs each, see [Tree]; and what is kept for a key, results of earlier runs for instance.
+// A cache is a directory that only its user can write to. It has four kinds of content: blobs,
+// named by the SHA-256 digest of their bytes; entries, small named records that map a key to the
+// digest of a blob ("this commit of that repository"); trees, read-only directories stored as two
+// blobs each, see [Tree]; and kept values, stored under a key, for example results of earlier
+// runs.
 //
-// What is read is hashed: a file that is damaged, cut or exchanged is as good as absent. Blobs and entries are written under another
-// name, and have their final one only when they are whole. So any number of processes may use one cache at the same time, and
-// each of them may be killed at any moment.
+// Every read verifies the content against its digest, so a damaged, truncated or replaced file is
+// treated as missing. Blobs and entries are written under a temporary name and renamed once they
+// are complete. Any number of processes may therefore share a cache, and each may be killed at
+// any time.
 //
-// The time of a file is that of its last use, give or take an hour. What was not used for longest goes first when a cache is larger than it
-// may be: see [Cache.Bound].
+// The modification time of a file is the time of its last use, accurate to an hour. A cache over
+// its size limit removes the least recently used files first; see [Cache.Bound].
 package cache
 
 import (
@@ -29,27 +33,29 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Cache is one folder with content. It is safe for concurrent use.
+// A Cache is a content-addressed store in one directory. It is safe for concurrent use.
 type Cache struct {
-	// Unused is told why something cannot be written to the folder. It may be nil. If it is not, a temporary folder takes the place for the rest of
-	// the run where something must be written; else that is an error. It must be set before the cache is used.
+	// Unused, if not nil, is called with the error if the cache directory cannot be written to.
+	// The cache then uses a temporary directory for the rest of the run. If Unused is nil, the
+	// write returns the error instead. A failed [Cache.Keep] is passed to Unused as well. Unused
+	// must be set before the cache is used.
 	Unused func(error)
 
-	dir   atomic.Pointer[string] // of this layout's version
-	fixed bool                   // nothing is added or removed
-	max   int64                  // what Close trims to; 0 for no bound
-	added atomic.Int64           // bytes that were written
+	dir   atomic.Pointer[string] // the directory of this layout version
+	fixed bool                   // read-only
+	max   int64                  // size limit that Close trims to; 0 means unlimited
+	added atomic.Int64           // bytes written, in whole blocks
 
 	mu     sync.Mutex
-	remove string          // what Close removes; empty if the content is to stay
-	work   *workspace      // made when it is needed first
-	used   map[string]bool // files below dir that were read or written since Track; nil if nobody wants to know
+	remove string          // directory that Close removes; empty to keep the content
+	work   *workspace      // created on first use
+	used   map[string]bool // files below dir used since Track; nil if not tracking
 }
 
-// folder returns the folder that has what is in the cache.
+// folder returns the directory that holds the content.
 func (c *Cache) folder() string { return *c.dir.Load() }
 
-// in returns the cache whose content is in dir.
+// in returns a Cache for the content in dir, without touching the file system.
 func in(dir string) *Cache {
 	dir = filepath.Join(dir, layout)
 	c := &Cache{}
@@ -57,10 +63,11 @@ func in(dir string) *Cache {
 	return c
 }
 
-// layout is the folder for what this version of the layout holds. Another version takes another one.
+// layout is the name of the subdirectory for this version of the on-disk layout. A version with a
+// different layout uses a different subdirectory.
 const layout = "v1"
 
-// Dir returns the default folder of a cache: the folder krmflow in the user's cache folder.
+// Dir returns the default cache directory: krmflow in the user's cache directory.
 func Dir() (string, error) {
 	user, err := os.UserCacheDir()
 	if err == nil && !filepath.IsAbs(user) {
@@ -69,8 +76,8 @@ func Dir() (string, error) {
 	return filepath.Join(user, "krmflow"), err
 }
 
-// Open returns the cache in dir and makes the folder if there is none. It refuses a folder that is a symbolic link, belongs to
-// another user or can be written to by others. Nothing is removed from a cache that somebody else uses.
+// Open returns the cache in dir and creates the directory if it does not exist. It refuses a
+// symbolic link, and a directory that belongs to another user or that other users can write to.
 func Open(dir string) (*Cache, error) {
 	c := in(dir)
 	made, err := private(dir)
@@ -81,15 +88,16 @@ func Open(dir string) (*Cache, error) {
 		return nil, err
 	}
 	if made {
-		_ = writeNew(filepath.Join(dir, tagFile), []byte(tag)) // it is for other programs
+		_ = writeNew(filepath.Join(dir, tagFile), []byte(tag)) // an aid for other programs; the cache works without it
 	}
 	return c, nil
 }
 
-// tagFile tells programs that make copies of home folders what need not be in them: see https://bford.info/cachedir/.
+// tagFile tells backup programs to skip the directory; see https://bford.info/cachedir/.
 const tagFile, tag = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# This is the cache of krmflow: it can be removed at any time.\n"
 
-// Temporary returns a cache of its own, for a run that can or shall use no other. Close removes it.
+// Temporary returns a cache in a new temporary directory, for a run that cannot or must not use a
+// persistent one. [Cache.Close] removes it.
 func Temporary() (*Cache, error) {
 	dir, err := os.MkdirTemp("", "krmflow-cache-")
 	if err != nil {
@@ -103,8 +111,9 @@ func Temporary() (*Cache, error) {
 	return c, nil
 }
 
-// Close removes what the run has left unfinished, and what is too much: see [Cache.Bound]. The content stays else, except that of a
-// temporary cache.
+// Close removes the unfinished files of this run and trims the cache to its limit; see
+// [Cache.Bound]. The rest of the content remains, except in a temporary cache, which Close
+// deletes.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,10 +131,10 @@ func (c *Cache) Close() error {
 	return err
 }
 
-// Path returns the folder of the cache.
+// Path returns the directory of the cache.
 func (c *Cache) Path() string { return filepath.Dir(c.folder()) }
 
-// private makes dir, or checks that it is a folder which no other user can change.
+// private creates dir, or checks that it is a directory that no other user can change.
 func private(dir string) (made bool, err error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,14 +152,15 @@ func private(dir string) (made bool, err error) {
 	return made, owned(dir, info)
 }
 
-// blob returns the path of a blob.
+// blob returns the path of the blob with digest d.
 func (c *Cache) blob(d krm.Digest) string {
 	name := hex.EncodeToString(d[:])
 	return filepath.Join(c.folder(), "blobs", name[:2], name[2:])
 }
 
-// Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes: a damaged one stays until somebody
-// stores it again, for it may be one that another run is writing.
+// Get returns the bytes of the blob with digest d. Every error wraps fs.ErrNotExist, also if the
+// blob cannot be read or is damaged. Get leaves a damaged blob in place until the next Put
+// replaces it.
 func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	path := c.blob(d)
 	data, err := c.read(path)
@@ -161,7 +171,7 @@ func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	return data, nil
 }
 
-// Put stores data and returns its digest.
+// Put stores data as a blob and returns its digest.
 func (c *Cache) Put(data []byte) (krm.Digest, error) {
 	w, err := c.Create()
 	if err != nil {
@@ -174,7 +184,7 @@ func (c *Cache) Put(data []byte) (krm.Digest, error) {
 	return w.Commit()
 }
 
-// A Writer takes the bytes of one blob.
+// A Writer writes one blob. It is not safe for concurrent use.
 type Writer struct {
 	c    *Cache
 	file *os.File
@@ -182,7 +192,8 @@ type Writer struct {
 	size int64
 }
 
-// Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
+// Create starts a new blob. The blob becomes visible with [Writer.Commit]. The caller must call
+// [Writer.Discard] in any case.
 func (c *Cache) Create() (*Writer, error) {
 	dir, err := c.temp()
 	if err != nil {
@@ -195,7 +206,7 @@ func (c *Cache) Create() (*Writer, error) {
 	return &Writer{c: c, file: file, hash: sha256.New()}, nil
 }
 
-// Write adds bytes.
+// Write appends p to the blob.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	n, err = w.file.Write(p)
 	w.hash.Write(p[:n])
@@ -203,20 +214,20 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Name returns the path of the file before Commit. Commit does not see bytes that were written by
-// this path.
+// Name returns the path of the temporary file, valid until Commit. Bytes written through this
+// path do not become part of the digest.
 func (w *Writer) Name() string { return w.file.Name() }
 
-// Size returns how many bytes were written.
+// Size returns the number of bytes written so far.
 func (w *Writer) Size() int64 { return w.size }
 
-// Digest returns the digest of what was written.
+// Digest returns the digest of the bytes written so far.
 func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
 
-// Reader returns what was written, from its start. It ends with the Writer.
+// Reader returns a reader for the bytes written so far. It is valid until Commit or Discard.
 func (w *Writer) Reader() io.ReaderAt { return w.file }
 
-// Commit gives the blob its name.
+// Commit moves the blob into the cache and returns its digest.
 func (w *Writer) Commit() (krm.Digest, error) {
 	d := w.Digest()
 	path := w.c.blob(d)
@@ -228,7 +239,7 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	return d, moveTo(w.file.Name(), path)
 }
 
-// without tells why something that the run can do without is not kept, and returns that error.
+// without reports err to Unused and returns it. It is for content that the run can do without.
 func (c *Cache) without(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,14 +249,15 @@ func (c *Cache) without(err error) error {
 	return err
 }
 
-// Discard removes what was not committed.
+// Discard removes the blob if it was not committed. After Commit it does nothing.
 func (w *Writer) Discard() {
 	w.file.Close()
 	os.Remove(w.file.Name())
 }
 
-// moveTo renames a file. The folder is made, also one that another process has just removed. What else stands in its way is none of the
-// cache's and goes.
+// moveTo renames a file and creates the target directory if necessary, even if another process
+// removes it at the same time. Anything else at the target path does not belong to the cache and
+// is removed.
 func moveTo(from, to string) error {
 	err := os.Rename(from, to)
 	for try := 0; err != nil && try < tries; try++ {
@@ -261,10 +273,10 @@ func moveTo(from, to string) error {
 	return err
 }
 
-// tries is how often something is tried that other processes can be in the way of.
+// tries is the number of attempts for an operation that can collide with other processes.
 const tries = 5
 
-// Lookup returns the digest that was recorded for a key among those of one kind. Something that is damaged was not recorded.
+// Lookup returns the digest recorded for key under kind. A damaged entry is treated as missing.
 func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
 	path := c.entry(kind, key)
 	text, err := c.read(path)
@@ -279,7 +291,7 @@ func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
 	return d, true
 }
 
-// Record stores the digest for a key. What is recorded later counts.
+// Record stores d for key under kind. It replaces an earlier entry.
 func (c *Cache) Record(kind, key string, d krm.Digest) error {
 	dir, err := c.temp()
 	if err != nil {
@@ -300,13 +312,15 @@ func (c *Cache) Record(kind, key string, d krm.Digest) error {
 	return moveTo(f.Name(), path)
 }
 
-// entry returns the path of an entry. It holds no word of the key, which may be an address that nobody else should see.
+// entry returns the path of an entry. The name is a hash of the key, because keys can be private
+// addresses.
 func (c *Cache) entry(kind, key string) string {
 	d := krm.DigestOf([]byte(key))
 	return filepath.Join(c.folder(), "entries", kind, hex.EncodeToString(d[:]))
 }
 
-// seal tells an entry that is whole and in its place, which has a name among those of its kind, from another one.
+// seal returns a checksum of an entry's digest and location. It detects truncated entries and
+// entries moved from another name or kind.
 func seal(kind, name string, d krm.Digest) string {
 	sum := krm.DigestOf([]byte(kind + "\x00" + name + "\x00" + d.String()))
 	return hex.EncodeToString(sum[:])

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// OpenCopy returns the cache in a folder that [Cache.CopyUsed] has written. It is read and never written to, so it may belong to anybody:
-// its files are verified as those of any cache, but what its entries say is what whoever wrote them said.
+// OpenCopy returns the read-only cache in a directory written by [Cache.CopyUsed]. Because
+// nothing is ever written to it, it may belong to any user. Its blobs are verified as in any
+// cache, but its entries are only as trustworthy as the author of the copy.
 func OpenCopy(dir string) (*Cache, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -28,40 +29,42 @@ func OpenCopy(dir string) (*Cache, error) {
 	return c, nil
 }
 
-// Track begins to remember what is used, for [Cache.CopyUsed].
+// Track starts recording which files are used, for [Cache.CopyUsed].
 func (c *Cache) Track() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = map[string]bool{}
 }
 
-// use remembers that a file of the cache was used.
+// use records the use of a cache file.
 func (c *Cache) use(file string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used != nil {
-		rel, _ := filepath.Rel(c.folder(), file) // it is below
+		rel, _ := filepath.Rel(c.folder(), file) // cannot fail: file is below the folder
 		c.used[filepath.ToSlash(rel)] = true
 	}
 }
 
-// discard removes a file that is not what it should be.
+// discard removes a damaged file, unless the cache is read-only.
 func (c *Cache) discard(file string) {
 	if !c.fixed {
 		os.Remove(file)
 	}
 }
 
-// attributesFile keeps git from changing the bytes of files, where a copy is part of a repository.
+// attributesFile stops git from converting line endings and diffing files when a copy is
+// committed to a repository.
 const attributesFile, attributes = ".gitattributes", "* -text -diff\n"
 
-// CopyUsed makes dir a copy of what was used since [Cache.Track], and of nothing else: what else an earlier copy has goes. It refuses a
-// folder with other files. A run that is killed leaves a copy that has more than it needs.
+// CopyUsed writes the files used since [Cache.Track] to dir and removes everything else from an
+// earlier copy there. It refuses a directory that has other files. A run that is killed leaves a
+// copy with more files than necessary, but with no incomplete ones under their final name.
 func (c *Cache) CopyUsed(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir) // no link in it leads out of it
+	root, err := os.OpenRoot(dir) // links inside cannot lead out of it
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (c *Cache) CopyUsed(dir string) error {
 	return c.removeUnused(root)
 }
 
-// copy copies one file. A blob has the bytes that its name says, or is not copied.
+// copy copies one file. It fails if the content of a blob does not match its digest.
 func (c *Cache) copy(root *os.Root, name string) error {
 	from, _, err := openRegular(filepath.Join(c.folder(), filepath.FromSlash(name)))
 	if err != nil {
@@ -99,7 +102,7 @@ func (c *Cache) copy(root *os.Root, name string) error {
 	if err := root.MkdirAll(path.Dir(to), 0o777); err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s.%d.tmp", to, os.Getpid()) // another run may write the same
+	temp := fmt.Sprintf("%s.%d.tmp", to, os.Getpid()) // another run may write the same file
 	f, err := root.Create(temp)
 	if err != nil {
 		return err
@@ -121,7 +124,7 @@ func (c *Cache) copy(root *os.Root, name string) error {
 	return err
 }
 
-// removeUnused removes what is no part of a copy any more.
+// removeUnused removes files and directories that are no longer part of the copy.
 func (c *Cache) removeUnused(root *os.Root) error {
 	var dirs []string
 	err := fs.WalkDir(root.FS(), layout, func(name string, e fs.DirEntry, err error) error {
@@ -139,7 +142,7 @@ func (c *Cache) removeUnused(root *os.Root) error {
 		return root.Remove(name)
 	})
 	for i := range dirs {
-		root.Remove(dirs[len(dirs)-1-i]) // fails for those that are in use
+		root.Remove(dirs[len(dirs)-1-i]) // fails for non-empty directories
 	}
 	return err
 }

@@ -10,15 +10,17 @@ import (
 	"time"
 )
 
-// refresh is how old the time of a file may be when it is used: it costs a call of the system to set it, and nobody needs it exactly.
+// refresh is the age at which touch updates a file's time. Trim does not need it more exactly,
+// and each update costs a system call.
 const refresh = time.Hour
 
-// largest is how many bytes a file may have that is read at once: nothing that is read so is nearly as large, unless it is damaged.
+// largest is the size limit for files that are read into memory. Intact files are far smaller.
 const largest = 4 << 30
 
 var errLarge = errors.New("it is larger than anything that is kept")
 
-// read returns the bytes of a regular file, which counts as used then. Anything else in the cache is no content of it.
+// read returns the bytes of a regular file and marks it as used. For any other type of file it
+// returns an error.
 func (c *Cache) read(path string) ([]byte, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
@@ -29,20 +31,23 @@ func (c *Cache) read(path string) ([]byte, error) {
 		return nil, errLarge
 	}
 	c.touch(path, info)
-	data := make([]byte, info.Size()) // nobody adds to a file
+	data := make([]byte, info.Size()) // files never grow once complete
 	_, err = io.ReadFull(f, data)
 	return data, err
 }
 
-// touch sets the time of a file that is used, if it is old, or from a clock that was wrong.
+// touch updates the time of a file that is in use, if it is old, or if it is in the future
+// because of a wrong clock.
 func (c *Cache) touch(path string, info fs.FileInfo) {
 	if age := time.Since(info.ModTime()); !c.fixed && (age > refresh || age < -time.Minute) {
 		now := time.Now()
-		_ = os.Chtimes(path, now, now) // of a cache that can only be read nothing goes, either
+		// An error does not matter: nothing is ever trimmed from a cache that cannot be written
+		// to.
+		_ = os.Chtimes(path, now, now)
 	}
 }
 
-// openRegular opens a regular file. What else there is is as good as absent.
+// openRegular opens a regular file. For any other type of file the error is fs.ErrNotExist.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -59,7 +64,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// writeNew writes a file that [createNew] makes.
+// writeNew writes data to a new file; see createNew.
 func writeNew(path string, data []byte) error {
 	f, err := createNew(path)
 	if err != nil {
@@ -72,10 +77,11 @@ func writeNew(path string, data []byte) error {
 	return err
 }
 
-// createNew makes a file under its final name: it has no other one that a process which is killed could leave. Who reads it before all is written finds
-// a part of it. What had the name before is not changed but removed, so that who has opened that can go on reading.
+// createNew creates a file directly under its final name, so that a killed process cannot leave a
+// temporary file behind. A concurrent reader may therefore see a partial file. An existing file
+// is removed and not overwritten, so that processes that have it open can continue to read it.
 func createNew(path string) (*os.File, error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL // which follow no link
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL // with O_EXCL, links are not followed
 	f, err := openPlain(path, flags)
 	for try := 0; err != nil && try < tries; try++ {
 		switch {

@@ -12,16 +12,20 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// keptHeader begins each file with kept bytes: its last digit changes with the form of the file. A digest ends it. A file that is not whole begins with
-// partHeader: it may take as long as somebody reads what a run prints, and stays if the run is killed.
+// A kept file starts with keptHeader, whose last digit is the format version, and ends with a
+// digest. While it is being written it starts with partHeader. Writing can take as long as the
+// consumer of a run's output needs to read it, and a killed run leaves the partial file.
 const (
 	keptHeader = "krmflow kept 2\n"
 	partHeader = "krmflow part 2\n"
 )
 
-// Keep stores data for a key among those of one kind: a word that may be the name of a folder. What is kept later counts. In one file,
-// unlike a blob with an entry, and written in place, which a temporary cache does not stand in for: most are small, and there are many.
-// Who can do without what is kept can do without this, too.
+// Keep stores data for key under kind, which must be usable as a directory name. It replaces an
+// earlier value.
+//
+// A kept value is one file, not a blob and an entry, because most values are small and there are
+// many of them. For the same reason it is written in place, without a temporary file and rename.
+// The caller can do without the value, so a failed write does not switch to a temporary cache.
 func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
 	if c.fixed {
 		return errFixed
@@ -34,11 +38,12 @@ func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
 	return f.finish(sum.Sum(nil))
 }
 
-// A keptFile is a file with kept bytes that is being written. After an error nothing more is.
+// A keptFile is a kept value that is being written. After the first error, further writes do
+// nothing.
 type keptFile struct {
 	c    *Cache
 	path string
-	file *os.File // nil if it was not made
+	file *os.File // nil if it could not be created
 	size int64
 	err  error
 }
@@ -56,7 +61,7 @@ func (f *keptFile) write(p []byte) {
 	}
 }
 
-// finish says that all is there, and what its digest is.
+// finish appends the digest and replaces partHeader by keptHeader, which makes the value valid.
 func (f *keptFile) finish(sum []byte) error {
 	f.write(sum)
 	if f.err == nil {
@@ -82,27 +87,31 @@ func (f *keptFile) discard() {
 }
 
 const (
-	// keeperSize is how many bytes a [Keeper] writes at a time: a file system takes less time for them than for those that an encoder makes at a time.
+	// keeperSize is the number of bytes a [Keeper] writes at a time. Larger writes take the file
+	// system less time than the small ones of an encoder.
 	keeperSize = 128 << 10
-	// keeperBuffers is how many buffers of that size there are. With two, who writes to a Keeper often waits.
+	// keeperBuffers is the number of buffers. With only two, Write often blocks.
 	keeperBuffers = 4
 )
 
-// A Keeper takes the bytes that are kept for a key, piece by piece. Its methods are not safe for concurrent use, but it writes and computes the digest
-// meanwhile, on a core that the run may leave free.
+// A Keeper stores the value for a key piece by piece. Its methods must not be called
+// concurrently. It hashes and writes in a goroutine of its own, on a core that the run may leave
+// idle.
 type Keeper struct {
 	c    *Cache
 	kind string
 	key  krm.Digest
 	sum  hash.Hash
-	buf  []byte // what was not handed over
-	// The goroutine that writes, if there was so much: it takes buffers from full and gives them back to free, and sends the file in the end.
+	buf  []byte // not yet passed to the goroutine
+	// The writing goroutine, started when the first buffer is full. It receives buffers from
+	// full, returns them to free, and sends the file on done at the end.
 	full, free chan []byte
 	done       chan *keptFile
 }
 
-// Keeper is [Cache.Keep] for data that is not all there yet: [Keeper.Commit] keeps it. What was kept for the key before may stay until then, or go. Discard
-// must be called in any case.
+// Keeper is [Cache.Keep] for data that is produced incrementally. [Keeper.Commit] makes the new
+// value visible; until then an earlier value may still exist or may already be removed. The
+// caller must call [Keeper.Discard] in any case.
 func (c *Cache) Keeper(kind string, key krm.Digest) (*Keeper, error) {
 	if c.fixed {
 		return nil, errFixed
@@ -112,7 +121,7 @@ func (c *Cache) Keeper(kind string, key krm.Digest) (*Keeper, error) {
 
 func newKeeperBuffer() []byte { return make([]byte, 0, keeperSize) }
 
-// Write adds bytes. It does not keep p, and always succeeds: it is Commit that tells an error.
+// Write appends p, without retaining it. It always succeeds; [Keeper.Commit] reports errors.
 func (k *Keeper) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := copy(k.buf[len(k.buf):keeperSize], rest)
@@ -124,7 +133,7 @@ func (k *Keeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// handOver lets the goroutine write what is in the buffer.
+// handOver passes the full buffer to the writing goroutine.
 func (k *Keeper) handOver() {
 	if k.full == nil {
 		k.full, k.free, k.done = make(chan []byte, keeperBuffers), make(chan []byte, keeperBuffers), make(chan *keptFile, 1)
@@ -148,7 +157,8 @@ func (k *Keeper) write(full <-chan []byte, free chan<- []byte, done chan<- *kept
 	done <- f
 }
 
-// end returns the file when all that was handed over is written: nil if nothing was.
+// end waits for the writing goroutine and returns its file, or nil if the goroutine was never
+// started.
 func (k *Keeper) end() *keptFile {
 	if k.full == nil {
 		return nil
@@ -158,7 +168,8 @@ func (k *Keeper) end() *keptFile {
 	return <-k.done
 }
 
-// Commit keeps what was written, and returns a digest of it and of its place. It is called once.
+// Commit stores the value and returns a digest of its data, kind and key, for [Cache.KeptAs]. It
+// must be called at most once.
 func (k *Keeper) Commit() (krm.Digest, error) {
 	f := k.end()
 	k.sum.Write(k.buf)
@@ -174,21 +185,22 @@ func (k *Keeper) Commit() (krm.Digest, error) {
 	return sum, nil
 }
 
-// Discard removes what was not committed.
+// Discard removes the value if it was not committed.
 func (k *Keeper) Discard() {
 	if f := k.end(); f != nil {
 		f.discard()
 	}
 }
 
-// Kept returns what [Cache.Keep] or a [Keeper] has stored for a key among those of one kind. Something that is damaged, or was stored for another key,
-// was not stored.
+// Kept returns the value that [Cache.Keep] or a [Keeper] stored for key under kind. A damaged
+// value, or one stored for a different key, is treated as missing.
 func (c *Cache) Kept(kind string, key krm.Digest) ([]byte, bool) {
 	data, _, ok := c.keptAndSum(kind, key)
 	return data, ok
 }
 
-// KeptAs is [Cache.Kept] for who knows what [Keeper.Commit] has returned: anything else was not stored.
+// KeptAs is [Cache.Kept] restricted to the value whose [Keeper.Commit] returned sum. Any other
+// value is treated as missing.
 func (c *Cache) KeptAs(kind string, key, sum krm.Digest) ([]byte, bool) {
 	data, got, ok := c.keptAndSum(kind, key)
 	return data, ok && got == sum
@@ -206,7 +218,8 @@ func (c *Cache) keptAndSum(kind string, key krm.Digest) (data []byte, sum krm.Di
 	return data, sum, ok
 }
 
-// unwrap returns what a file with kept bytes holds, and the digest at its end, if it is whole and in its place.
+// unwrap returns the data in a kept file and the digest at its end. It fails if the file is
+// incomplete or was stored for a different kind or key.
 func unwrap(kind string, key krm.Digest, text []byte) (data []byte, sum krm.Digest, ok bool) {
 	text, ok = bytes.CutPrefix(text, []byte(keptHeader))
 	if !ok || len(text) < len(sum) {
@@ -219,15 +232,17 @@ func unwrap(kind string, key krm.Digest, text []byte) (data []byte, sum krm.Dige
 	return data, sum, krm.Digest(h.Sum(nil)) == sum
 }
 
-// Forget removes what is kept for a key.
+// Forget removes the value for key.
 func (c *Cache) Forget(kind string, key krm.Digest) { os.RemoveAll(c.kept(kind, key)) }
 
-// kept returns the path of kept bytes. One folder has all of a kind: a file in another one costs file systems three times as much.
+// kept returns the path of a kept value. All values of a kind share one directory: for file
+// systems, a file in a separate directory is three times as expensive.
 func (c *Cache) kept(kind string, key krm.Digest) string {
 	return filepath.Join(c.folder(), "kept", kind, hex.EncodeToString(key[:]))
 }
 
-// keptSum begins the digest of what is kept. It is of the place, too: a file that was moved is as good as damaged.
+// keptSum starts the digest of a kept value. It includes the kind and the key, so that a file
+// moved to another name does not verify.
 func keptSum(kind string, key krm.Digest) hash.Hash {
 	h := sha256.New()
 	io.WriteString(h, kind+"\x00")

@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// owned leaves it to the system who may do what in a user's folders.
+// owned always succeeds: access to a user's directories is left to the operating system.
 func owned(string, fs.FileInfo) error { return nil }
 
-// tryLock does nothing: a lock is known by its age here.
+// tryLock always succeeds: on these systems, [isAbandoned] goes by the age of a lock file.
 func tryLock(*os.File) bool { return true }
 
-// isAbandoned reports whether f is so old that its run has surely ended.
+// isAbandoned reports whether f is old enough that its run must have ended.
 func isAbandoned(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && time.Since(info.ModTime()) > 24*time.Hour
 }
 
-// openPlain opens a file for its user alone, unless it is a symbolic link.
+// openPlain opens a file with owner-only permissions. It refuses symbolic links and other
+// irregular files.
 func openPlain(path string, flags int) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && flags&os.O_EXCL == 0 {
 		return nil, fs.ErrInvalid

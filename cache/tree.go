@@ -14,27 +14,30 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Tree is a read-only directory with everything below it: the files of a commit, or of an archive. Its digest is that of its
-// index, which has the digest of each file. A file is read, and verified, when somebody asks for it.
+// A Tree is a read-only directory tree: the files of a commit or of an archive. Its digest is the
+// digest of its index, which lists the digest of each file. A file is read and verified on
+// demand, so opening a large tree is cheap.
 //
-// Names are those of [fs.FS]: relative, with slashes, without "..". A symbolic link is followed as long as it stays in the tree;
-// one that leaves it is an [EscapeError]. A Tree is safe for concurrent use.
+// Names follow [fs.FS]: relative, slash-separated, without "..". Symbolic links are followed
+// within the tree; a link that leads out of it is an [EscapeError]. A Tree is safe for concurrent
+// use.
 type Tree struct {
-	// Digest names the tree in its cache. The same files, stored in another order, have another one.
+	// Digest identifies the tree in its cache. It depends on the order in which the files were
+	// added.
 	Digest krm.Digest
-	// Restore is called when the stored files turn out to be damaged; if it returns nil they are read once more. It must be set
-	// before the tree is used, and may be nil.
+	// Restore, if not nil, is called when the stored files are damaged. If it returns nil, the
+	// file is read again. It must be set before the tree is used.
 	Restore func() error
 
 	c       *Cache
 	entries []entry // sorted by compareNames
 	data    krm.Digest
-	links   bool // there are symbolic links
+	links   bool // the tree has symbolic links
 
 	restoring sync.Mutex
 
 	mu   sync.Mutex
-	file *os.File // the blob with all files
+	file *os.File // the blob with the content of all files
 }
 
 type entry struct {
@@ -44,7 +47,7 @@ type entry struct {
 	digest       krm.Digest
 }
 
-// kindOf tells what an entry is. Directories have no entry of their own.
+// kindOf is the type of an entry. Directories have no entries of their own.
 type kindOf byte
 
 const (
@@ -54,7 +57,8 @@ const (
 	absent  kindOf = 's'
 )
 
-// Tree opens the tree with a digest. The error is one of fs.ErrNotExist if the cache does not have it.
+// Tree opens the tree with digest d. The error wraps fs.ErrNotExist if the cache does not have
+// it.
 func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 	text, err := c.Get(d)
 	if err != nil {
@@ -70,7 +74,8 @@ func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 	return t, nil
 }
 
-// holds reports whether there is a blob that is long enough for all entries. Whoever wrote an index, it makes nobody read what is not there.
+// holds reports whether the blob is long enough for all entries. The check makes a forged index
+// harmless: it cannot refer to bytes outside the blob.
 func (c *Cache) holds(data krm.Digest, entries []entry) bool {
 	info, err := os.Lstat(c.blob(data))
 	if err == nil {
@@ -81,7 +86,7 @@ func (c *Cache) holds(data krm.Digest, entries []entry) bool {
 	})
 }
 
-// Close releases the file that the tree is read from. The tree may be read again afterwards.
+// Close closes the underlying file. The tree remains usable; the next read reopens the file.
 func (t *Tree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +98,7 @@ func (t *Tree) Close() error {
 	return err
 }
 
-// An EscapeError says that a symbolic link leads out of its tree.
+// An EscapeError reports a symbolic link that leads out of its tree.
 type EscapeError struct {
 	Link, Target string
 }
@@ -102,21 +107,22 @@ func (e *EscapeError) Error() string {
 	return fmt.Sprintf("%q is a symbolic link to %q, which is outside of what was fetched", e.Link, e.Target)
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *EscapeError) Kind() diag.Code { return diag.OutsideDirectory }
 
-// ErrAbsent is wrapped by errors about something that the tree names and does not hold.
+// ErrAbsent is wrapped by errors for a submodule, which is named in the tree but not stored in
+// it.
 var ErrAbsent = errors.New("it is a git submodule, and krmflow does not fetch these")
 
-// ErrDamaged is wrapped by errors about a file in the cache that has other bytes than it had when it was stored.
+// ErrDamaged is wrapped by errors for a file whose bytes in the cache do not match its digest.
 var ErrDamaged = errors.New("the copy in the cache is damaged")
 
-// compareNames orders names so that everything in a folder is together.
+// compareNames orders names so that the content of a directory is contiguous.
 func compareNames(a, b string) int {
 	return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 }
 
-// compareTo is compareNames without the copies.
+// compareTo is compareNames without allocations.
 func (e entry) compareTo(name string) int {
 	for i := range min(len(e.name), len(name)) {
 		a, b := e.name[i], name[i]
@@ -134,7 +140,8 @@ func (e entry) compareTo(name string) int {
 	return len(e.name) - len(name)
 }
 
-// at returns the index of the entry with a name, or of the first one below the folder of that name.
+// at returns the index of the entry called name, or of the first entry below the directory called
+// name.
 func (t *Tree) at(name string) (i int, dir, ok bool) {
 	if name == "." {
 		return 0, true, true
@@ -147,16 +154,16 @@ func (t *Tree) at(name string) (i int, dir, ok bool) {
 	return i, dir, dir
 }
 
-// maxLinks is how many symbolic links may stand in the way of one name.
+// maxLinks is the number of symbolic links that may be followed for one name.
 const maxLinks = 40
 
-// Real returns the name without symbolic links of an existing file or directory.
+// Real resolves the symbolic links in name, which must exist.
 func (t *Tree) Real(name string) (string, error) {
 	real, _, _, err := t.find("open", name)
 	return real, err
 }
 
-// find follows name. dir says that it is a directory, whose first entry is i.
+// find resolves name. If dir is true, the result is a directory whose first entry is i.
 func (t *Tree) find(op, name string) (real string, i int, dir bool, err error) {
 	switch {
 	case !fs.ValidPath(name):
@@ -176,7 +183,8 @@ func (t *Tree) find(op, name string) (real string, i int, dir bool, err error) {
 	return real, i, dir, nil
 }
 
-// follow is find in a tree that has symbolic links: part by part, real is how far it has come and rest what is ahead.
+// follow is find for a tree with symbolic links. It resolves one path element at a time: real is
+// the part already resolved, rest the part still to do.
 func (t *Tree) follow(name string) (real string, i int, dir bool, err error) {
 	real, dir = ".", true
 	links := 0
@@ -209,13 +217,14 @@ func (t *Tree) follow(name string) (real string, i int, dir bool, err error) {
 	return real, i, dir, nil
 }
 
-// leaves reports whether a link in dir leads out of the tree, as far as its text tells.
+// leaves reports whether the text of a link in dir leads out of the tree. Links on the way are
+// not considered here; follow resolves them one by one.
 func leaves(dir, target string) bool {
 	joined := path.Join(dir, target)
 	return joined == ".." || strings.HasPrefix(joined, "../")
 }
 
-// missing returns the error for a name that is not there: it may be in something that the tree does not hold.
+// missing returns ErrAbsent for a name inside a submodule, and fs.ErrNotExist for any other name.
 func (t *Tree) missing(name string) error {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if i, isDir, ok := t.at(dir); ok && !isDir && t.entries[i].kind == absent {
@@ -225,7 +234,7 @@ func (t *Tree) missing(name string) error {
 	return fs.ErrNotExist
 }
 
-// ReadFile returns the bytes of a file.
+// ReadFile returns the content of a file.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
 	_, i, dir, err := t.find("read", name)
 	if err != nil {
@@ -243,7 +252,8 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 
 var errIsDir = errors.New("it is a directory")
 
-// read returns the verified bytes of an entry.
+// read returns the verified content of an entry. If the cached file is damaged, it removes and
+// restores it.
 func (t *Tree) read(e *entry) ([]byte, error) {
 	if e.kind == absent {
 		return nil, ErrAbsent
@@ -251,7 +261,7 @@ func (t *Tree) read(e *entry) ([]byte, error) {
 	if data, err := t.readOnce(e); err == nil {
 		return data, nil
 	}
-	// One at a time: who comes later finds what the first has restored.
+	// One goroutine restores the file; the others wait and then find it restored.
 	t.restoring.Lock()
 	defer t.restoring.Unlock()
 	t.Close()
@@ -259,7 +269,7 @@ func (t *Tree) read(e *entry) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	t.c.discard(t.c.blob(t.data)) // nobody else must find what is wrong
+	t.c.discard(t.c.blob(t.data)) // other readers must not find the damaged blob
 	if t.Restore == nil || t.c.fixed {
 		return nil, err
 	}
@@ -295,7 +305,7 @@ func (t *Tree) opened() (*os.File, error) {
 	return t.file, nil
 }
 
-// Stat describes a file or directory.
+// Stat returns information about a file or directory. It follows symbolic links.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 	_, i, dir, err := t.find("stat", name)
 	if err != nil {
@@ -304,7 +314,7 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 	return t.info(path.Base(name), i, dir), nil
 }
 
-// ReadDir returns what is in a directory, sorted by name. Links are shown as such.
+// ReadDir returns the entries of a directory, sorted by name. Symbolic links are not resolved.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	real, i, dir, err := t.find("readdir", name)
 	if err == nil && !dir {
@@ -328,5 +338,5 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// Open makes a Tree an [fs.FS].
+// Open implements [fs.FS].
 func (t *Tree) Open(name string) (fs.File, error) { return t.open(name) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// info describes an entry. It is a [fs.FileInfo] and a [fs.DirEntry].
+// info describes an entry. It implements [fs.FileInfo] and [fs.DirEntry].
 type info struct {
 	name string
 	size int64
@@ -80,7 +80,7 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errIsDir}
 }
 
-// ReadDir returns the next n entries, all of the rest if n is not positive.
+// ReadDir returns the next n entries, or all remaining ones if n <= 0.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n <= 0 || n > len(d.list) {
 		if n > 0 && len(d.list) == 0 {

@@ -16,22 +16,22 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// MaxTarget is the length of the longest target of a symbolic link, in bytes.
+// MaxTarget is the maximum length of a symbolic link's target, in bytes.
 const MaxTarget = 4096
 
-// Limits bound a tree. The zero value of a field stands for the default.
+// Limits bounds the size of a tree. A zero field means the default.
 type Limits struct {
-	Files int   // number of files, default [DefaultFiles]
-	Bytes int64 // of all files together, default [DefaultBytes]
+	Files int   // number of files; default [DefaultFiles]
+	Bytes int64 // total size of all files; default [DefaultBytes]
 }
 
-// The default limits.
+// Default limits of a tree.
 const (
 	DefaultFiles = 100_000
 	DefaultBytes = 1 << 30
 )
 
-// A TreeWriter takes the files of one tree. It is not safe for concurrent use.
+// A TreeWriter builds a tree. It is not safe for concurrent use.
 type TreeWriter struct {
 	c       *Cache
 	data    *Writer
@@ -39,7 +39,8 @@ type TreeWriter struct {
 	entries []entry
 }
 
-// NewTree starts a tree. It is part of the cache after [TreeWriter.Commit]; Discard must be called in any case.
+// NewTree starts a new tree. The tree becomes visible with [TreeWriter.Commit]. The caller must
+// call [TreeWriter.Discard] in any case.
 func (c *Cache) NewTree(limits Limits) (*TreeWriter, error) {
 	data, err := c.Create()
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *Cache) NewTree(limits Limits) (*TreeWriter, error) {
 	return &TreeWriter{c: c, data: data, limits: limits}, nil
 }
 
-// File adds a file with the bytes of r, which must be size bytes.
+// File adds a file. Its content is the first size bytes of r; a shorter r is an error.
 func (w *TreeWriter) File(name string, executable bool, size int64, r io.Reader) error {
 	e := entry{kind: regular, name: name}
 	if executable {
@@ -59,12 +60,13 @@ func (w *TreeWriter) File(name string, executable bool, size int64, r io.Reader)
 	return w.add(e, size, r)
 }
 
-// Link adds a symbolic link. Where it leads is found out when somebody follows it.
+// Link adds a symbolic link. The target is not checked until the link is followed.
 func (w *TreeWriter) Link(name, target string) error {
 	return w.add(entry{kind: link, name: name}, int64(len(target)), strings.NewReader(target))
 }
 
-// Absent adds the name of something that the tree does not hold, as a submodule of git. It exists and cannot be read.
+// Absent adds a name without content, such as a git submodule. The name exists, but reading it
+// fails with [ErrAbsent].
 func (w *TreeWriter) Absent(name string) error {
 	return w.add(entry{kind: absent, name: name}, 0, strings.NewReader(""))
 }
@@ -93,10 +95,11 @@ func (w *TreeWriter) add(e entry, size int64, r io.Reader) error {
 	return nil
 }
 
-// Discard removes what was not committed.
+// Discard removes the tree if it was not committed.
 func (w *TreeWriter) Discard() { w.data.Discard() }
 
-// Commit stores the tree. It fails if two entries have the same name, or one has the name of another one's folder.
+// Commit stores the tree. It fails if two entries have the same name, or if an entry has the name
+// of another entry's directory.
 func (w *TreeWriter) Commit() (*Tree, error) {
 	slices.SortFunc(w.entries, func(a, b entry) int { return compareNames(a.name, b.name) })
 	for i := range w.entries[:max(0, len(w.entries)-1)] {
@@ -116,11 +119,11 @@ func (w *TreeWriter) Commit() (*Tree, error) {
 	return w.c.Tree(d)
 }
 
-// magic begins the index of a tree.
+// magic is the first line of a tree's index.
 const magic = "krmflow tree 1\n"
 
-// index returns the text of a tree's index: the digest of the blob with all files, then for each file kind, size, offset, digest
-// and name, ended by a NUL.
+// index encodes a tree's index: the digest of the blob with the content of all files, followed by
+// the kind, size, offset, digest and name of each file, each terminated by a NUL.
 func index(data krm.Digest, entries []entry) []byte {
 	var b bytes.Buffer
 	b.WriteString(magic)
@@ -142,7 +145,7 @@ func index(data krm.Digest, entries []entry) []byte {
 	return b.Bytes()
 }
 
-// parseIndex is the reverse of index.
+// parseIndex decodes the output of index.
 func parseIndex(text string) (data krm.Digest, entries []entry, ok bool) {
 	text, ok = strings.CutPrefix(text, magic)
 	sum, text, found := strings.Cut(text, "\n")

@@ -14,35 +14,38 @@ import (
 	"time"
 )
 
-// DefaultMax is how many bytes the cache of a user may have, unless the user says otherwise.
+// DefaultMax is the default size limit of the user's cache, in bytes.
 const DefaultMax = 5 << 30
 
-// inUse is how long a blob or an entry stays after its use, however large the cache is. A run looks one up and reads it, or what it
-// stands for, later. The time of a file may be an hour older than its use, so that runs of up to an hour miss nothing. What is kept for a key
-// is read at once, and can go at any time.
+// inUse is the time after its last use during which a blob or entry is never removed, however
+// large the cache is. A run looks up an entry first and reads its content later, so both must
+// exist for the length of the run. Recorded times can be an hour old, which leaves an hour for a
+// run. Kept values are read in one step and may be removed at any time.
 const inUse = 2 * time.Hour
 
-// A Trim says what goes. What was not used for longest goes first.
+// A Trim selects files to remove. The least recently used files are removed first.
 type Trim struct {
-	// Max is how many bytes may stay; there is no such bound if it is negative.
+	// Max is the size limit in bytes; negative means unlimited.
 	Max int64
-	// Older is how long ago what goes was used, however small the cache is; zero for no such bound.
+	// Older selects files that were not used for longer than this, whatever the cache size. Zero
+	// disables it.
 	Older time.Duration
-	// DryRun only counts.
+	// DryRun computes the result without removing files.
 	DryRun bool
 
-	all   bool  // everything goes, also what was just used if no run is under way
-	slack int64 // how much more goes if anything does because of Max
+	all   bool  // select everything; also recently used files if no run is in progress
+	slack int64 // additional bytes to remove once Max is exceeded
 }
 
-// A Trimmed cache is what came of a [Trim].
+// A Trimmed is the result of a [Trim].
 type Trimmed struct {
-	// Removed and Left are what went and what stayed; InUse is what stayed although it should have gone, because runs may need it that are not
-	// done.
+	// Removed is the removed part and Left the remaining part. InUse is the part of Left that was
+	// selected but not removed, because a run in progress may need it.
 	Removed, Left, InUse Usage
 }
 
-// Trim removes what [Trim] says, and what runs have left that were killed. What other processes remove meanwhile is no error.
+// Trim removes the files selected by t, and the leftovers of killed runs. It is not an error if
+// another process removes a file at the same time.
 func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	var files []file
 	var total int64
@@ -51,7 +54,7 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 		return nil
 	})
 	idle := false
-	if t.all || !t.DryRun { // after the list was made: it has no file of a run that begins later
+	if t.all || !t.DryRun { // after listing: a later run's files are not in the list
 		idle = sweep(filepath.Join(c.folder(), "tmp")) == 0 && t.all
 	}
 	now := time.Now()
@@ -82,7 +85,7 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 		}
 		done.Left.add(size, used)
 		if used.Before(f.info.ModTime()) && !t.DryRun {
-			_ = os.Chtimes(c.path(f), now, now) // it grows old from now on
+			_ = os.Chtimes(c.path(f), now, now) // a time in the future is reset, so that the file can age
 		}
 	}
 	if !t.DryRun {
@@ -91,14 +94,15 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	return done, err
 }
 
-// usedSince reports whether a file was used or written anew after it was listed.
+// usedSince reports whether a file was used or rewritten after it was listed.
 func (c *Cache) usedSince(f file) bool {
 	info, err := os.Lstat(c.path(f))
 	return err == nil && !info.ModTime().Equal(f.info.ModTime())
 }
 
-// Clean removes everything. If runs use the cache at the moment, what was fetched or used in the last two hours stays, so that they can go
-// on.
+// Clean removes the whole cache. If other runs are in progress, blobs and entries used in the
+// last two hours stay, so that these runs can continue. With dryRun it only reports, but still
+// removes the leftovers of killed runs, in order to find out whether other runs are in progress.
 func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 	done, err := c.Trim(Trim{all: true, DryRun: dryRun})
 	if dryRun {
@@ -114,7 +118,7 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 		})
 	}
 	for _, dir := range slices.Backward(dirs) {
-		os.Remove(dir) // fails for those that are in use
+		os.Remove(dir) // fails for non-empty directories
 	}
 	os.Remove(filepath.Join(c.folder(), ledgerFile))
 	if os.Remove(c.folder()) == nil {
@@ -123,20 +127,24 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 	return done, err
 }
 
-// Bound makes [Cache.Close] trim a cache that may have grown beyond that many bytes, to nine tenths of them, so that it does not do so each
-// time. It costs nothing if nothing was written.
+// Bound sets the size limit of the cache. If it may be exceeded, [Cache.Close] trims the cache to
+// nine tenths of it, so that not every run has to trim. A run that wrote nothing does no work.
 func (c *Cache) Bound(bytes int64) { c.max = bytes }
 
-// The ledger says how many bytes the cache may have: a line with what a trim has counted, and a byte for each block that was written later. Several
-// processes can add to it at a time, and its size is enough to know the sum.
+// The ledger estimates the cache size. It has one line with the size after the last
+// trim, followed by one byte for each block written since. Appending is atomic, so concurrent
+// processes can all record their writes, and the size of the file is sufficient to compute the
+// sum.
 const ledgerFile, ledgerLine, ledgerByte = "size", "%016x\n", "+"
 
-// writeLedger begins a ledger. If that fails, the next run that writes something counts again.
+// writeLedger starts a new ledger. If that fails, the next run that writes something recounts the
+// cache.
 func (c *Cache) writeLedger(total int64) {
 	_ = writeNew(filepath.Join(c.folder(), ledgerFile), fmt.Appendf(nil, ledgerLine, total))
 }
 
-// bound adds to the ledger, and trims the cache if that says so, or is not there. Nobody's run fails because that fails.
+// bound records added bytes in the ledger. It trims the cache if the limit is exceeded or the
+// ledger is unusable. Errors are ignored, because a run must not fail over cache maintenance.
 func (c *Cache) bound(added int64) {
 	if total, err := c.addToLedger(added); err == nil && total <= c.max {
 		return
@@ -144,7 +152,7 @@ func (c *Cache) bound(added int64) {
 	_, _ = c.Trim(Trim{Max: c.max, slack: c.max / 10})
 }
 
-// addToLedger returns how many bytes the cache may have now.
+// addToLedger adds to the ledger and returns the estimated cache size.
 func (c *Cache) addToLedger(added int64) (int64, error) {
 	f, err := openPlain(filepath.Join(c.folder(), ledgerFile), os.O_RDWR|os.O_APPEND)
 	if err != nil {
@@ -164,10 +172,10 @@ func (c *Cache) addToLedger(added int64) (int64, error) {
 		return 0, fmt.Errorf("%q is no number", line)
 	}
 	if total += (info.Size()-int64(len(line)))*block + added; total < 0 {
-		return 0, errors.New("it says more than there can be") // and is damaged
+		return 0, errors.New("it says more than there can be") // the ledger is damaged
 	}
 	if total > c.max {
-		return total, nil // it is written anew
+		return total, nil // not recorded: trimming rewrites the ledger
 	}
 	_, err = f.Write(bytes.Repeat([]byte(ledgerByte), int(added/block)))
 	return total, err

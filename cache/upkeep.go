@@ -15,16 +15,17 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Existing returns the cache in dir for looking at it and for removing from it, which [Cache.Usage], [Cache.Verify], [Cache.Trim] and
-// [Cache.Clean] do. Nothing is made. The error is one of fs.ErrNotExist if there is none. A folder that is something else, a copy of a cache
-// for instance, is refused, and so is one that [Open] refuses.
+// Existing returns the cache in dir for inspection and removal with [Cache.Usage],
+// [Cache.Verify], [Cache.Trim] and [Cache.Clean]. It creates nothing; the error wraps
+// fs.ErrNotExist if dir does not exist. It refuses every directory that is not a cache, such as a
+// copy of one, and every directory that [Open] refuses.
 func Existing(dir string) (*Cache, error) {
 	c := in(dir)
 	for _, folder := range []string{dir, c.folder()} {
 		info, err := os.Lstat(folder)
 		full := folder != dir && errors.Is(err, fs.ErrNotExist) && !isEmpty(dir)
 		if full {
-			info, err = os.Lstat(folder) // a run may just have made it
+			info, err = os.Lstat(folder) // another run may have created it just now
 		}
 		switch {
 		case full && errors.Is(err, fs.ErrNotExist):
@@ -54,22 +55,22 @@ func notACache(dir, why string) error {
 	return diag.CacheFolder.Errorf("%q is no cache of krmflow: %s", dir, why)
 }
 
-// isEmpty reports whether a folder has nothing, or nothing but what tells that it is a cache.
+// isEmpty reports whether a directory is empty except for the cache tag.
 func isEmpty(dir string) bool {
 	list, err := os.ReadDir(dir)
 	return err == nil && !slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() != tagFile })
 }
 
-// A file is something at a place where files of the cache are.
+// A file is a directory entry where the cache stores files. It need not be a valid cache file.
 type file struct {
-	name string // below the folder, with slashes
+	name string // relative to the cache folder, slash-separated
 	info fs.FileInfo
 }
 
-// parts returns the names of the folders that the file is in, and its own.
+// parts returns the elements of the file's path.
 func (f file) parts() []string { return strings.Split(f.name, "/") }
 
-// kind returns what Usage calls the kind of the file, as far as its name tells.
+// kind returns the kind for Usage, as far as the name determines it.
 func (f file) kind() string {
 	parts := f.parts()
 	if parts[0] == "kept" {
@@ -78,7 +79,8 @@ func (f file) kind() string {
 	return parts[0]
 }
 
-// used returns when the file was used. A time that is still to come is from a clock that was wrong.
+// used returns the time of the last use. A time in the future comes from a wrong clock; now is
+// returned instead.
 func (f file) used(now time.Time) time.Time {
 	if t := f.info.ModTime(); t.Before(now) {
 		return t
@@ -86,19 +88,21 @@ func (f file) used(now time.Time) time.Time {
 	return now
 }
 
-// size returns how many bytes of a disk the file takes.
+// size returns the disk space of the file, in bytes.
 func (f file) size() int64 { return onDisk(f.info.Size()) }
 
-// block is the size of what file systems give to files.
+// block is the allocation unit of common file systems, in bytes.
 const block = 4096
 
 func onDisk(size int64) int64 { return (size + block - 1) / block * block }
 
-// tops are the folders of content. The names of files have two more parts: the first digits or the kind, and the rest.
+// tops are the directories with content. A file's path has two more elements: its kind, or the
+// first digits of its digest, and the rest.
 var tops = []string{"blobs", "entries", "kept"}
 
-// each calls visit with everything that is at the place of a file, whatever it is. What another process removes meanwhile is left out. It
-// goes on after what cannot be read.
+// each calls visit for everything in the place of a cache file, whatever its type. It skips files
+// that other processes remove at the same time, and continues after read errors, which it returns
+// joined.
 func (c *Cache) each(visit func(file) error) error {
 	var errs []error
 	for _, top := range tops {
@@ -110,7 +114,7 @@ func (c *Cache) each(visit func(file) error) error {
 				errs = append(errs, err)
 				return nil
 			}
-			name, _ := filepath.Rel(c.folder(), path) // it is below
+			name, _ := filepath.Rel(c.folder(), path) // cannot fail: path is below the folder
 			f := file{name: filepath.ToSlash(name)}
 			if e.IsDir() && len(f.parts()) < 3 {
 				return nil
@@ -133,22 +137,24 @@ func (c *Cache) each(visit func(file) error) error {
 	return errors.Join(errs...)
 }
 
-// path returns where a file is.
+// path returns the absolute path of f.
 func (c *Cache) path(f file) string { return filepath.Join(c.folder(), filepath.FromSlash(f.name)) }
 
-// digest returns the one that the last parts of a name are, if they are one.
+// digestIn returns the digest whose hexadecimal digits are the concatenated parts.
 func digestIn(parts ...string) (d krm.Digest, ok bool) {
 	raw, err := hex.DecodeString(strings.Join(parts, ""))
 	return d, copy(d[:], raw) == len(d) && len(raw) == len(d) && err == nil
 }
 
-// A Usage is what there is of one kind: "blobs", "trees" (with the blobs that they are), "entries", or "kept/" and the kind.
+// A Usage is the disk usage of one kind of content: "blobs", "trees" (including the blobs with
+// their files), "entries", or "kept/" followed by a kind.
 type Usage struct {
 	Kind  string `json:"kind"`
 	Files int    `json:"files"`
-	// Bytes are those of a disk, in blocks of 4 KiB.
+	// Bytes is the disk usage, in whole blocks of 4 KiB.
 	Bytes int64 `json:"bytes"`
-	// Oldest and Latest are when the file that was not used for longest was used, and the one that was used last, give or take an hour.
+	// Oldest and Latest are the last use of the least and of the most recently used file,
+	// accurate to an hour.
 	Oldest time.Time `json:"oldestUse"`
 	Latest time.Time `json:"lastUse"`
 }
@@ -164,7 +170,7 @@ func (u *Usage) add(bytes int64, used time.Time) {
 	u.Bytes += bytes
 }
 
-// Usage returns what is in the cache by kind, sorted. Kinds without a file are left out.
+// Usage returns the disk usage by kind, sorted by kind. Kinds without files are omitted.
 func (c *Cache) Usage() ([]Usage, error) {
 	now := time.Now()
 	kinds, blobs, trees := map[string]*Usage{}, map[krm.Digest]file{}, map[krm.Digest]bool{}
@@ -202,7 +208,7 @@ func (c *Cache) Usage() ([]Usage, error) {
 	return list, err
 }
 
-// treeData returns the digest of the blob that has the files of a tree, if f is the index of one.
+// treeData returns the digest of the blob with a tree's files, if f is the index of a tree.
 func (c *Cache) treeData(f file) (d krm.Digest, ok bool) {
 	r, _, err := openRegular(c.path(f))
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Verify checks every file: the digests of blobs, which trees are made of, and the seals of entries and of what is kept. What is damaged is removed unless
-// dryRun is true. It is passed to damaged, with the path below the folder of the cache and what is wrong. The result is how many files were looked
-// at. It returns the cause of ctx if that ends.
+// Verify checks every file: the digests of blobs, including those of trees, and the seals of
+// entries and kept values. It calls damaged for each damaged file, with its path relative to the
+// cache directory and the reason, and removes the file unless dryRun is set. It returns the
+// number of files checked. If ctx is done, it returns the cause.
 func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path string, why error)) (n int, err error) {
 	err = c.each(func(f file) error {
 		if ctx.Err() != nil {
@@ -27,7 +28,7 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 		n++
 		why := c.check(f)
 		if why != nil && f.info.Mode().IsRegular() && time.Since(f.info.ModTime()) < time.Minute {
-			time.Sleep(100 * time.Millisecond) // it may not have been whole yet
+			time.Sleep(100 * time.Millisecond) // the file may still have been incomplete
 			why = c.check(f)
 		}
 		if why == nil || errors.Is(why, os.ErrNotExist) && !exists(c.path(f)) {
@@ -42,11 +43,11 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 	return n, err
 }
 
-// AllKept yields the keys and bytes of all kept entries of one kind. It does not mark them as used
+// AllKept yields the key and data of all kept values of one kind. It does not mark them as used
 // for [Cache.Trim].
 func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
 	return func(yield func(krm.Digest, []byte) bool) {
-		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // a missing folder is empty
+		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // a missing directory is empty
 		for _, e := range list {
 			key, ok := digestIn(e.Name())
 			if !ok || e.Type() != 0 {
@@ -54,7 +55,7 @@ func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
 			}
 			text, err := os.ReadFile(c.kept(kind, key))
 			if err != nil {
-				continue // it was removed meanwhile
+				continue // removed by another process
 			}
 			if data, _, ok := unwrap(kind, key, text); ok && !yield(key, data) {
 				return
@@ -73,7 +74,7 @@ var (
 	errSeal = errors.New("its seal is wrong")
 )
 
-// check returns what is wrong with a file.
+// check returns the reason why a file is invalid, or nil.
 func (c *Cache) check(f file) error {
 	if !f.info.Mode().IsRegular() {
 		return errors.New("it is no file")
@@ -116,7 +117,7 @@ func (c *Cache) check(f file) error {
 		_, ok = parseEntry(parts[1], parts[2], text)
 	} else {
 		_, _, ok = unwrap(parts[1], key, text)
-		ok = ok || bytes.HasPrefix(text, []byte(partHeader)) // somebody may be writing it, and nobody takes it for anything
+		ok = ok || bytes.HasPrefix(text, []byte(partHeader)) // may still be being written; readers ignore it
 	}
 	if !ok {
 		return errSeal
@@ -124,7 +125,7 @@ func (c *Cache) check(f file) error {
 	return nil
 }
 
-// unplaced returns err without the path that it is about.
+// unplaced returns err without its path.
 func unplaced(err error) error {
 	if pe := (*os.PathError)(nil); errors.As(err, &pe) {
 		return pe.Err
@@ -132,7 +133,8 @@ func unplaced(err error) error {
 	return err
 }
 
-// parseEntry returns the digest that an entry holds, if it is whole and in its place.
+// parseEntry returns the digest in an entry. It fails if the entry is incomplete or was moved
+// from another place.
 func parseEntry(kind, name string, text []byte) (krm.Digest, bool) {
 	digest, check, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
 	d, err := krm.ParseDigest(digest)

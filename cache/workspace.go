@@ -9,18 +9,20 @@ import (
 	"strings"
 )
 
-// A workspace is the folder for what one run has not finished. As long as the run lives it holds a lock on a file beside it; a
-// folder whose lock is free was left by a run that was killed.
+// A workspace is the directory for one run's unfinished files. The run holds a lock on a file
+// next to it until it ends. A directory whose lock is free belongs to a killed run and can be
+// removed.
 type workspace struct {
 	dir  string
 	lock *os.File
 }
 
-// errFixed says that a cache is only read.
+// errFixed is returned for writes to a read-only cache.
 var errFixed = errors.New("nothing is added to this cache")
 
-// temp returns the folder for unfinished files of this run. The first call removes those of runs that were killed. It finds out whether
-// the folder of the cache can be written to.
+// temp returns the directory for unfinished files of this run. The first call creates it and
+// removes the directories of killed runs. If the cache directory is not writable, it switches to
+// a temporary cache; see Cache.Unused.
 func (c *Cache) temp() (string, error) {
 	if c.fixed {
 		return "", errFixed
@@ -44,7 +46,7 @@ func (c *Cache) temp() (string, error) {
 	return w.dir, nil
 }
 
-// instead makes a temporary folder the one of the cache.
+// instead replaces the directory of the cache by a temporary one.
 func (c *Cache) instead(why error) (*Cache, error) {
 	other, err := Temporary()
 	if err != nil {
@@ -56,8 +58,8 @@ func (c *Cache) instead(why error) (*Cache, error) {
 	return other, nil
 }
 
-// TempDir makes a folder for unfinished work in the file system of the cache. The caller removes it; if the run is killed, a later
-// one does.
+// TempDir creates a temporary directory in the same file system as the cache. The caller removes
+// it; if the run is killed, a later run does.
 func (c *Cache) TempDir() (string, error) {
 	dir, err := c.temp()
 	if err != nil {
@@ -75,16 +77,17 @@ func newWorkspace(parent string) (*workspace, error) {
 			sweep(parent)
 			return w, nil
 		}
-		if err != nil && (try == tries || !errors.Is(err, fs.ErrNotExist)) { // who cleans the cache removes the folder
+		if err != nil && (try == tries || !errors.Is(err, fs.ErrNotExist)) { // a concurrent Clean can remove the parent directory
 			return nil, err
 		}
 	}
 }
 
-// room is what a file system must have left, or nothing new is put there.
+// room is the free space that a file system must have, in bytes. Otherwise nothing is written
+// there.
 const room = 256 << 10
 
-// tryWorkspace returns neither a workspace nor an error if another process has removed its lock meanwhile.
+// tryWorkspace returns nil for both results if another process removed its lock file.
 func tryWorkspace(parent string) (*workspace, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func tryWorkspace(parent string) (*workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A sweeper may have found the file before it was locked.
+	// A concurrent sweep may have found the file before it was locked.
 	if !tryLock(lock) || !stillThere(lock) {
 		return nil, lock.Close()
 	}
@@ -115,20 +118,21 @@ func (w *workspace) close() error {
 	return err
 }
 
-// Sweep removes what runs have left that were killed, as each run does that adds blobs or entries.
+// Sweep removes the unfinished files of killed runs. A run that adds blobs or entries does so on
+// its own.
 func (c *Cache) Sweep() {
 	if !c.fixed {
 		sweep(filepath.Join(c.folder(), "tmp"))
 	}
 }
 
-// sweep removes the workspaces whose runs have ended, and returns how many others there are.
+// sweep removes the workspaces of ended runs and returns the number of live ones.
 func sweep(parent string) (live int) {
 	list, _ := os.ReadDir(parent)
 	for _, e := range list {
 		path := filepath.Join(parent, e.Name())
 		if !strings.HasSuffix(path, lockSuffix) {
-			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) { // which is made first and removed last
+			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) { // the lock file is created first and removed last
 				os.RemoveAll(path)
 			}
 		} else if !removeAbandoned(path) {
@@ -138,7 +142,8 @@ func sweep(parent string) (live int) {
 	return live
 }
 
-// removeAbandoned removes a workspace, by the path of its lock, and reports whether it could: it holds the lock meanwhile.
+// removeAbandoned removes the workspace of a lock file if its run has ended, holding the lock
+// meanwhile. It reports false if the run may be live.
 func removeAbandoned(lock string) bool {
 	if f, err := openPlain(lock, os.O_RDWR); err == nil {
 		defer f.Close()
@@ -146,7 +151,7 @@ func removeAbandoned(lock string) bool {
 			return false
 		}
 	} else if info, err := os.Lstat(lock); err == nil && info.Mode().IsRegular() {
-		return false // nobody knows
+		return false // unknown: assume that the run is live
 	}
 	if os.RemoveAll(strings.TrimSuffix(lock, lockSuffix)) == nil {
 		os.RemoveAll(lock)
@@ -154,7 +159,7 @@ func removeAbandoned(lock string) bool {
 	return true
 }
 
-// stillThere reports whether the file's name still stands for it.
+// stillThere reports whether f is still the file at its path.
 func stillThere(f *os.File) bool {
 	named, err := os.Lstat(f.Name())
 	if err != nil {

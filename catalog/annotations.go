@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// The annotations by which a publisher says how old a catalog is.
+// The annotations that let a publisher prevent the use of an old catalog.
 const (
-	SerialAnnotation  = "krmflow.dev/serial"  // a number that grows with each catalog
-	ExpiresAnnotation = "krmflow.dev/expires" // when it is out of date: 2027-01-31 or 2027-01-31T12:00:00Z
+	SerialAnnotation  = "krmflow.dev/serial"  // a positive number that increases with each release
+	ExpiresAnnotation = "krmflow.dev/expires" // expiry: 2027-01-31 or 2027-01-31T12:00:00Z
 )
 
-// Serial returns the number of the catalog among those of its publisher, 0 if it has none.
+// Serial returns the serial number, which its publisher increases with each release, or 0 if the
+// catalog has none.
 func (c *Catalog) Serial() (int64, error) {
 	text := c.Annotations[SerialAnnotation]
 	if text == "" {
@@ -25,7 +26,7 @@ func (c *Catalog) Serial() (int64, error) {
 	return n, nil
 }
 
-// Expires returns when the catalog is out of date, the zero time if it never is.
+// Expires returns the time when the catalog expires, or the zero time if it does not expire.
 func (c *Catalog) Expires() (time.Time, error) {
 	text := c.Annotations[ExpiresAnnotation]
 	if text == "" {

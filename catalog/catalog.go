@@ -1,8 +1,10 @@
-// Package catalog reads catalogs: documents that list functions, what runs for each and what it may do. A catalog grants
-// nothing by itself; package trust decides which one counts.
+// Package catalog reads catalogs: documents that list functions with their runtimes and
+// capabilities. Reading a catalog grants nothing; package trust decides whether a catalog is
+// used.
 //
-// One catalog is one byte string that is hashed once and parsed once, strictly: what a plan shows and what runs come from
-// the same reading. Everything here is pure; values are immutable once they are parsed and may be shared by goroutines.
+// A catalog is a single byte string, hashed once and parsed once, in strict mode. The plan and
+// the run therefore use the same parse result and cannot disagree. The package performs no I/O.
+// Parsed values are immutable and safe for concurrent use.
 package catalog
 
 import (
@@ -15,28 +17,29 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// MaxSize is the size in bytes up to which a catalog is read.
+// MaxSize is the maximum size of a catalog in bytes.
 const MaxSize = 16 << 20
 
-// The spelling that is written today.
+// The current apiVersion and kind of a catalog. [Parse] also accepts older spellings.
 const (
 	APIVersion = "config.kubernetes.io/v1alpha1"
 	Kind       = "Catalog"
 )
 
-// A Catalog is one parsed catalog.
+// A Catalog is a parsed catalog.
 type Catalog struct {
 	Ref Ref
-	// Digest is that of the bytes that were parsed.
+	// Digest is the digest of the parsed bytes.
 	Digest krm.Digest
-	// APIVersion and Kind are those of the document: there are several spellings.
+	// APIVersion and Kind are copied from the document, which may use an old spelling.
 	APIVersion, Kind string
 	Name             string
 	Labels           map[string]string
 	Annotations      map[string]string
-	// Entries are the functions in the order of the document, one for each version.
+	// Entries lists the functions in document order, one entry per version.
 	Entries []*Entry
-	// Notices are for everybody who uses the catalog: at most one, about spellings that are out of date.
+	// Notices contains messages for every user of the catalog: at most one, about deprecated
+	// spellings.
 	Notices []*diag.Error
 
 	doc   *yaml.StrictDocument
@@ -44,15 +47,15 @@ type Catalog struct {
 	index map[krm.GVK][]*Entry
 }
 
-// A finding is a problem at a path that does not affect the other entries.
+// A finding is a problem at a path. It does not affect other entries.
 type finding struct {
 	path     []any
 	msg      string
 	unusable bool // the entry cannot be used
 }
 
-// Unusable returns the reasons why entries cannot be used, such as an invalid digest. The other
-// entries can be used.
+// Unusable returns the reasons why entries cannot be used, such as an invalid digest. The
+// remaining entries can be used.
 func (c *Catalog) Unusable() []*diag.Error { return c.findings(true) }
 
 // Lint returns harmless problems for the catalog's author: fields that are missing, invalid or
@@ -68,8 +71,9 @@ func (c *Catalog) findings(unusable bool) (list []*diag.Error) {
 	return list
 }
 
-// Parse reads src as the catalog that ref names. It reports all mistakes, as [*diag.Error] values joined into one error;
-// unknown keys, keys that occur twice, a second document and values of the wrong type are mistakes.
+// Parse parses src as the catalog with the reference ref. It reports all errors at once, as
+// [*diag.Error] values joined into one error. Unknown keys, duplicate keys, values of the wrong
+// type and a second document are errors.
 func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	whole := diag.Pos{File: src.File}
 	if len(src.Data) > MaxSize {
@@ -93,11 +97,11 @@ func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	return c, nil
 }
 
-// reader holds what is collected while one catalog is read.
+// reader collects the state of reading one catalog.
 type reader struct {
 	c   *Catalog
-	old []string // spellings that are out of date
-	at  diag.Pos // of the first of them
+	old []string // deprecated spellings in use
+	at  diag.Pos // position of the first one
 }
 
 func (r *reader) outdated(c yaml.Cursor, what string) {
@@ -122,7 +126,7 @@ func (r *reader) unusable(c yaml.Cursor, err error) {
 
 func (r *reader) document(top yaml.Cursor) {
 	if top.Value().Type() != yaml.Map {
-		top.Known() // says what it is instead
+		top.Known() // reports the actual type
 		return
 	}
 	c := r.c
@@ -168,7 +172,7 @@ const (
 	kindDefinition = "KRMFunctionDefinition"
 )
 
-// accepts reports whether apiVersion and kind are one of the spellings of a catalog.
+// accepts reports whether apiVersion and kind identify a catalog, in any spelling.
 func (r *reader) accepts(top yaml.Cursor) bool {
 	switch v, k := r.c.APIVersion, r.c.Kind; {
 	case v == APIVersion && (k == Kind || k == kindCatalog2 || k == kindDefinition):
@@ -215,11 +219,13 @@ func (r *reader) metadata(meta yaml.Cursor) {
 	_, err := r.c.Serial()
 	_, err2 := r.c.Expires()
 	if err = errors.Join(err, err2); err != nil {
-		annotations.Errorf("%v", err) // who relies on it must not be left without
+		// An invalid serial or expiry is an error: ignoring it would silently disable the check.
+		annotations.Errorf("%v", err)
 	}
 }
 
-// finish builds the index and writes the notice.
+// finish builds the index, reports entries hidden by earlier ones, and adds the notice about
+// deprecated spellings.
 func (r *reader) finish() {
 	c := r.c
 	for _, e := range c.Entries {
@@ -236,5 +242,5 @@ func (r *reader) finish() {
 	}
 }
 
-// String returns the reference of the catalog.
+// String returns the catalog's reference.
 func (c *Catalog) String() string { return c.Ref.String() }

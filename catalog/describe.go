@@ -11,9 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Describe describes the catalog to a user who decides whether to trust it. It prints the name and
-// labels and, for each function, its program or image, whether that can be verified, its grants and
-// its publisher (VW-02, VW-04). Each text of the author takes one line.
+// Describe returns a description for a user who decides whether to trust the catalog. It
+// contains the name and labels and, for each function, its program or image, the digest it is
+// verified against, its capabilities and its publisher (VW-02, VW-04). Text written by the
+// author is escaped to a single line.
 func (c *Catalog) Describe() string {
 	var b strings.Builder
 	if c.Name != "" {
@@ -59,7 +60,7 @@ func (e *Entry) describe(b *strings.Builder) {
 	}
 }
 
-// granted returns the capabilities that the container gets, "nothing" if it gets none.
+// granted returns the capabilities of the container, or "nothing".
 func (c *Container) granted() string {
 	var list []string
 	if c.Network {
@@ -82,7 +83,8 @@ func (p Platform) describe() string {
 	return fmt.Sprintf("%s  %s/%s  %s", text, cmp.Or(p.OS, "any"), cmp.Or(p.Arch, "any"), verified(p.Pin.Digest, p.Pin.Err()))
 }
 
-// verified returns the digest that is demanded, UNVERIFIED if there is none, or why it is not valid.
+// verified returns the required digest, UNVERIFIED if none is given, or the reason why it is
+// invalid.
 func verified(d krm.Digest, err error) string {
 	switch {
 	case err != nil:

@@ -11,30 +11,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Entry is one version of one function: what runs for a configuration of its GVK.
+// An Entry is one version of a function. It defines the runtime for configurations with its GVK.
 type Entry struct {
 	Catalog *Catalog
-	// Index counts the functions of the catalog from 0; the versions of one function share it.
+	// Index is the index of the function in the catalog, from 0. All versions of a function share
+	// it.
 	Index int
 	krm.GVK
 
-	// Container, Exec and Starlark are the runtimes that the entry offers.
+	// Container, Exec and Starlark are the available runtimes.
 	Container *Container
 	Exec      []Platform
 	Starlark  string
-	// ExecRuntime is the runtime that Exec is for, if it is that of a third party.
+	// ExecRuntime is the runtime of Exec if a third party provides it, and empty otherwise.
 	ExecRuntime function.Runtime
 
-	// AllowRemoteConfig lets configurations from fetched trees use an entry with capabilities or local programs.
+	// AllowRemoteConfig allows configurations from fetched trees to use an entry with capabilities
+	// or local programs.
 	AllowRemoteConfig bool
-	// AllowArgs lets a configuration give arguments to the program.
+	// AllowArgs allows a configuration to pass arguments to the program.
 	AllowArgs bool
-	// Idempotent is true if the catalog declares it.
+	// Idempotent is true if the catalog declares the function idempotent.
 	Idempotent bool
-	// SchemaURI is the address of the schema in a catalog that does not include it. It is never
+	// SchemaURI is the address of the schema if the catalog does not include it. It is never
 	// fetched.
 	SchemaURI string
-	// Schema is the OpenAPI v3 schema of the configuration, None if there is none.
+	// Schema is the OpenAPI v3 schema of the configuration. Its type is None if there is no schema.
 	Schema yaml.Value
 
 	Description, Publisher, Home, Definition, Usage, License string
@@ -43,35 +45,37 @@ type Entry struct {
 	path []any
 }
 
-// A Container is a container image and what it may do.
+// A Container is a container image with its capabilities.
 type Container struct {
-	// Text is the image as it is written and Image the same taken apart.
+	// Text is the image reference as written; Image is its parsed form.
 	Text  string
 	Image function.Image
-	// wrong says what is wrong with a digest in Text, which then is not in Image.
+	// wrong is the error for an invalid digest in Text. Image does not contain that digest.
 	wrong error
-	// Pin is the digest beside the image.
+	// Pin is the sha256 field next to the image.
 	Pin Pin
-	// Network, Storage and WritableStorage say what the function requires and is therefore granted.
+	// Network, Storage and WritableStorage are the capabilities that the function requires. They
+	// are granted if it runs.
 	Network, Storage, WritableStorage bool
 }
 
-// A Platform is a program for one operating system and architecture; empty means any.
+// A Platform is a program for one operating system and architecture. An empty OS or Arch matches
+// any.
 type Platform struct {
 	URI, Bin, OS, Arch string
 	Pin                Pin
 }
 
-// A Pin is a sha256 in a catalog. It is kept as it is written: one that is not valid does not make the rest of the
-// catalog useless, but whatever it stands beside is never run.
+// A Pin is the value of a sha256 field, kept as written. An invalid pin does not invalidate the
+// rest of the catalog, but its program or image never runs.
 type Pin struct {
 	Text string
-	// Given is true if there is a sha256 at all, even an empty one.
+	// Given is true if the field is present, even if it is empty.
 	Given  bool
-	Digest krm.Digest // zero unless the text is valid
+	Digest krm.Digest // zero if Text is invalid
 }
 
-// Err returns what is wrong with a pin that is given, nil if nothing is.
+// Err returns the reason why a given pin is invalid. It returns nil for a valid or absent pin.
 func (p Pin) Err() error {
 	if !p.Given || !p.Digest.IsZero() {
 		return nil
@@ -80,14 +84,16 @@ func (p Pin) Err() error {
 	return err
 }
 
-// Pos returns where the entry is. It may read the catalog again, so it is meant for messages.
+// Pos returns the position of the entry. It may parse the catalog again, so use it only for
+// messages.
 func (e *Entry) Pos() diag.Pos { return e.Catalog.doc.Locate(e.path...) }
 
-// String returns the form that messages show: the catalog and the number of the entry, which counts from 1.
+// String returns the form used in messages: the catalog and the number of the entry, from 1.
 func (e *Entry) String() string { return fmt.Sprintf("catalog %s, entry %d", e.Catalog.Ref, e.Index+1) }
 
-// Digest returns the digest that the catalog demands of the image, zero if there is none. That the two places for it
-// disagree is an error, and so is one that is no digest.
+// Digest returns the digest that the image must have, or zero if the catalog gives none. It
+// returns an error if the digest is invalid, or if the image and the sha256 field have different
+// digests.
 func (c *Container) Digest() (krm.Digest, error) {
 	if err := cmp.Or(c.wrong, c.Pin.Err()); err != nil {
 		return krm.Digest{}, err
@@ -102,7 +108,7 @@ func (c *Container) Digest() (krm.Digest, error) {
 	}
 }
 
-// function reads an item of krmFunctions: one entry for each of its versions.
+// function reads an item of krmFunctions and adds one entry per version.
 func (r *reader) function(c yaml.Cursor, index int) {
 	if !c.Known("group", "names", "kind", "description", "publisher", "home", "maintainers", "tags", "versions", "runtime",
 		"provider", "definition", "allowRemoteConfig", "allowArgs") {
@@ -133,7 +139,7 @@ func (r *reader) function(c yaml.Cursor, index int) {
 	}
 }
 
-// kind reads the kind in its two spellings.
+// kind reads the kind in either spelling.
 func (r *reader) kind(c yaml.Cursor) string {
 	names := c.Field("names")
 	if names.Exists() && !names.Known("kind") {
@@ -152,7 +158,7 @@ func (r *reader) kind(c yaml.Cursor) string {
 	return long.Text()
 }
 
-// shared reads what an entry says for all its versions.
+// shared reads the properties that all versions of a function share.
 func (r *reader) shared(c yaml.Cursor, index int) Entry {
 	e := Entry{Catalog: r.c, Index: index, path: c.Path()}
 	e.Description = c.Field("description").Text()
@@ -168,7 +174,8 @@ func (r *reader) shared(c yaml.Cursor, index int) Entry {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// describe is about fields that only help people: that they are missing stops nobody.
+// describe reports missing descriptive fields. They are optional, so this is only a lint
+// finding.
 func (r *reader) describe(c yaml.Cursor, keys ...string) {
 	for _, key := range keys {
 		if f := c.Field(key); !f.Exists() {
@@ -227,7 +234,7 @@ func (r *reader) schema(c yaml.Cursor, e *Entry) {
 	}
 }
 
-// module reads an item of modules, the older form: it has one version.
+// module reads an item of modules. This older form has one version per item.
 func (r *reader) module(c yaml.Cursor, index int) {
 	if !c.Known("apiVersion", "kind", "description", "definition", "provider", "runtime", "publisher", "home", "maintainers",
 		"tags", "allowRemoteConfig", "allowArgs") {
@@ -250,14 +257,16 @@ func (r *reader) add(c yaml.Cursor, e Entry) {
 	r.c.Entries = append(r.c.Entries, &e)
 }
 
-// reserved refuses what stands for kustomize's own kinds: no catalog may define what a built-in does.
+// reserved rejects an entry that defines a kind of kustomize itself: a catalog must not replace
+// a built-in.
 func (r *reader) reserved(c yaml.Cursor, e Entry) {
 	if e.Kind != "" && Reserved(e.GVK) {
 		c.Errorf("entry %d defines %s, and a catalog may not define kinds of kustomize itself", e.Index+1, e.GVK)
 	}
 }
 
-// Reserved reports whether gvk belongs to kustomize itself: it is never looked up in a catalog.
+// Reserved reports whether gvk belongs to kustomize itself. Such kinds are never looked up in
+// catalogs.
 func Reserved(gvk krm.GVK) bool {
 	return gvk.Group == "builtin" || gvk.Group == "kustomize.config.k8s.io" || gvk.Group == "" && gvk.Version == "builtin"
 }

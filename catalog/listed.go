@@ -8,16 +8,17 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Listed is an entry of the field catalogs of a layer.
+// A Listed is an item of the catalogs field of a layer.
 type Listed struct {
 	Text string
-	Dir  string // absolute, where a relative path starts
-	// Source is the file that has the field, and Path the entry.
+	Dir  string // absolute; base of relative paths
+	// Source is the file that contains the field, and Path is the path of the item in it.
 	Source *yaml.Source
 	Path   []any
 }
 
-// Key returns what tells the catalog apart from others.
+// Key returns a key that identifies the catalog: equal keys mean the same place and the same
+// pin.
 func (c Listed) Key() string {
 	ref, err := ParseRef(c.Text)
 	if err != nil {
@@ -27,7 +28,8 @@ func (c Listed) Key() string {
 	return fmt.Sprint(ref.Scheme, " ", ref.Location, " ", ref.Pin)
 }
 
-// From returns the reference of the catalog as a file of the directory dir, an absolute path, can name it.
+// From returns the reference as it would be written in a file of dir, an absolute path: relative
+// paths are rewritten to be relative to dir.
 func (c Listed) From(dir string) string {
 	ref, err := ParseRef(c.Text)
 	if err != nil || ref.Remote() || filepath.IsAbs(c.Text) || c.Dir == dir {
@@ -38,7 +40,7 @@ func (c Listed) From(dir string) string {
 		return c.Text
 	}
 	if !strings.HasPrefix(rel, ".") {
-		rel = "./" + rel // or else a folder may look like a host
+		rel = "./" + rel // otherwise a directory may look like a host name
 	}
 	return rel
 }

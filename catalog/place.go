@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// ParseRefIn is [ParseRef] for a text in a file of the directory dir. It refuses a text that could be a path or an address, because it
-// begins with the name of a host and exists reports that there is a file or directory of that name.
+// ParseRefIn is like [ParseRef] for a reference in a file of the directory dir. It returns an
+// error if the reference is ambiguous: it has no scheme, starts with a host name, and exists
+// reports a file or directory of that name in dir.
 func ParseRefIn(dir, text string, exists func(path string) bool) (Ref, error) {
 	ref, err := ParseRef(text)
 	if err == nil && ref.bare != "" && exists(filepath.Join(dir, ref.bare)) {
@@ -22,7 +23,8 @@ func ParseRefIn(dir, text string, exists func(path string) bool) (Ref, error) {
 	return ref, err
 }
 
-// ParsePlace reads what catalogs can be below, for [Ref.Below]: a directory, or what addresses begin with. The error is a [*RefError].
+// ParsePlace parses a directory or an address prefix for use as the argument of [Ref.Below]. Its
+// error is a [*RefError].
 func ParsePlace(text string) (Ref, error) {
 	if !IsAddress(text) {
 		return ParseRef(text)
@@ -59,11 +61,11 @@ func placeOf(text string) (string, error) {
 	return "", fmt.Errorf("%s is not supported", u.Scheme)
 }
 
-// Below reports whether r is a place below dir, as a file is below a folder. In a repository, only
-// files at branches and tags without a slash in their name are below: commits and other refs of a
-// repository can come from people who may not write to it. An address is below only if every server
-// agrees: on some servers, an escaped slash, backslash or percent sign, or dots before a semicolon,
-// lead out of the folder.
+// Below reports whether r is inside dir, like a file in a directory. In a repository, only files
+// at branches and tags without a slash in their name are inside: users without write access can
+// create commits and other refs. An address is inside only if every server agrees. On some
+// servers an escaped slash, backslash or percent sign, or dots before a semicolon, lead out of
+// the directory.
 func (r Ref) Below(dir Ref) bool {
 	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
 	ref := r.gitRef()
@@ -77,7 +79,8 @@ func (r Ref) Below(dir Ref) bool {
 	return ok && rest != "" && r.Scheme == dir.Scheme && !isCommit(ref) && !strings.Contains(ref, "/")
 }
 
-// Address returns the text by which r is fetched, with the pin if it is one of what is sent.
+// Address returns the text to fetch r with. It includes the pin, except for files in
+// repositories.
 func (r Ref) Address() string {
 	if r.Scheme == Git {
 		return "git::" + strings.TrimPrefix(r.Location, "git+")
@@ -90,7 +93,8 @@ func (r Ref) Address() string {
 	return text
 }
 
-// Sibling returns the reference of the file beside r that has its name with end behind it.
+// Sibling returns a reference to the file next to r whose name is that of r with end appended.
+// It has no pin.
 func (r Ref) Sibling(end string) Ref {
 	name, query, ok := strings.Cut(r.Location, "?")
 	r.Location, r.shown, r.Pin = name+end, "", krm.Digest{}

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// Scheme is how the content behind a [Ref] is obtained.
+// A Scheme is the way to obtain the content of a [Ref].
 type Scheme string
 
 // The forms of references.
@@ -25,33 +25,36 @@ const (
 	OCI   Scheme = "oci"
 	Git   Scheme = "git"
 
-	builtIn Scheme = "built in" // is part of the program
+	builtIn Scheme = "built in" // compiled in
 )
 
-// A Ref is a reference to a catalog in canonical form. Refs are values; compare them with [Ref.Same].
+// A Ref is a reference to a catalog in canonical form. Compare Refs with [Ref.Same], not with
+// ==.
 type Ref struct {
 	Scheme Scheme
-	// Location is what is compared: the clean path of a local file, a normalised address without pin for the rest.
+	// Location is the value to compare: the clean path of a local file, or a normalized address
+	// without its pin.
 	Location string
-	// Pin is the sha256 that the content must have (of the manifest for OCI), zero for none.
+	// Pin is the required sha256 of the content (of the manifest for OCI), or zero for none.
 	Pin krm.Digest
 
-	shown string // what messages show; Location if empty
-	bare  string // the host of a reference without a scheme, which could be the name of a directory as well
+	shown string // shown in messages; Location if empty
+	// bare is the host of a reference without a scheme. It might be a directory name instead.
+	bare string
 }
 
-// A RefError says what is wrong with a reference.
+// A RefError reports an invalid reference.
 type RefError struct {
 	Ref   string
 	Msg   string
 	Hints []string
-	// Pin is true if it is the pin that is not valid: nothing can be verified against it.
+	// Pin is true if the pin is invalid, so that the content cannot be verified.
 	Pin bool
 }
 
 func (e *RefError) Error() string { return e.Diag().Error() }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the code of the message: see [diag.CodeOf].
 func (e *RefError) Kind() diag.Code { return diag.BadReference }
 
 // Diag returns e as a [diag.Error].
@@ -62,9 +65,11 @@ func (e *RefError) Diag() *diag.Error {
 const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY or git+https://HOST/REPOSITORY.git//PATH?ref=REF, " +
 	"each with #sha256=DIGEST if it is pinned"
 
-// ParseRef reads a reference: PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY[:TAG][@sha256:HEX] or a path in a git
-// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. HOST/PATH without a scheme means https,
-// where there is no such path: see [ParseRefIn]. The error is a [*RefError].
+// ParseRef parses a reference: PATH, https://HOST/PATH,
+// oci://REGISTRY/REPOSITORY[:TAG][@sha256:HEX] or a path in a git repository, optionally with a
+// pin #sha256=HEX or @sha256:HEX. Relative paths remain relative: see [Ref.In]. HOST/PATH
+// without a scheme is an https address unless that path exists: see [ParseRefIn]. The error is a
+// [*RefError].
 func ParseRef(text string) (Ref, error) {
 	fail := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Hints: []string{refForms}}
@@ -87,7 +92,8 @@ func ParseRef(text string) (Ref, error) {
 	return ref, nil
 }
 
-// cutPin takes the pin off. What looks like a pin and is none must not pass as a part of the name.
+// cutPin removes the pin from text. A malformed pin is an error. It must not become part of the
+// name, because the content would then be used unverified.
 func cutPin(text string) (rest string, pin krm.Digest, err error) {
 	bad := func(format string, args ...any) error {
 		return &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Pin: true,
@@ -113,8 +119,8 @@ func cutPin(text string) (rest string, pin krm.Digest, err error) {
 	}
 }
 
-// lastPin returns where the last part of text starts that is a pin or means to be one, -1 if there is none; digits is
-// empty if it is none of sha256.
+// lastPin returns the start of the last part of text that is a pin or looks like one, or -1 if
+// there is none. digits is empty if the part is not a sha256.
 func lastPin(text string) (at int, digits string) {
 	i := strings.LastIndexAny(text, "#@")
 	if i < 0 {
@@ -127,7 +133,7 @@ func lastPin(text string) (at int, digits string) {
 	}
 	if ok && name == "sha256" {
 		if value == "" {
-			value = "-" // given, but empty: not valid
+			value = "-" // present but empty: invalid
 		}
 		return i, value
 	}
@@ -171,7 +177,8 @@ func parseLocation(text string) (Ref, error) {
 	return Ref{Scheme: Local, Location: filepath.Clean(text), shown: text}, nil
 }
 
-// PathText returns path as [ParseRef] reads it as a path: with ./ in front if its first part could be the name of a host.
+// PathText returns path in a form that [ParseRef] parses as a path: it adds ./ if the first
+// element looks like a host name.
 func PathText(path string) string {
 	if first, _, ok := strings.Cut(path, "/"); ok && looksLikeHost(first) {
 		return "./" + path
@@ -179,7 +186,8 @@ func PathText(path string) string {
 	return path
 }
 
-// looksLikeHost recognises the first segment of example.com/x: labels with a top-level domain of letters.
+// looksLikeHost reports whether s, the first element of a path, looks like a host name: it ends
+// in a top-level domain of two or more letters.
 func looksLikeHost(s string) bool {
 	s, _, _ = strings.Cut(s, ":")
 	i := strings.LastIndexByte(s, '.')
@@ -214,12 +222,14 @@ func parseWeb(text string) (Ref, error) {
 	return Ref{Scheme: Scheme(u.Scheme), Location: u.String()}, nil
 }
 
-// parseURL parses and normalises an address: lower case host, no default port, no dot segments, no credentials.
+// parseURL parses and normalizes an address: lower case host, no default port. It rejects dot
+// segments, and credentials except for ssh.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, diag.BadReference.Errorf("it is not an address") // the parser's own words repeat the text, with credentials
+		// The error of url.Parse repeats the text, which may contain credentials.
+		return nil, diag.BadReference.Errorf("it is not an address")
 	case u.Host == "" && (u.Scheme != "file" || !path.IsAbs(u.Path)):
 		return nil, diag.BadReference.Errorf("the address has no host")
 	case u.Host != "" && u.Scheme == "file":
@@ -243,7 +253,8 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// normalEscapes writes out the escapes of characters that need none: with them, one place would have many names.
+// normalEscapes decodes escapes of characters that need no escaping and writes the others in
+// upper case. Otherwise the same place would have several names.
 func normalEscapes(path string) string {
 	for i := 0; i+2 < len(path); i++ {
 		if path[i] != '%' {
@@ -270,7 +281,8 @@ func parseOCI(text string) (Ref, error) {
 	return Ref{Scheme: OCI, Location: "oci://" + m.Name()}, nil
 }
 
-// isGitURL recognises a file in a repository behind an https address: HOST/REPO.git/PATH, or HOST/REPO//PATH.
+// isGitURL reports whether an http or https address names a file in a repository:
+// HOST/REPO.git/PATH or HOST/REPO//PATH.
 func isGitURL(text string) bool {
 	_, rest, _ := strings.Cut(text, "://")
 	rest, _, _ = strings.Cut(rest, "?")
@@ -324,7 +336,8 @@ func parseGit(text string) (Ref, error) {
 	return Ref{Scheme: Git, Location: location}, nil
 }
 
-// validGitRef: what cannot be taken for an option or for another expression of git. Empty means the default branch.
+// validGitRef reports whether s is a plain branch, tag or commit name. It rejects names that git
+// could parse as an option or a revision expression. An empty name is the default branch.
 func validGitRef(s string) bool {
 	if s == "" {
 		return true
@@ -342,7 +355,7 @@ func validGitRef(s string) bool {
 	return true
 }
 
-// In returns r with a relative local path resolved against dir, which must be absolute.
+// In resolves a relative local path against dir, which must be absolute.
 func (r Ref) In(dir string) Ref {
 	if r.Scheme == Local && !filepath.IsAbs(r.Location) {
 		r.Location = filepath.Join(dir, r.Location)
@@ -350,41 +363,43 @@ func (r Ref) In(dir string) Ref {
 	return r
 }
 
-// At returns r with the path that it really has, once symbolic links are followed.
+// At returns r with the path real, the result of resolving symbolic links.
 func (r Ref) At(real string) Ref {
 	r.Location = filepath.Clean(real)
 	return r
 }
 
-// Same reports whether r and o denote the same catalog: the same place, and no pins that differ. Local paths must be
-// resolved for that.
+// Same reports whether r and o are the same catalog: the same place without conflicting pins.
+// Local paths must be resolved first.
 func (r Ref) Same(o Ref) bool {
 	return r.SamePlace(o) && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
 }
 
-// SamePlace reports whether r and o denote the same place. It ignores their pins. Local paths must
-// be resolved.
+// SamePlace reports whether r and o are the same place. It ignores pins. Local paths must be
+// resolved first.
 func (r Ref) SamePlace(o Ref) bool { return r.Scheme == o.Scheme && r.Location == o.Location }
 
-// BuiltIn returns the reference of a catalog that is compiled in.
+// BuiltIn returns the reference of a catalog compiled into the program.
 func BuiltIn(name string) Ref { return Ref{Scheme: builtIn, Location: name} }
 
-// Remote reports whether the content is not a file of this machine: it comes over a network or is compiled in.
+// Remote reports whether the catalog is not a local file: it is fetched or compiled in.
 func (r Ref) Remote() bool { return r.Scheme != Local }
 
-// Fetched reports whether the content comes over a network, or from a repository on this machine.
+// Fetched reports whether the content is fetched over a network or from a git repository, which
+// may be local.
 func (r Ref) Fetched() bool { return r.Remote() && r.Scheme != builtIn }
 
-// Absolute reports whether r is a local path that is absolute.
+// Absolute reports whether r is an absolute local path.
 func (r Ref) Absolute() bool { return r.Scheme == Local && filepath.IsAbs(r.Location) }
 
-// Fixed reports whether what r names cannot change: it has a digest, or is in a commit.
+// Fixed reports whether the content of r is immutable: r has a digest or is a file in a commit.
 func (r Ref) Fixed() bool { return !r.Pin.IsZero() || r.IsCommit() }
 
 // IsCommit reports whether r is a file in a commit of a repository.
 func (r Ref) IsCommit() bool { return isCommit(r.gitRef()) }
 
-// gitRef returns the branch, tag or commit of a file in a repository, empty for the default branch and for all other references.
+// gitRef returns the branch, tag or commit of a file in a repository. It is empty for the
+// default branch and for all other references.
 func (r Ref) gitRef() string {
 	if r.Scheme != Git {
 		return ""
@@ -393,15 +408,16 @@ func (r Ref) gitRef() string {
 	return ref
 }
 
-// isCommit reports whether a name of git is the whole name of a commit.
+// isCommit reports whether name is a full commit hash.
 func isCommit(name string) bool { return (len(name) == 40 || len(name) == 64) && isHex(name) }
 
-// OfMachine reports whether r is something on this machine: a path, or a repository that is one.
+// OfMachine reports whether r is on this machine: a path or a local repository.
 func (r Ref) OfMachine() bool {
 	return r.Scheme == Local || strings.HasPrefix(r.Location, "git+file:")
 }
 
-// Dir returns the directory of a local catalog: its programs are below it. It is "" for remote catalogs.
+// Dir returns the directory of a local catalog, which contains its programs, and "" for a remote
+// catalog.
 func (r Ref) Dir() string {
 	if r.Remote() {
 		return ""
@@ -409,7 +425,8 @@ func (r Ref) Dir() string {
 	return filepath.Dir(r.Location)
 }
 
-// Beside returns the location of what the catalog calls uri: an address as it is, a path relative to the catalog.
+// Beside returns the location of uri as used in the catalog: an address unchanged, a relative
+// path resolved against the directory of a local catalog.
 func (r Ref) Beside(uri string) string {
 	if IsAddress(uri) || r.Remote() || filepath.IsAbs(uri) {
 		return uri
@@ -417,12 +434,12 @@ func (r Ref) Beside(uri string) string {
 	return filepath.Join(r.Dir(), uri)
 }
 
-// IsAddress reports whether the location of a program is an address and not a path.
+// IsAddress reports whether uri is an address and not a path.
 func IsAddress(uri string) bool {
 	return strings.Contains(uri, "://") || strings.HasPrefix(uri, "git::") || strings.HasPrefix(uri, "git@")
 }
 
-// String returns what messages show, with the pin.
+// String returns the reference with its pin, for messages. Credentials are redacted.
 func (r Ref) String() string {
 	if r.Pin.IsZero() {
 		return r.Show()
@@ -430,7 +447,7 @@ func (r Ref) String() string {
 	return r.Show() + r.pinText()
 }
 
-// Show returns what messages show, without the pin.
+// Show returns the reference without its pin, for messages. Credentials are redacted.
 func (r Ref) Show() string {
 	return diag.Redact(cmp.Or(r.shown, r.Location))
 }
@@ -442,19 +459,21 @@ func (r Ref) pinText() string {
 	return "#sha256=" + strings.TrimPrefix(r.Pin.String(), "sha256:")
 }
 
-// Pinned returns the text of r with d as its pin.
+// Pinned returns the text of r with the pin d.
 func (r Ref) Pinned(d krm.Digest) string {
 	r.Pin = d
 	return r.String()
 }
 
-// Shown returns r with the text that messages show; credentials and a pin in it do not count.
+// Shown returns r with text as its form in messages. A pin in the text is removed. The text of a
+// remote reference is ignored if it contains credentials.
 func (r Ref) Shown(text string) Ref {
 	if rest, _, err := cutPin(text); err == nil {
 		text = rest
 	}
 	if r.shown = text; r.Remote() && diag.Redact(text) != text {
-		r.shown = "" // in REPO.git/PATH@REF all before the @ looks like credentials
+		// In REPO.git/PATH@REF, everything before the @ looks like credentials.
+		r.shown = ""
 	}
 	return r
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// runtime reads what runs a function; nothing is set if there is nothing.
+// runtime reads the runtimes of a function into e. It leaves e unchanged if the field is
+// missing.
 func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 	if !c.Exists() {
 		return
@@ -53,7 +54,7 @@ func (r *reader) container(c yaml.Cursor) *Container {
 				c.Field("image").Errorf("%v", cmp.Or(nameErr, err))
 			}
 			_, digestErr := krm.ParseDigest(digest)
-			x.Image, x.wrong = image, cmp.Or(digestErr, err) // as with a pin that is not valid
+			x.Image, x.wrong = image, cmp.Or(digestErr, err) // treated like an invalid pin
 		}
 	}
 	if x.wrong != nil {
@@ -75,7 +76,7 @@ func (r *reader) container(c yaml.Cursor) *Container {
 	return x
 }
 
-// pin reads a sha256. One of 64 decimal digits is a number to YAML.
+// pin reads a sha256. YAML parses 64 decimal digits as a number, so numbers are accepted.
 func (r *reader) pin(c yaml.Cursor) Pin {
 	v := c.Value()
 	if !v.Exists() {
@@ -98,7 +99,8 @@ func (r *reader) pin(c yaml.Cursor) Pin {
 	return p
 }
 
-// exec reads the programs of an entry in all forms: platforms below a mapping, a list, a single program.
+// exec reads the programs of an entry in all spellings: platforms in a mapping, a list, or a
+// single program.
 func (r *reader) exec(c yaml.Cursor) []Platform {
 	list := []Platform{}
 	if c.Value().Type() == yaml.Seq {

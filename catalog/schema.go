@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A FieldError says what a schema does not allow in a configuration.
+// A FieldError reports a violation of the schema by a field of a configuration.
 type FieldError struct {
 	Path []any
 	Msg  string
@@ -29,12 +29,14 @@ func (e *FieldError) Error() string {
 
 const (
 	maxFieldErrors = 20
-	// maxSteps bounds the work of one validation: a schema of few bytes can be a large one once its aliases are followed.
+	// maxSteps bounds the work of one validation. A small schema can become very large once its
+	// aliases are expanded.
 	maxSteps = 5_000_000
 )
 
-// Validate checks config, which must be without the reserved field that names the runtime, against the schema of e. An
-// entry without schema accepts everything; parts of a schema that are not valid check nothing: see [Entry.SchemaWarning].
+// Validate checks config against the schema of e. The caller must remove the reserved field that
+// names the runtime first. An entry without a schema accepts everything. Invalid parts of a
+// schema are skipped: see [Entry.SchemaWarning].
 func (e *Entry) Validate(config yaml.Value) []*FieldError {
 	if !e.Schema.Exists() {
 		return nil
@@ -65,8 +67,8 @@ func (e *Entry) Fields() []string {
 	return paths
 }
 
-// SchemaWarning returns one warning about all invalid parts of the schema, or about a schema that
-// the catalog only refers to. It is nil if there are none.
+// SchemaWarning returns a single warning about all invalid parts of the schema, or about a
+// schema given only by its address. It returns nil if there is nothing to report.
 func (e *Entry) SchemaWarning() *diag.Error {
 	if e.SchemaURI != "" {
 		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched", e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))
@@ -89,7 +91,7 @@ func (e *Entry) SchemaWarning() *diag.Error {
 type validator struct {
 	errs     []*FieldError
 	steps    int
-	patterns map[string]*regexp.Regexp // nil for those that cannot be used
+	patterns map[string]*regexp.Regexp // nil for invalid patterns
 }
 
 func (v *validator) fail(path []any, format string, args ...any) {
@@ -98,7 +100,7 @@ func (v *validator) fail(path []any, format string, args ...any) {
 	}
 }
 
-// value checks x, which stands at path. Parts of the schema that are malformed check nothing.
+// value validates x, the value at path. It ignores malformed parts of the schema.
 func (v *validator) value(s, x yaml.Value, path []any) {
 	if v.steps++; v.steps > maxSteps || s.Type() != yaml.Map {
 		return
@@ -139,7 +141,7 @@ func withArticle(t string) string {
 	return "a " + t
 }
 
-// typeOf reports whether x has the type that the schema demands.
+// typeOf reports whether x has the type required by the schema.
 func (v *validator) typeOf(s, x yaml.Value, path []any) bool {
 	if isSet(s, "x-kubernetes-int-or-string") {
 		if isInteger(x) || x.Type() == yaml.String {
@@ -157,7 +159,7 @@ func (v *validator) typeOf(s, x yaml.Value, path []any) bool {
 	return false
 }
 
-// typeName returns the name that OpenAPI has for the type of x.
+// typeName returns the OpenAPI name of the type of x.
 func typeName(x yaml.Value) string {
 	switch x.Type() {
 	case yaml.Map:
@@ -171,7 +173,7 @@ func typeName(x yaml.Value) string {
 	case yaml.Float:
 		return "number"
 	}
-	return "string" // a timestamp is one in JSON
+	return "string" // JSON encodes a timestamp as a string
 }
 
 func isInteger(x yaml.Value) bool {
@@ -182,7 +184,7 @@ func isInteger(x yaml.Value) bool {
 	return x.Type() == yaml.Int
 }
 
-// number returns the value of a number as a schema compares it.
+// number returns the numeric value of x, and false if x is not a number.
 func number(x yaml.Value) (float64, bool) {
 	if x.Type() != yaml.Int && x.Type() != yaml.Float {
 		return 0, false
@@ -258,7 +260,8 @@ func (v *validator) unknown(key string, properties yaml.Value, path []any) {
 	v.fail(path, "is not a known field%s", hint)
 }
 
-// isObject reports whether the value at path is a Kubernetes object, whose header every schema allows.
+// isObject reports whether the value at path is a Kubernetes object. Every schema allows the
+// header fields of an object.
 func isObject(s yaml.Value, path []any) bool {
 	return len(path) == 0 || isSet(s, "x-kubernetes-embedded-resource")
 }
@@ -351,7 +354,7 @@ func (v *validator) combined(s, x yaml.Value, path []any) {
 	}
 }
 
-// matches returns how many of the schemas x satisfies.
+// matches returns the number of schemas in list that x satisfies.
 func (v *validator) matches(list []yaml.Value, x yaml.Value, path []any) int {
 	n := 0
 	for _, sub := range list {

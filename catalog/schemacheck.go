@@ -8,16 +8,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A SchemaProblem is a part of a schema that is not valid or not supported, and therefore checks nothing.
+// A SchemaProblem is an invalid or unsupported part of a schema. Validation skips that part.
 type SchemaProblem struct {
 	Path []any // within the schema
 	Msg  string
 }
 
-// maxProblems is how many problems of one schema are reported.
+// maxProblems is the maximum number of problems reported for a schema.
 const maxProblems = 20
 
-// CheckSchema returns what is wrong with an OpenAPI v3 schema. Such parts do not count when a configuration is validated.
+// CheckSchema returns the problems of an OpenAPI v3 schema. Validation skips the affected parts.
 func CheckSchema(schema yaml.Value) []SchemaProblem {
 	c := schemaChecker{}
 	c.schema(schema, nil)
@@ -44,7 +44,7 @@ func (c *schemaChecker) schema(s yaml.Value, path []any) {
 		return
 	}
 	for _, f := range s.Fields() {
-		if !f.Value.IsNull() { // "description:" with nothing behind it is common
+		if !f.Value.IsNull() { // "description:" without a value is common
 			c.keyword(f, append(path, f.Key))
 		}
 	}

@@ -11,15 +11,16 @@ import (
 
 // A Match is the result of a search.
 type Match struct {
-	// Entry is the first definition, nil if there is none.
+	// Entry is the first definition, or nil if there is none.
 	Entry *Entry
-	// Shadowed are later definitions of the same GVK that differ from Entry.
+	// Shadowed lists later definitions of the same GVK that differ from Entry.
 	Shadowed []*Entry
-	// Hints help if Entry is nil: the versions that are offered, or the nearest name.
+	// Hints suggests alternatives if Entry is nil: the available versions, or the nearest name.
 	Hints []string
 }
 
-// Search looks for the first entry of exactly this group, version and kind, in the order of catalogs.
+// Search returns the first entry with this exact group, version and kind, in the order of
+// catalogs. It never finds a reserved GVK: see [Reserved].
 func Search(gvk krm.GVK, catalogs []*Catalog) Match {
 	var m Match
 	if Reserved(gvk) {
@@ -41,7 +42,7 @@ func Search(gvk krm.GVK, catalogs []*Catalog) Match {
 	return m
 }
 
-// hints describes what comes near to a gvk that no catalog defines.
+// hints returns alternatives to a gvk that no catalog defines.
 func hints(gvk krm.GVK, catalogs []*Catalog) []string {
 	var list, names []string
 	byName := map[string]*Entry{}
@@ -66,7 +67,7 @@ func hints(gvk krm.GVK, catalogs []*Catalog) []string {
 	if near := diag.Nearest(gvk.String(), names); near != "" {
 		return []string{fmt.Sprintf("did you mean %s (%s)?", near, byName[near])}
 	}
-	for _, name := range names { // the same kind in another group
+	for _, name := range names { // the same kind in a different group
 		if e := byName[name]; e.Kind == gvk.Kind {
 			list = append(list, fmt.Sprintf("did you mean %s (%s)?", name, e))
 		}

@@ -10,23 +10,24 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// The reasons for which no runtime of an entry can be used.
+// Errors of [Entry.Select].
 var (
 	ErrStarlark   = diag.Unsupported.Errorf("starlark is not supported")
 	ErrNoRuntime  = diag.BadCatalog.Errorf("at least one of container and exec must be set")
 	ErrNoPlatform = diag.Unsupported.Errorf("no program for this platform")
 )
 
-// A Selection is the runtime of an entry that is used.
+// A Selection is the runtime chosen for an entry.
 type Selection struct {
 	Runtime  function.Runtime
-	Platform Platform // for all but RuntimeContainer
-	// Reason says why, if there was a choice.
+	Platform Platform // zero for RuntimeContainer
+	// Reason explains the choice if the entry has several runtimes.
 	Reason string
 }
 
-// Select chooses what runs on os and arch: the container if there is one, unless prefer asks for the program, else the
-// program that fits best. The error wraps one of [ErrStarlark], [ErrNoRuntime] and [ErrNoPlatform].
+// Select chooses the runtime of e on os and arch. It prefers the container, unless prefer is
+// exec and a program fits, and otherwise uses the best matching program. The error wraps
+// [ErrStarlark] or [ErrNoPlatform], or is [ErrNoRuntime].
 func (e *Entry) Select(os, arch string, prefer function.Runtime) (Selection, error) {
 	program, fits := bestPlatform(e.Exec, os, arch)
 	exec := Selection{Runtime: cmp.Or(e.ExecRuntime, function.RuntimeExec), Platform: program}
@@ -52,7 +53,8 @@ func (e *Entry) Select(os, arch string, prefer function.Runtime) (Selection, err
 	return Selection{}, ErrNoRuntime
 }
 
-// bestPlatform returns the program for os and arch: the one that names more of them, the first among equals.
+// bestPlatform returns the most specific program for os and arch, and the first one if several
+// are equally specific.
 func bestPlatform(list []Platform, os, arch string) (best Platform, ok bool) {
 	rank := -1
 	for _, p := range list {
@@ -84,7 +86,7 @@ func offered(list []Platform) string {
 	return strings.Join(names, ", ")
 }
 
-// SameProgram reports whether e and o run the same thing with the same capabilities.
+// SameProgram reports whether e and o run the same program or image with the same capabilities.
 func (e *Entry) SameProgram(o *Entry) bool {
 	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark || e.ExecRuntime != o.ExecRuntime ||
 		!slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
@@ -100,7 +102,7 @@ func (e *Entry) SameProgram(o *Entry) bool {
 		a.Network == b.Network && a.Storage == b.Storage && a.WritableStorage == b.WritableStorage
 }
 
-// absolute returns the programs of e in a form that can be compared with those of another catalog.
+// absolute returns the programs of e in a form that is comparable between catalogs.
 func (e *Entry) absolute() []Platform {
 	list := slices.Clone(e.Exec)
 	for i := range list {

@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Of returns a catalog of entries that somebody puts together, sorted by group, kind and version. They are changed: versions of one
-// function get the same index, unless they differ in what is said once for all versions.
+// Of returns a catalog with the given entries, sorted by group, kind and version. It modifies
+// the slice and the entries: versions of the same function get the same index, unless their
+// shared properties differ.
 func Of(entries []*Entry) *Catalog {
 	slices.SortFunc(entries, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
@@ -27,14 +28,15 @@ func Of(entries []*Entry) *Catalog {
 	return &Catalog{Entries: entries}
 }
 
-// sameFunction reports whether e and o can be versions of one function.
+// sameFunction reports whether e and o can be versions of one function: all properties that a
+// catalog gives once per function are equal.
 func (e *Entry) sameFunction(o *Entry) bool {
 	return e.Group == o.Group && e.Kind == o.Kind && e.AllowArgs == o.AllowArgs && e.AllowRemoteConfig == o.AllowRemoteConfig && e.Description == o.Description &&
 		e.Publisher == o.Publisher && e.Home == o.Home && e.Definition == o.Definition && slices.Equal(e.Tags, o.Tags)
 }
 
-// Value returns the catalog in the spelling that is written today, with everything that was read: what a user gets to see,
-// and what becomes of a catalog in an old spelling.
+// Value returns the whole catalog in the current spelling. It is used to show a catalog, and to
+// convert one from an old spelling.
 func (c *Catalog) Value() yaml.Value {
 	functions := []yaml.Value{}
 	for i := 0; i < len(c.Entries); {
@@ -56,7 +58,7 @@ func (c *Catalog) Value() yaml.Value {
 	return doc.value()
 }
 
-// object builds a mapping; what is empty is left out.
+// object builds a mapping. It omits empty values.
 type object []yaml.Field
 
 func (o object) value() yaml.Value {
@@ -111,7 +113,7 @@ func (o *object) pin(p Pin) {
 	}
 }
 
-// functionValue returns the item of a function with its versions.
+// functionValue returns the item of krmFunctions for a function with these versions.
 func functionValue(entries []*Entry) yaml.Value {
 	e := entries[0]
 	var o object
@@ -165,7 +167,8 @@ func (c *Container) value() yaml.Value {
 	return o.value()
 }
 
-// execValue writes platforms, or the short form where one does not say for which platform it is.
+// execValue writes the list of platforms, or the short form if an item does not name its
+// platform.
 func execValue(list []Platform) yaml.Value {
 	full := true
 	items := make([]yaml.Value, len(list))

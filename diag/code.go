@@ -2,18 +2,19 @@ package diag
 
 import "fmt"
 
-// A Code is a kind of message: what a user would look up, for instance "KF0101". Package messages has a page for each. The first two digits
-// follow the exit codes: 01 the input, 02 the command line, 03 trust, 04 verification, 05 functions that failed, 06 limits, 07 fetching and
-// 09 output.
+// A Code identifies a kind of message that users can look up, for instance "KF0101". Package
+// messages has a page for each. The first two digits follow the exit codes: 01 input, 02 command
+// line, 03 trust, 04 verification, 05 failed functions, 06 limits, 07 fetching and 09 output.
 type Code string
 
-// Errorf returns an error without a place, as [fmt.Errorf] does, of the kind c. If it wraps an error that has a kind, that one counts: what
-// is wrapped knows better.
+// Errorf returns an error with code c and without a position, formatted like [fmt.Errorf]. If a
+// wrapped error has a code, that code takes precedence because it is more specific.
 func (c Code) Errorf(format string, args ...any) error {
 	return &kindError{fmt.Errorf(format, args...), c}
 }
 
-// Of returns err as an error of the kind c, unless it has a kind of its own. Its text stays; nil stays nil.
+// Of returns err with code c, or err itself if it already has a code. The text does not change.
+// Of(nil) is nil.
 func (c Code) Of(err error) error {
 	if err == nil || CodeOf(err) != "" {
 		return err
@@ -21,7 +22,7 @@ func (c Code) Of(err error) error {
 	return &kindError{err, c}
 }
 
-// With sets the kind of e, unless what it is made of has one, and returns e.
+// With sets the code of e unless e already has one, and returns e.
 func (e *Error) With(c Code) *Error {
 	if e.Code == "" {
 		e.Code = c
@@ -29,8 +30,9 @@ func (e *Error) With(c Code) *Error {
 	return e
 }
 
-// CodeOf returns the kind of err: that of the innermost error in it which has one, "" if none has. Of errors that it joins the first one counts.
-// Types of errors say which kind they are by a method Kind, or by their method Diag: see [AsError].
+// CodeOf returns the code of the innermost error in err that has one, "" if none has. For joined
+// errors, the first one with a code takes precedence. An error type declares its code by a method
+// Kind or Diag: see [AsError].
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -59,7 +61,7 @@ func CodeOf(err error) Code {
 // Kind returns e.Code: see [CodeOf].
 func (e *Error) Kind() Code { return e.Code }
 
-// kindError is an error of a kind, without a place.
+// kindError is an error with a code and without a position.
 type kindError struct {
 	error
 	code Code
@@ -68,7 +70,7 @@ type kindError struct {
 func (e *kindError) Unwrap() error { return e.error }
 func (e *kindError) Kind() Code    { return e.code }
 
-// coded returns e with the kind of err, if it has none.
+// coded returns e with the code of err, or e itself if err has no other code.
 func coded(e *Error, err error) *Error {
 	if c := CodeOf(err); c != e.Code && c != "" {
 		other := *e

@@ -1,8 +1,8 @@
 package diag
 
-// The kinds of messages. Each has a page in package messages.
+// The codes of messages. Package messages has a page for each.
 const (
-	// Input: files and what refers to them.
+	// Input: files and references to them.
 	General               Code = "KF0100"
 	NoSuchFile            Code = "KF0101"
 	OutsideDirectory      Code = "KF0102"
@@ -26,7 +26,7 @@ const (
 	ListedTwice  Code = "KF0118"
 	BadSchema    Code = "KF0119"
 
-	// YAML and what resources must have.
+	// YAML and required fields of resources.
 	InvalidYAML   Code = "KF0120"
 	RepeatedKey   Code = "KF0121"
 	IgnoredText   Code = "KF0122"
@@ -95,7 +95,7 @@ const (
 	ItemName               Code = "KF0178"
 	OldWords               Code = "KF0179"
 
-	// Functions as they are configured, catalogs.
+	// Configuration of functions, and catalogs.
 	UnknownBuiltin   Code = "KF0180"
 	TwoFunctions     Code = "KF0181"
 	BadFunction      Code = "KF0182"
@@ -125,7 +125,7 @@ const (
 	UnknownCommand Code = "KF0203"
 	Arguments      Code = "KF0204"
 
-	// Tests of what is rendered.
+	// Tests of rendered output.
 	BadTest    Code = "KF0210"
 	TestFailed Code = "KF0211"
 

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// A Pos is a place in a file: the path as the user knows it and a line that counts from 1; Line 0 means the whole file.
+// A Pos is a position in a file: the path as the user knows it and a line number. Lines count
+// from 1; Line 0 is the whole file.
 type Pos struct {
 	File string
 	Line int
 }
 
-// String returns file:line, or the file alone.
+// String returns file:line, or the file alone if Line is 0.
 func (p Pos) String() string {
 	file := OneLine(p.File)
 	if p.Line > 0 {
@@ -22,24 +23,25 @@ func (p Pos) String() string {
 	return file
 }
 
-// An Error is a mistake in the input, at a place: "file:line: field: what", then hint lines.
+// An Error is a mistake in the input with its position. Its text is "file:line: field: problem",
+// followed by the hints on separate lines.
 type Error struct {
 	Pos   Pos
 	Field string // for instance "patches[2].path"; may be empty
 	Msg   string
-	Hints []string // each a line of its own: what to do about it
-	Code  Code     // which kind of message it is; empty for what has none of its own
-	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
+	Hints []string // one line each: how to fix the problem
+	Code  Code     // the code of the message; empty if it has none
+	Err   error    // the cause, for errors.Is and errors.As; Msg already includes its text
 }
 
-// Next is an operand of [Errorf] or [Warn] that adds hint lines and no text: with %s at the end of the format. It is called when the
-// message is made, so it may take long.
+// Next is an operand of [Errorf] or [Warn] that adds hints but no text; the format refers to it
+// by a final %s. It is called when the message is made, so it may be expensive.
 type Next func() []string
 
 func (Next) String() string { return "" }
 
-// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own, and so does
-// their kind.
+// Errorf returns an [Error]. The error wrapped with %w becomes Err. The result takes over the
+// hints and the code of its operands.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
 	e := &Error{Pos: pos, Field: field}
 	for i, arg := range args {
@@ -61,7 +63,7 @@ func Errorf(pos Pos, field, format string, args ...any) *Error {
 	return e
 }
 
-// withoutHints is an error as it stands in the text of another one.
+// withoutHints is an error that is formatted without its hint lines.
 type withoutHints struct {
 	error
 	text string
@@ -70,7 +72,7 @@ type withoutHints struct {
 func (w withoutHints) Error() string { return w.text }
 func (w withoutHints) Unwrap() error { return w.error }
 
-// Parts returns the text of err without its hint lines, and these.
+// Parts returns the text of err without its hint lines, and the hints separately.
 func Parts(err error) (text string, hints []string) {
 	text = err.Error()
 	if at := find(err); at != nil {
@@ -81,7 +83,8 @@ func Parts(err error) (text string, hints []string) {
 	return text, nil
 }
 
-// find returns the Error that err is, says or wraps, nil if there is none.
+// find returns the Error that err is, converts to with its method Diag, or wraps. It returns nil
+// if there is none.
 func find(err error) *Error {
 	var at *Error
 	var other interface {
@@ -97,8 +100,9 @@ func find(err error) *Error {
 	return nil
 }
 
-// AsError returns err as an [Error]: the one that it is, else one with its text and, if it wraps an Error, that one's place and
-// hints. An error of another type with the method Diag says by it which Error it is.
+// AsError returns err as an [Error]. If err is an Error, or has a method Diag that returns one,
+// that Error is the result. Otherwise the result has the text of err and, if err wraps an Error,
+// the position and hints of that Error.
 func AsError(err error) *Error {
 	at := find(err)
 	if at != nil && at.Error() == err.Error() {
@@ -107,36 +111,38 @@ func AsError(err error) *Error {
 	e := &Error{Err: err, Code: CodeOf(err)}
 	e.Msg, e.Hints = Parts(err)
 	if at != nil && at.Pos.File != "" {
-		e.Pos, e.Msg = at.Pos, strings.Replace(e.Msg, at.Pos.String()+": ", "", 1) // the place stands in front
+		// The position is at the front of the text.
+		e.Pos, e.Msg = at.Pos, strings.Replace(e.Msg, at.Pos.String()+": ", "", 1)
 	}
 	return e
 }
 
-// ErrLimit is wrapped by errors which say that a run needs more than krmflow allows (exit code 6).
+// ErrLimit is wrapped by errors that report an exceeded limit of a run (exit code 6).
 var ErrLimit = errors.New("limit")
 
-// Limitf returns an error without a place that wraps [ErrLimit].
+// Limitf returns an error without a position that wraps [ErrLimit].
 func Limitf(format string, args ...any) *Error {
 	return &Error{Msg: fmt.Sprintf(format, args...), Err: ErrLimit}
 }
 
-// excess is the cause of an [Error] about an input that is larger or deeper than krmflow takes.
+// excess is the cause of an [Error] about an input that is too large or too deeply nested.
 type excess string
 
 func (e excess) Error() string { return string(e) }
 
-// TooLargef is [Errorf] for an error about an input that is larger or deeper than krmflow takes: see [IsTooLarge].
+// TooLargef is like [Errorf], for an input that is too large or too deeply nested: see
+// [IsTooLarge].
 func TooLargef(pos Pos, field, format string, args ...any) *Error {
 	return Errorf(pos, field, "%w", excess(fmt.Sprintf(format, args...)))
 }
 
-// IsTooLarge reports whether err is about an input that is larger or deeper than krmflow takes.
+// IsTooLarge reports whether err is about an input that is too large or too deeply nested.
 func IsTooLarge(err error) bool {
 	var e excess
 	return errors.As(err, &e)
 }
 
-// Hint adds a line that tells the user what to do and returns e.
+// Hint adds a hint for the user to e and returns e.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
 	return e
@@ -157,7 +163,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// hintLines are the end of the error's text.
+// hintLines returns the hints as the last lines of the error text.
 func (e *Error) hintLines() string {
 	var b strings.Builder
 	for _, h := range e.Hints {
@@ -167,19 +173,18 @@ func (e *Error) hintLines() string {
 	return b.String()
 }
 
-// OneLine shows the line ends of a text that is meant to be one line: text of the input must not look like another
-// message.
+// OneLine makes line breaks in s visible as \n. Input must not be able to forge a second message.
 func OneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
 const (
-	maxNearName = 256     // the length of names that are looked at
-	maxNearWork = 1 << 18 // how many letters are compared: thousands of common names
+	maxNearName = 256     // the maximum length of a name
+	maxNearWork = 1 << 18 // the maximum number of compared letters: thousands of common names
 )
 
-// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It gives up when it has looked at
-// some thousand candidates that are alike.
+// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It
+// gives up after some thousand similar candidates.
 func Nearest(s string, candidates []string) string {
 	if len(s) > maxNearName || len(s) == 1 {
 		return ""
@@ -202,13 +207,14 @@ func Nearest(s string, candidates []string) string {
 	return best
 }
 
-// Near reports whether no more than most letters must be changed to make b of a; the case of letters does not count.
+// Near reports whether a can be turned into b by changing at most most letters. It ignores case.
 func Near(a, b string, most int) bool {
 	d, _ := editDistance(strings.ToLower(a), strings.ToLower(b), most+1)
 	return d <= most
 }
 
-// DidYouMean returns a hint line for a near name, nil if there is none: append it to [Error.Hints].
+// DidYouMean returns a hint that suggests the nearest candidate, nil if there is none. Its result
+// can be appended to [Error.Hints].
 func DidYouMean(s string, candidates []string) []string {
 	if c := Nearest(s, candidates); c != "" {
 		return []string{fmt.Sprintf("did you mean %q?", c)}
@@ -216,8 +222,8 @@ func DidYouMean(s string, candidates []string) []string {
 	return nil
 }
 
-// editDistance returns the Damerau-Levenshtein distance (optimal string alignment), or limit if it is not below it, and how many
-// steps that took.
+// editDistance returns the Damerau-Levenshtein distance (optimal string alignment), at most
+// limit, and the number of steps that the computation took.
 func editDistance(a, b string, limit int) (d, steps int) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -225,7 +231,8 @@ func editDistance(a, b string, limit int) (d, steps int) {
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	var short [3 * 24]int // on the stack: there may be thousands of candidates for each of thousands of mistakes
+	// On the stack: thousands of mistakes may have thousands of candidates each.
+	var short [3 * 24]int
 	n, space := len(b)+1, short[:]
 	if 3*n > len(space) {
 		space = make([]int, 3*n)
@@ -254,6 +261,6 @@ func editDistance(a, b string, limit int) (d, steps int) {
 	return prev[len(b)], len(a) * n
 }
 
-// A Warn receives a message of a kind about something that the user probably did not mean, for instance a patch that changes nothing. The caller
-// adds file and line, and formats no more messages than somebody will read.
+// A Warn reports a probable mistake of the user, for instance a patch that changes nothing. The
+// receiver adds the file and line and limits the number of formatted messages.
 type Warn func(code Code, format string, args ...any)

@@ -1,3 +1,3 @@
-// Package diag is how krmflow speaks: errors with a place and with hints, names that are near, and texts of others made safe for a
-// terminal.
+// Package diag formats krmflow's messages: errors with positions and hints, suggestions for
+// misspelled names, and foreign text that is safe to print on a terminal.
 package diag

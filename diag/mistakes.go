@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// MaxMistakes is how many mistakes of a file, and of a run, are told one by one.
+// MaxMistakes is the maximum number of mistakes reported individually, per file and per run.
 const MaxMistakes = 100
 
-// A MoreError stands for that many mistakes which are not told one by one.
+// A MoreError is a number of mistakes that are not reported individually.
 type MoreError int
 
 func (e MoreError) Error() string { return "and " + Count(int(e), "more mistake") }
 
-// Plural returns a number of things as plans show it: "1 thing", "12345 things".
+// Plural formats a number of things for plans: "1 thing", "12345 things".
 func Plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -25,7 +25,7 @@ func Plural(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
-// Count returns a number of things as messages show it: "1 thing", "12,345 things".
+// Count formats a number of things for messages: "1 thing", "12,345 things".
 func Count(n int, thing string) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -37,7 +37,7 @@ func Count(n int, thing string) string {
 	return digits + " " + thing
 }
 
-// Size returns a number of bytes as messages show it, exactly: "4 MiB", "1,500 bytes".
+// Size formats an exact number of bytes for messages: "4 MiB", "1,500 bytes".
 func Size(n int64) string {
 	for _, unit := range []struct {
 		name  string
@@ -50,7 +50,8 @@ func Size(n int64) string {
 	return Count(int(n), "byte")
 }
 
-// Some returns the first of many names, separated by commas, and how many there are besides.
+// Some formats a long list of names: the first ones separated by commas, and the number of the
+// others.
 func Some(names []string) string {
 	const some = 20
 	if len(names) <= some {
@@ -59,7 +60,8 @@ func Some(names []string) string {
 	return strings.Join(names[:some], ", ") + " and " + Count(len(names)-some, "other")
 }
 
-// Each yields the errors that err joins, in order: err itself if it joins none, nothing for nil.
+// Each yields the errors joined in err, recursively and in order. It yields err itself if err is
+// not a joined error, and nothing for nil.
 func Each(err error) iter.Seq[error] {
 	return func(yield func(error) bool) { each(err, yield) }
 }
@@ -80,13 +82,14 @@ func each(err error, yield func(error) bool) bool {
 	return true
 }
 
-// Mistakes collects errors: the first [MaxMistakes] themselves, of the others only the number. The zero value is empty.
+// Mistakes collects errors. It keeps the first [MaxMistakes] and only counts the others. The zero
+// value is empty and ready to use.
 type Mistakes struct {
 	kept []error
 	more int
 }
 
-// Add adds an error, or those that it joins. A [MoreError] counts as many as it stands for.
+// Add adds err, or each error joined in it. A [MoreError] adds its number.
 func (m *Mistakes) Add(err error) {
 	var more MoreError
 	switch many, ok := err.(interface{ Unwrap() []error }); {
@@ -104,7 +107,8 @@ func (m *Mistakes) Add(err error) {
 	}
 }
 
-// AddOnce adds those of other that m does not have.
+// AddOnce adds the errors of other that m does not contain yet, and the number of its further
+// errors.
 func (m *Mistakes) AddOnce(other Mistakes) {
 	for _, err := range other.kept {
 		if !slices.Contains(m.kept, err) {
@@ -114,19 +118,19 @@ func (m *Mistakes) AddOnce(other Mistakes) {
 	m.more += other.more
 }
 
-// Full reports whether a further error would only be counted: then there is no use in making its text.
+// Full reports whether m would only count a further error. Callers can then skip formatting it.
 func (m *Mistakes) Full() bool { return len(m.kept) >= MaxMistakes }
 
-// Len returns the number of all errors.
+// Len returns the number of all errors, including those that are only counted.
 func (m *Mistakes) Len() int { return len(m.kept) + m.more }
 
-// Since returns the errors that were added after Len was n.
+// Since returns the errors added after Len was n.
 func (m *Mistakes) Since(n int) Mistakes {
 	late := slices.Clone(m.kept[min(n, len(m.kept)):])
 	return Mistakes{late, m.Len() - n - len(late)}
 }
 
-// Errors returns the errors that were kept, and a [MoreError] if there are more.
+// Errors returns the kept errors, followed by a [MoreError] if m has counted more.
 func (m *Mistakes) Errors() []error {
 	if m.more == 0 {
 		return m.kept

@@ -5,22 +5,22 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is a panic: a bug of krmflow, reported as an error so that it cannot take the process down, with exit code 70.
-// Its text holds no input data.
+// A PanicError is a panic, which is a bug in krmflow. It is reported as an error with exit code
+// 70 so that a panic cannot take the process down. Its text contains no input data.
 type PanicError struct {
-	// Where says what was being done: the id of a node, for instance.
+	// Where names the current work, for instance by the id of a node.
 	Where string
 	Value any
 	Stack []byte
 }
 
-// Panicked returns the error for the value that a deferred call recovered. It must be called by the function that was
-// deferred, so that the stack is that of the panic.
+// Panicked returns the error for a recovered value. The deferred function itself must call it;
+// otherwise the stack does not show the panic.
 func Panicked(where string, value any) *PanicError {
 	return &PanicError{where, value, debug.Stack()}
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error in %s", e.Where) }
 
-// Kind says which kind of message it is: see [CodeOf].
+// Kind returns [Bug]: see [CodeOf].
 func (e *PanicError) Kind() Code { return Bug }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// FieldPath prints a path of mapping keys (string) and list indexes (int) as messages show it: "patches[2].target.kind".
+// FieldPath formats a path of mapping keys (string) and list indexes (int) for messages, for
+// instance "patches[2].target.kind".
 func FieldPath(path []any) string {
 	var b strings.Builder
 	for _, p := range path {
@@ -28,7 +29,8 @@ func FieldPath(path []any) string {
 	return b.String()
 }
 
-// Within reports whether path is dir or lies below it. Both must be absolute and clean; symbolic links are not resolved.
+// Within reports whether path is dir or lies below it. Both must be absolute and clean. Within
+// does not resolve symbolic links.
 func Within(path, dir string) bool {
 	const sep = string(filepath.Separator)
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)

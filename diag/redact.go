@@ -5,16 +5,18 @@ import (
 	"strings"
 )
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "xxxxx"
 
-// publicParameters are the parameters whose values identify a version or a publisher. The values of
-// other parameters may be tokens or signatures.
+// publicParameters are the parameters whose values identify a version or a publisher. The values
+// of other parameters may be tokens or signatures.
 var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename", "publisher", "sha1", "sha256", "sha512"}
 
-// Redact returns a reference (an address, an image, a path, or what somebody wrote in its place) as it may be shown: without token and
-// password in front of a host, also in git's short form user:password@host:path, and without the values of parameters other than
-// the well-known ones. Where a password ends cannot be seen in text that is no valid address, so Redact rather hides too much.
+// Redact returns ref in a form that is safe to print. The argument is an address, an image, a
+// path or invalid input in place of one. Redact hides tokens and passwords in front of a host,
+// also in git's short form user:password@host:path, and the values of all parameters except
+// well-known ones. In an invalid address the end of a password is ambiguous, and Redact then
+// hides too much rather than too little.
 func Redact(ref string) string {
 	ref, pin := cutDigest(ref)
 	scheme, rest := cutScheme(ref)
@@ -31,7 +33,8 @@ func Redact(ref string) string {
 	return address + pin
 }
 
-// cutDigest cuts a digest off, whose @ is none of a user's.
+// cutDigest cuts a digest off the end of ref. The @ of a digest must not be read as the end of a
+// user.
 func cutDigest(ref string) (before, digest string) {
 	const mark, length = "sha256:", 64
 	i := len(ref) - length - len(mark) - 1
@@ -41,7 +44,8 @@ func cutDigest(ref string) (before, digest string) {
 	return ref[:i], ref[i:]
 }
 
-// cutScheme cuts off what stands in front of a host: "https://", "git::ssh://". Without any, the text may be git's short form.
+// cutScheme cuts off the part before the user and host: "https://" or "git::ssh://". Without a
+// scheme, rest may be in git's short form.
 func cutScheme(ref string) (scheme, rest string) {
 	i := 0
 	for i < len(ref) && (ref[i]|0x20 >= 'a' && ref[i]|0x20 <= 'z' || strings.IndexByte("0123456789+.-", ref[i]) >= 0) {
@@ -57,8 +61,8 @@ func cutScheme(ref string) (scheme, rest string) {
 	return "", ref
 }
 
-// redactUser hides who and what stands in front of a host. A user that is no secret stays: git, and those of ssh. nested says that the
-// address stands in another one.
+// redactUser hides the user and password in front of a host. It keeps a user that is not secret:
+// git, and the user of an ssh address. nested is true for an address within another address.
 func redactUser(rest, scheme string, nested bool) string {
 	host := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -67,31 +71,31 @@ func redactUser(rest, scheme string, nested bool) string {
 	user, _, ok := strings.Cut(host, "@")
 	byName := user == "git" || scheme == "" || strings.HasSuffix(scheme, "ssh://")
 	switch {
-	case !strings.ContainsAny(host, "@:"): // an @ further on belongs to the path
+	case !strings.ContainsAny(host, "@:"): // a later @ belongs to the path
 	case ok && byName && strings.Count(host, "@") == 1 && !strings.Contains(user, ":"):
 	default:
 		switch i := strings.LastIndexByte(rest, '@'); {
 		case i < 0:
 		case strings.Contains(rest[:i], "?") && (nested || hasPort(host)):
-			return hidden // the @ may be one of a parameter, and what follows the rest of its value
+			return hidden // the @ may belong to a parameter, and the text after it to the value
 		default:
 			return shownUser(rest[:i]) + rest[i:]
 		}
 	}
-	if i := strings.Index(rest, "://"); i >= 0 { // an address in the address
+	if i := strings.Index(rest, "://"); i >= 0 { // an address within the address
 		scheme, after := rest[:i+3], rest[i+3:]
 		return scheme + redactUser(after, scheme, true)
 	}
 	return rest
 }
 
-// hasPort reports whether what follows the last colon in host may be a port.
+// hasPort reports whether the text after the last colon in host may be a port.
 func hasPort(host string) bool {
 	i := strings.LastIndexByte(host, ':')
 	return i >= 0 && strings.Trim(host[i+1:], "0123456789") == ""
 }
 
-// shownUser returns what is shown of a user and a password. A token may stand in the place of either.
+// shownUser returns the printable form of a user and password. Either may be a token.
 func shownUser(text string) string {
 	user, password, _ := strings.Cut(text, ":")
 	plain := strings.Trim(strings.ToLower(user), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
@@ -101,7 +105,8 @@ func shownUser(text string) string {
 	return user + ":" + hidden
 }
 
-// redactParameters hides the values of parameters that are not known to be public. Names without a value stay if they may.
+// redactParameters hides the values of all parameters except publicParameters. With names, it
+// keeps parameters that have no value.
 func redactParameters(text string, names bool) string {
 	var b strings.Builder
 	for text != "" {

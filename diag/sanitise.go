@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Sanitise returns s with everything that could steer a terminal or disguise text made visible: control characters other
-// than newline and tab, the marks that reorder text, line and paragraph separators, and bytes that are not UTF-8 become
-// \x1b or \u202e. A clean s is returned as it is.
+// Sanitise makes all characters in s visible that could control a terminal or disguise text. It
+// escapes control characters except newline and tab, marks that reorder text, line and paragraph
+// separators, and invalid UTF-8, for instance as \x1b or \u202e. It returns a clean s unchanged.
 func Sanitise(s string) string {
 	i := firstUnsafe(s)
 	if i < 0 {
@@ -24,7 +24,8 @@ func Sanitise(s string) string {
 		switch {
 		case !unsafeRune(r, n):
 			b.WriteString(s[i : i+n])
-		case n == 1 && r != 0x7f: // DEL is the one that JSON does not escape, which knows no \x
+		// JSON has no \x; DEL is the only such byte that JSON leaves unescaped.
+		case n == 1 && r != 0x7f:
 			writeHex(&b, 'x', uint32(s[i]), 2)
 		default:
 			writeHex(&b, 'u', uint32(r), 4)
@@ -34,9 +35,10 @@ func Sanitise(s string) string {
 	return b.String()
 }
 
-// JSONName returns the name of a file as a JSON document has it. JSON holds no bytes that are not UTF-8, and encoding/json makes one replacement
-// character of all of them: a name with such bytes is in quotation marks, with each of them as \xff. So is one that begins with a quotation mark.
-// Two names never look the same.
+// JSONName returns the name of a file for a JSON document. JSON cannot represent invalid UTF-8,
+// and encoding/json replaces all such bytes by the same character. JSONName therefore quotes a
+// name with such bytes and writes them as \xff. It also quotes a name that begins with a
+// quotation mark, so different names always have different results.
 func JSONName(name string) string {
 	if utf8.ValidString(name) && !strings.HasPrefix(name, `"`) {
 		return name
@@ -44,8 +46,8 @@ func JSONName(name string) string {
 	return strconv.Quote(name)
 }
 
-// ShellWord returns s as one word of a command line, in quotes if it needs some: what people copy from a message does what it shows, whoever
-// has chosen s.
+// ShellWord returns s as one word of a command line, quoted if necessary. A command copied from a
+// message must do what it shows, even if an attacker chose s.
 func ShellWord(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,#?"
 	if s != "" && s[0] != '#' && strings.Trim(s, plain) == "" {
@@ -54,7 +56,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// firstUnsafe returns the index of the first rune of s that must be shown escaped, -1 if there is none.
+// firstUnsafe returns the index of the first rune of s that must be escaped, -1 if there is none.
 func firstUnsafe(s string) int {
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -73,7 +75,7 @@ func firstUnsafe(s string) int {
 	return -1
 }
 
-// unsafeRune reports whether r, decoded from n bytes, must be shown escaped.
+// unsafeRune reports whether r, decoded from n bytes, must be escaped.
 func unsafeRune(r rune, n int) bool {
 	switch {
 	case r < 0x20:
@@ -86,8 +88,8 @@ func unsafeRune(r rune, n int) bool {
 		return n == 1
 	}
 	switch r {
-	case 0x061c, 0x200e, 0x200f, // marks of direction
-		0x2028, 0x2029, // line and paragraph separator
+	case 0x061c, 0x200e, 0x200f, // directional marks
+		0x2028, 0x2029, // line and paragraph separators
 		0x202a, 0x202b, 0x202c, 0x202d, 0x202e, // embeddings and overrides
 		0x2066, 0x2067, 0x2068, 0x2069: // isolates
 		return true
@@ -103,17 +105,19 @@ func writeHex(b *strings.Builder, kind byte, v uint32, digits int) {
 	}
 }
 
-// SanitisingWriter returns a writer that passes text on to w as [Sanitise] shows it. A character that is split between
-// two writes is held back until it is complete. It is safe for concurrent use if w's writes come from it alone.
+// SanitisingWriter returns a writer that writes to w the result of [Sanitise]. It holds back a
+// character that is split between two writes until it is complete. It may be used concurrently if
+// all writes to w go through it.
 func SanitisingWriter(w io.Writer) io.Writer { return &sanitiser{w: w} }
 
 type sanitiser struct {
 	mu   sync.Mutex
 	w    io.Writer
-	tail []byte // the beginning of a character whose rest has not come yet
+	tail []byte // the incomplete character at the end of the previous write
 }
 
-// Write reports len(p) when w took all of the text, however long its escaped form is.
+// Write reports len(p) if w accepted all of the text, regardless of the length of its escaped
+// form.
 func (s *sanitiser) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +137,7 @@ func (s *sanitiser) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// incompleteTail returns how many bytes at the end of p are the beginning of a character.
+// incompleteTail returns the number of bytes at the end of p that begin an incomplete character.
 func incompleteTail(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if c := p[len(p)-n]; utf8.RuneStart(c) {

@@ -7,14 +7,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// CompositionFields are the fields of Compositions in the order in which they are written.
+// CompositionFields lists the fields of a Composition in the order in which they are written.
 var CompositionFields = []string{"apiVersion", "kind", "metadata", "catalogs", "transformersFrom", "transformerOverrides", "transformers", "transformerOrder"}
 
-// isComposition reports whether the file is a Composition. Of the lists that edits know it has one: the paths of its ResourceAccumulator are its
-// resources. What an edit asks for beyond that is refused.
+// isComposition reports whether the file is a Composition. Of the lists that edits change, a
+// Composition has only resources: the paths of its ResourceAccumulator. Edits of other lists are
+// refused.
 func (k *Kustomization) isComposition() bool { return k.value.Get("kind").Text() == "Composition" }
 
-// compositionField returns a field of a Kustomization as a Composition has it.
+// compositionField returns the value in a Composition that corresponds to a field of a
+// Kustomization.
 func (k *Kustomization) compositionField(name string) yaml.Value {
 	switch name {
 	case "resources":
@@ -27,7 +29,7 @@ func (k *Kustomization) compositionField(name string) yaml.Value {
 	return yaml.Value{}
 }
 
-// setInComposition is [Kustomization.set] for a Composition.
+// setInComposition implements [Kustomization.set] for a Composition.
 func (k *Kustomization) setInComposition(name string, v yaml.Value) {
 	if name != "resources" {
 		k.refuse("a Composition has no %s", name)
@@ -36,7 +38,7 @@ func (k *Kustomization) setInComposition(name string, v yaml.Value) {
 	i, entry := k.accumulator()
 	transformers := slices.Clone(k.value.Get("transformers").Items())
 	switch {
-	case i < 0: // resources come first: what follows changes them
+	case i < 0: // resources come first, so that later entries change them
 		entry = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("builtin")}, yaml.Field{Key: "kind", Value: yaml.Str("ResourceAccumulator")},
 			yaml.Field{Key: "paths", Value: v})
 		transformers = slices.Insert(transformers, 0, entry)
@@ -52,7 +54,8 @@ func (k *Kustomization) setInComposition(name string, v yaml.Value) {
 	k.value = put(k.value, "transformers", x)
 }
 
-// accumulator returns the entry of transformers that accumulates resources, and its index: -1 if there is none.
+// accumulator returns the ResourceAccumulator in transformers and its index, or -1 if there is
+// none. It refuses the edit if there are several.
 func (k *Kustomization) accumulator() (int, yaml.Value) {
 	at, found := -1, yaml.Value{}
 	for i, t := range k.value.Get("transformers").Items() {
@@ -68,7 +71,7 @@ func (k *Kustomization) accumulator() (int, yaml.Value) {
 	return at, found
 }
 
-// refuse records why an edit cannot be done in a Composition.
+// refuse records the reason an edit is impossible in a Composition. The first reason is kept.
 func (k *Kustomization) refuse(format string, args ...any) {
 	if k.refused == nil {
 		k.refused = diag.Errorf(diag.Pos{}, "", format, args...).Hint("edit its transformers by hand")

@@ -1,5 +1,7 @@
-// Package edit changes kustomization files as `kustomize edit` does. An [Edit] works on values: it gets what a file holds and says what the file
-// shall hold. Package inplace then changes the text, and leaves all alone that the edit is not about.
+// Package edit implements the changes of `kustomize edit` to kustomization files. An [Edit]
+// works on values: it reads and changes the content of a file as a [Kustomization]. Package
+// inplace then applies the changes to the text and preserves everything else.
 //
-// Nothing here reads files: what an edit must know of the directory it asks an [Env]. Nothing is safe for concurrent use, and nothing is shared.
+// The package does not read files itself. It accesses the directory through an [Env]. Its types
+// must not be used concurrently, and it has no global state.
 package edit

@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// SetText returns the edit that sets namespace, namePrefix or nameSuffix. An empty value removes the field.
+// SetText returns an edit that sets namespace, namePrefix or nameSuffix. An empty value removes
+// the field.
 func SetText(field string, args []string) (Edit, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("one argument is needed: the %s", field)
@@ -21,11 +22,11 @@ func SetText(field string, args []string) (Edit, error) {
 	}, nil
 }
 
-// metadataOptions are the options of buildMetadata.
+// metadataOptions lists the options of buildMetadata.
 var metadataOptions = []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 
-// BuildMetadata returns the edit that adds options to buildMetadata, sets or removes them: verb is add, set or remove. The argument names them,
-// separated by commas.
+// BuildMetadata returns an edit that changes the options in buildMetadata. verb is add, set or
+// remove. The single argument is a comma-separated list of options.
 func BuildMetadata(verb string, args []string) (Edit, error) {
 	if len(args) != 1 {
 		return nil, errors.New("one argument is needed: the options, separated by commas")

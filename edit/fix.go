@@ -6,8 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Fix returns the edit that moves what deprecated fields say to those that replace them, and says what the file is if it does not. told is
-// called with each field that is replaced and the one that replaces it.
+// Fix returns an edit that replaces deprecated fields and adds missing values of kind and
+// apiVersion. It calls told for each deprecated field and its replacement.
 func Fix(told func(from, to string)) Edit {
 	return func(k *Kustomization) error {
 		f := &fix{k, told}
@@ -29,7 +29,7 @@ type fix struct {
 	told func(from, to string)
 }
 
-// moved removes a deprecated field, and tells of it if it said something.
+// moved removes a deprecated field. It reports the replacement unless the field is empty.
 func (f *fix) moved(from, to string) {
 	if !f.field(from).Exists() {
 		return
@@ -40,7 +40,7 @@ func (f *fix) moved(from, to string) {
 	f.value = put(f.value, from, yaml.Value{})
 }
 
-// header adds kind and apiVersion.
+// header adds kind and apiVersion if they are missing.
 func (f *fix) header() {
 	if f.field("kind").Text() == "" {
 		f.set("kind", yaml.Str("Kustomization"))
@@ -54,7 +54,7 @@ func (f *fix) header() {
 	}
 }
 
-// list moves the items of a list to the end of another one.
+// list appends the items of one list to a different one.
 func (f *fix) list(from, to string) {
 	if len(f.items(from)) > 0 {
 		f.told(from, to)
@@ -63,7 +63,7 @@ func (f *fix) list(from, to string) {
 	f.moved(from, to)
 }
 
-// envs replaces env by envs in all entries of a generator.
+// envs replaces env with envs in all entries of a generator.
 func (f *fix) envs(g Generator) {
 	entries := slices.Clone(f.items(g.Field))
 	changed := false
@@ -79,7 +79,8 @@ func (f *fix) envs(g Generator) {
 	}
 }
 
-// chartFields are the fields of an entry of helmChartInflationGenerator that an entry of helmCharts has, under the names that these have there.
+// chartFields maps fields of a helmChartInflationGenerator entry to the corresponding fields of
+// a helmCharts entry.
 var chartFields = [][2]string{
 	{"chartName", "name"}, {"chartVersion", "version"}, {"chartRepoUrl", "repo"}, {"releaseName", "releaseName"}, {"values", "valuesFile"},
 	{"valuesLocal", "valuesInline"}, {"valuesMerge", "valuesMerge"},
@@ -100,7 +101,7 @@ func (f *fix) charts() {
 		charts = append(charts, yaml.MapOf(fields...))
 		for _, names := range [][2]string{{"chartHome", "chartHome"}, {"helmHome", "configHome"}} {
 			if home := get(old, names[0]).Text(); home != "" {
-				globals[names[1]] = home // the last one counts
+				globals[names[1]] = home // the last entry takes precedence
 			}
 		}
 	}
@@ -111,7 +112,8 @@ func (f *fix) charts() {
 	f.moved(from, "helmCharts")
 }
 
-// merges moves patchesStrategicMerge to patches: what is no file is the text of a patch.
+// merges moves patchesStrategicMerge to patches. An entry that is not the name of a file is the
+// text of a patch.
 func (f *fix) merges() {
 	patches := slices.Clone(f.items("patches"))
 	for _, patch := range f.items("patchesStrategicMerge") {
@@ -125,7 +127,7 @@ func (f *fix) merges() {
 	f.moved("patchesStrategicMerge", "patches")
 }
 
-// labels moves commonLabels to labels.
+// labels moves commonLabels to labels. It returns an error if both define the same label.
 func (f *fix) labels() error {
 	common := f.field("commonLabels")
 	for _, entry := range f.items("labels") {

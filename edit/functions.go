@@ -11,9 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FixFunctions returns the edit that makes the configurations of functions say which function that is in the field runtime, where they say it in
-// an annotation or in metadata. It edits generators, transformers and validators of the file, and the files that these name. What
-// [Fix] does it does as well; a Composition has nothing of that.
+// FixFunctions returns an edit that moves the specification of functions to the field runtime of
+// their configurations, from the deprecated places: an annotation or a field in metadata. It
+// changes the generators, transformers and validators in the file and in the files they name.
+// For a Kustomization it includes [Fix].
 func FixFunctions(told func(from, to string)) Edit {
 	return func(k *Kustomization) error {
 		if !k.isComposition() {
@@ -31,14 +32,14 @@ func FixFunctions(told func(from, to string)) Edit {
 	}
 }
 
-// A mover moves the functions of one layer.
+// A mover moves the function specifications of one layer.
 type mover struct {
 	*Kustomization
 	told func(from, to string)
-	done map[string]bool // files
+	done map[string]bool // files that were processed
 }
 
-// list moves those of a list of configurations.
+// list processes a list of configurations, which are inline values or file names.
 func (m *mover) list(name string) error {
 	old := get(m.value, name)
 	entries := slices.Clone(old.Items())
@@ -48,7 +49,8 @@ func (m *mover) list(name string) error {
 		switch {
 		case e.Type() == yaml.Map:
 			entries[i], err = m.config(e, at)
-		case strings.Contains(e.Text(), "\n") || strings.HasPrefix(e.Text(), "{"): // what it holds, and no path
+		// The entry is inline text, not a path.
+		case strings.Contains(e.Text(), "\n") || strings.HasPrefix(e.Text(), "{"):
 			var text []byte
 			if text, err = m.documents(at, []byte(e.Text())); err == nil && string(text) != e.Text() {
 				entries[i] = yaml.Str(string(text))
@@ -68,7 +70,7 @@ func (m *mover) list(name string) error {
 	return nil
 }
 
-// file moves those of a file, once. What is remote, a folder or no file of configurations stays as it is.
+// file processes a file once. It ignores remote references, folders and missing files.
 func (m *mover) file(name string) error {
 	if m.IsRemote(name) || !m.IsFile(name) || m.done[path.Clean(name)] {
 		return nil
@@ -87,12 +89,12 @@ func (m *mover) file(name string) error {
 	return m.WriteFile(name, text)
 }
 
-// documents moves those of all documents of a text.
+// documents processes all YAML documents in a text and returns the new text.
 func (m *mover) documents(name string, text []byte) ([]byte, error) {
 	var all []byte
 	for _, part := range inplace.Split(text) {
 		d, err := inplace.Parse(name, part, []string{"apiVersion", "kind", "metadata", function.PlaceRuntime})
-		if err != nil || !d.Value().Exists() { // nothing that is a configuration
+		if err != nil || !d.Value().Exists() { // not a configuration
 			all = append(all, part...)
 			continue
 		}
@@ -108,7 +110,8 @@ func (m *mover) documents(name string, text []byte) ([]byte, error) {
 	return all, nil
 }
 
-// config returns a configuration with its function in runtime, and the arguments of a legacy program in that.
+// config returns a configuration with its function in the field runtime. For a legacy exec
+// plugin it includes the program's arguments.
 func (m *mover) config(v yaml.Value, name string) (yaml.Value, error) {
 	if v.Get("apiVersion").Text() == "builtin" || v.Get("kind").Text() == "" {
 		return v, nil
@@ -136,7 +139,8 @@ func (m *mover) config(v yaml.Value, name string) (yaml.Value, error) {
 	return v, nil
 }
 
-// named returns what a configuration says about its function in the strongest place, as it is written there.
+// named returns the function specification of the place with the highest precedence, in its
+// original form.
 func named(v yaml.Value, in *function.Inline) (yaml.Value, error) {
 	switch place := in.Places[0]; place {
 	case function.PlaceAnnotation, function.PlaceAnnotation2:

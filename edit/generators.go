@@ -10,21 +10,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Generator is a kind of object that a kustomization file generates.
+// A Generator is a type of generator in kustomization files.
 type Generator struct {
-	// Field is the field of its entries.
+	// Field is the field that holds the generator's entries.
 	Field string
-	// Kind is the kind of what is generated.
+	// Kind is the kind of the generated objects.
 	Kind string
 }
 
-// The generators.
+// The generators of kustomization files.
 var (
 	ConfigMaps = Generator{"configMapGenerator", "ConfigMap"}
 	Secrets    = Generator{"secretGenerator", "Secret"}
 )
 
-// Sources are the flags of `edit add` and `edit set` about generators.
+// Sources holds the generator flags of `edit add` and `edit set`.
 type Sources struct {
 	Literals              []string // KEY=VALUE
 	Files                 []string // PATTERN or KEY=PATTERN
@@ -36,7 +36,8 @@ type Sources struct {
 	DisableNameSuffixHash bool
 }
 
-// Add returns the edit that adds sources to the entry of a name and namespace, or to a new one.
+// Add returns an edit that adds sources to the entry with the given name and namespace. It
+// creates the entry if necessary.
 func (g Generator) Add(args []string, s Sources) (Edit, error) {
 	name, err := g.name(args)
 	switch {
@@ -72,7 +73,7 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 	}, nil
 }
 
-// Set returns the edit that gives literals of an entry other values, or the entry another namespace.
+// Set returns an edit that changes values of existing literals of an entry, or its namespace.
 func (g Generator) Set(args []string, s Sources) (Edit, error) {
 	name, err := g.name(args)
 	if err != nil {
@@ -102,8 +103,8 @@ func (g Generator) Set(args []string, s Sources) (Edit, error) {
 	}, nil
 }
 
-// Remove returns the edit that removes the entries of a namespace with one of the names that the argument gives, separated by commas. One of them
-// must be there.
+// Remove returns an edit that removes the entries with the given names in a namespace. The
+// single argument is a comma-separated list of names. The edit fails if none of them exists.
 func (g Generator) Remove(args []string, namespace string) (Edit, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("one argument is needed: names of %ss, separated by commas", g.Kind)
@@ -144,7 +145,8 @@ func (g Generator) missing(name string, entries []yaml.Value) error {
 	return err
 }
 
-// check checks that the object can be generated, as kustomize does: its files are there, and no key occurs twice.
+// check reports an error if the object cannot be generated, in the cases that kustomize rejects:
+// missing files and duplicate keys.
 func (k *Kustomization) check(g Generator, i int, entry yaml.Value) error {
 	if err := k.Check(g.Kind, entry); err != nil {
 		return mistake(fmt.Sprintf("%s[%d]", g.Field, i), "%w", err)
@@ -152,12 +154,13 @@ func (k *Kustomization) check(g Generator, i int, entry yaml.Value) error {
 	return nil
 }
 
-// find returns the first entry of a name and namespace, -1 if there is none.
+// find returns the index of the first entry with the given name and namespace, or -1.
 func find(entries []yaml.Value, name, namespace string) int {
 	return slices.IndexFunc(entries, func(e yaml.Value) bool { return nameOf(e) == name && sameNamespace(e, namespace) })
 }
 
-// sameNamespace reports whether an entry has a namespace; none is default.
+// sameNamespace reports whether an entry has the given namespace. An empty namespace is equal to
+// default.
 func sameNamespace(e yaml.Value, namespace string) bool {
 	or := func(s string) string {
 		if s == "" {
@@ -180,7 +183,7 @@ func (g Generator) entry(name string, s Sources) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// withSources returns an entry with more sources.
+// withSources returns an entry with additional sources.
 func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
 	if s.Behavior != "" && get(entry, "behavior").Text() != s.Behavior {
 		entry = put(entry, "behavior", yaml.Str(s.Behavior))
@@ -190,7 +193,7 @@ func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
 	if s.EnvFile != "" {
 		entry = withMore(withEnvs(entry), "envs", []string{s.EnvFile})
 	}
-	if s.DisableNameSuffixHash { // kustomize drops the other options, too
+	if s.DisableNameSuffixHash { // kustomize drops the other options as well
 		options := yaml.MapOf(yaml.Field{Key: "disableNameSuffixHash", Value: yaml.BoolValue(true)})
 		if !get(entry, "options").Equal(options) {
 			entry = put(entry, "options", options)
@@ -199,7 +202,7 @@ func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
 	return entry
 }
 
-// withMore returns an entry with more items in one of its lists.
+// withMore returns an entry with items appended to one of its lists.
 func withMore(entry yaml.Value, key string, more []string) yaml.Value {
 	if len(more) == 0 {
 		return entry
@@ -207,7 +210,7 @@ func withMore(entry yaml.Value, key string, more []string) yaml.Value {
 	return put(entry, key, yaml.SeqOf(slices.Concat(get(entry, key).Items(), seq(more).Items())...))
 }
 
-// withEnvs returns an entry with envs in the place of the deprecated env.
+// withEnvs returns an entry with the deprecated env replaced by envs.
 func withEnvs(entry yaml.Value) yaml.Value {
 	env := get(entry, "env")
 	if !env.Exists() {
@@ -220,7 +223,8 @@ func withEnvs(entry yaml.Value) yaml.Value {
 	return withMore(entry, "envs", []string{env.Text()})
 }
 
-// withLiterals returns literals with other values for the keys that set gives. All keys must be there.
+// withLiterals returns literals with the values of set. It returns an error if set contains a
+// key that there lacks.
 func withLiterals(there, set []string) ([]string, error) {
 	var list, keys []string
 	for _, literal := range slices.Concat(there, set) {
@@ -249,7 +253,8 @@ func withLiterals(there, set []string) ([]string, error) {
 	return list, nil
 }
 
-// expand replaces the patterns in PATTERN and KEY=PATTERN by what fits them. A pattern with a key must fit one file.
+// expand replaces the patterns in PATTERN and KEY=PATTERN with the matching files. A pattern
+// with a key must match exactly one file.
 func (k *Kustomization) expand(sources []string) ([]string, error) {
 	var list []string
 	for _, source := range sources {

@@ -10,14 +10,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// keep stands for the name, tag or digest that an image has already.
+// keep is the placeholder for the existing name, tag or digest of an image.
 const keep = "*"
 
-// imageParts are the fields of an entry of images, in the order in which they are written.
+// imageParts lists the fields of an images entry in the order in which they are written.
 var imageParts = []string{"newName", "newTag", "digest", "tagSuffix"}
 
-// SetImages returns the edit that sets images. The forms of an argument are NAME=NEWNAME, with :TAG and @DIGEST as wanted, NAME:TAG, NAME@DIGEST and
-// NAME:TAG@DIGEST.
+// SetImages returns an edit that sets images. The forms of an argument are NAME=NEWNAME with
+// optional :TAG and @DIGEST, NAME:TAG, NAME@DIGEST and NAME:TAG@DIGEST.
 func SetImages(args []string) (Edit, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no image is given")
@@ -38,7 +38,7 @@ func SetImages(args []string) (Edit, error) {
 	}, nil
 }
 
-// parseImage parses an argument into an entry of images.
+// parseImage parses an argument into an images entry.
 func parseImage(arg string) (yaml.Value, error) {
 	key, rest, found := strings.Cut(arg, "=")
 	if !found {
@@ -55,7 +55,7 @@ func parseImage(arg string) (yaml.Value, error) {
 	return imageOf(key, name, tag, digest, ""), nil
 }
 
-// imageOf returns an entry of images.
+// imageOf returns an images entry.
 func imageOf(name string, parts ...string) yaml.Value {
 	fields := []yaml.Field{{Key: "name", Value: yaml.Str(name)}}
 	for i, part := range parts {
@@ -66,7 +66,8 @@ func imageOf(name string, parts ...string) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// splitImage splits an image into name, tag and digest as kustomize does: a colon before the first slash is that of a port.
+// splitImage splits an image into name, tag and digest in the same way as kustomize: a colon
+// before the first slash belongs to a port.
 func splitImage(image string) (name, tag, digest string) {
 	slash := max(strings.Index(image, "/"), 0)
 	at := strings.Index(image[slash:], "@")
@@ -82,8 +83,8 @@ func splitImage(image string) (name, tag, digest string) {
 	return image[:slash+colon], image[slash+colon+1:], ""
 }
 
-// withImages returns the entries of images after the ones in set: each takes the place of the one with its name, and of several of a name the
-// first one stays.
+// withImages merges set into the images entries. An entry of set replaces the entry with the
+// same name. Of several entries with the same name, the first one is kept.
 func withImages(images, set []yaml.Value) []yaml.Value {
 	var list []yaml.Value
 	for _, image := range images {
@@ -110,7 +111,7 @@ func withImages(images, set []yaml.Value) []yaml.Value {
 
 func nameOf(v yaml.Value) string { return get(v, "name").Text() }
 
-// keepParts returns image with the parts of old in the place of those that are to be kept.
+// keepParts returns image with each [keep] placeholder replaced by the part of old.
 func keepParts(image, old yaml.Value) yaml.Value {
 	for _, part := range imageParts {
 		if image.Get(part).Text() == keep {
@@ -129,7 +130,7 @@ func present(v yaml.Value) yaml.Value {
 	return v
 }
 
-// takeParts returns old with the parts of image and no others.
+// takeParts returns old with exactly the parts of image.
 func takeParts(old, image yaml.Value) yaml.Value {
 	for _, part := range imageParts {
 		if was, is := get(old, part), image.Get(part); was.Text() != is.Text() || was.Exists() && !is.Exists() {
@@ -139,8 +140,9 @@ func takeParts(old, image yaml.Value) yaml.Value {
 	return old
 }
 
-// inOrder returns entries of images in the order of their names, which is kustomize's. If no entry has to do with what another one makes, their
-// order means nothing: then those that were there, the first n, stay in their order.
+// inOrder sorts images entries by name, as kustomize does. If the existing entries, the first n,
+// are not sorted and no two entries can affect the same image, the order has no effect and is
+// kept.
 func inOrder(list []yaml.Value, n int) []yaml.Value {
 	byName := func(a, b yaml.Value) int { return cmp.Compare(nameOf(a), nameOf(b)) }
 	if slices.IsSortedFunc(list[:min(n, len(list))], byName) || meet(list) {
@@ -149,7 +151,8 @@ func inOrder(list []yaml.Value, n int) []yaml.Value {
 	return list
 }
 
-// meet reports whether one image could be changed by two of the entries. Names are patterns.
+// meet reports whether two of the entries could affect the same image. Names are regular
+// expressions.
 func meet(list []yaml.Value) bool {
 	for i, a := range list {
 		if strings.ContainsAny(nameOf(a), `\+*?()|[]{}^$`) {
@@ -164,7 +167,7 @@ func meet(list []yaml.Value) bool {
 	return false
 }
 
-// mayFit reports whether two patterns of letters and dots fit one text.
+// mayFit reports whether two patterns of letters and dots can match the same text.
 func mayFit(a, b string) bool {
 	if len(a) != len(b) {
 		return false

@@ -9,29 +9,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Edit changes what a kustomization file holds. If it fails, nothing of it may be written.
+// An Edit changes the content of a kustomization file. If it returns an error, the content must
+// be discarded.
 type Edit func(*Kustomization) error
 
-// An Env is what an edit may know of the directory of the file. Paths are relative to it.
+// An Env provides access to the directory of the file. Paths are relative to it.
 type Env struct {
-	// Glob returns the paths that fit a pattern, as kustomize finds them: sorted, hidden ones only if the pattern is hidden.
+	// Glob returns the sorted paths that match a pattern, like kustomize: hidden paths match
+	// only hidden patterns.
 	Glob func(pattern string) ([]string, error)
-	// Exists reports whether there is a file or folder.
+	// Exists reports whether a file or folder exists.
 	Exists func(path string) bool
-	// IsFile reports whether there is a file, which may be outside the directory.
+	// IsFile reports whether path is a file. It may be outside of the directory.
 	IsFile func(path string) bool
-	// ReadFile reads a file, which may be outside the directory, and WriteFile gives it another content when all edits have succeeded.
+	// ReadFile returns the content of a file. WriteFile sets the new content, which is written
+	// when all edits have succeeded. The file may be outside of the directory.
 	ReadFile  func(path string) ([]byte, error)
 	WriteFile func(path string, data []byte) error
-	// Check checks that an object of a kind can be generated from an entry of its generator.
+	// Check returns an error if an object of a kind cannot be generated from an entry.
 	Check func(kind string, entry yaml.Value) error
-	// IsRemote reports whether a reference names something remote, which is not looked at.
+	// IsRemote reports whether a reference is remote. Remote references are not resolved.
 	IsRemote func(ref string) bool
-	// Warn tells what the user should know about an edit that succeeds.
+	// Warn reports a warning about a successful edit.
 	Warn func(format string, args ...any)
 }
 
-// Fields are the fields of kustomization files in the order in which kustomize writes them.
+// Fields lists the fields of kustomization files in the order in which kustomize writes them.
 var Fields = []string{
 	"apiVersion", "kind", "metadata", "sortOptions", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels", "labels",
 	"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "configMapGenerator", "secretGenerator", "helmCharts",
@@ -39,17 +42,18 @@ var Fields = []string{
 	"generators", "transformers", "validators", "components", "openapi", "buildMetadata",
 }
 
-// A Kustomization is what a file holds while edits change it.
+// A Kustomization is the content of a file during edits.
 type Kustomization struct {
 	Env
-	// File is the name of the file, without its folder.
+	// File is the name of the file without its directory.
 	File    string
 	value   yaml.Value
-	renamed [][2]string // fields that got another name, in order
-	refused error       // what a Composition cannot do
+	renamed [][2]string // renamed fields, in order
+	refused error       // first edit that a Composition does not support
 }
 
-// Apply returns what edits make of a file, all of them or, after an error, none.
+// Apply applies edits to a document and returns the new document. It stops at the first error
+// and then returns no document.
 func Apply(d *inplace.Document, file string, env Env, edits ...Edit) (*inplace.Document, error) {
 	k := &Kustomization{Env: env, File: file, value: d.Value()}
 	for _, edit := range edits {
@@ -75,7 +79,7 @@ func mistake(field, format string, args ...any) *diag.Error {
 	return diag.Errorf(diag.Pos{}, field, format, args...)
 }
 
-// field returns a top-level field.
+// field returns a top-level field, or its counterpart in a Composition.
 func (k *Kustomization) field(name string) yaml.Value {
 	if k.isComposition() {
 		return k.compositionField(name)
@@ -89,13 +93,14 @@ func (k *Kustomization) items(name string) []yaml.Value { return k.field(name).I
 // texts returns the items of a top-level list of strings.
 func (k *Kustomization) texts(name string) []string { return texts(k.field(name)) }
 
-// set sets a top-level field, and removes it if v is empty.
+// set sets a top-level field, or removes it if v is empty.
 func (k *Kustomization) set(name string, v yaml.Value) {
 	if v.IsEmpty() || v.Type() == yaml.String && v.Text() == "" {
 		v = yaml.Value{}
 	}
 	switch {
-	case !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String: // what is empty may stay
+	// An empty field need not be removed.
+	case !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String:
 		return
 	case k.isComposition():
 		k.setInComposition(name, v)
@@ -107,7 +112,8 @@ func (k *Kustomization) set(name string, v yaml.Value) {
 // setItems sets a top-level list.
 func (k *Kustomization) setItems(name string, items []yaml.Value) { k.set(name, yaml.SeqOf(items...)) }
 
-// absorb moves the items of a deprecated list to the end of the one that replaces it: there kustomize adds to them.
+// absorb moves the items of a deprecated list to the end of the list that replaces it. kustomize
+// adds new items there.
 func (k *Kustomization) absorb(deprecated, name string) {
 	items := k.items(deprecated)
 	switch {
@@ -122,7 +128,7 @@ func (k *Kustomization) absorb(deprecated, name string) {
 	}
 }
 
-// keyOf returns how a mapping spells a key: kustomize reads keys in any case.
+// keyOf returns the spelling of a key in a mapping. Like kustomize, it is case-insensitive.
 func keyOf(v yaml.Value, key string) string {
 	if v.Get(key).Exists() {
 		return key
@@ -138,7 +144,7 @@ func keyOf(v yaml.Value, key string) string {
 // get returns a field of a mapping.
 func get(v yaml.Value, key string) yaml.Value { return v.Get(keyOf(v, key)) }
 
-// put returns a mapping with a field, or without it if x is None.
+// put returns a mapping with a field set to x, or without the field if x is None.
 func put(v yaml.Value, key string, x yaml.Value) yaml.Value {
 	switch key = keyOf(v, key); {
 	case !x.Exists():

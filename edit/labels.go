@@ -12,14 +12,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// AddLabelOptions are the flags of `edit add label` and `edit add annotation`.
+// AddLabelOptions holds the flags of `edit add label` and `edit add annotation`.
 type AddLabelOptions struct {
-	Force            bool // replace what is there
-	WithoutSelector  bool // add to labels, and not to commonLabels
-	IncludeTemplates bool // of the entry of labels
+	Force            bool // replace existing values
+	WithoutSelector  bool // add to labels instead of commonLabels
+	IncludeTemplates bool // of the labels entry
 }
 
-// AddLabels returns the edit that adds KEY:VALUE pairs to commonLabels, or to labels.
+// AddLabels returns an edit that adds KEY:VALUE pairs to commonLabels, or to labels if
+// WithoutSelector is set.
 func AddLabels(args []string, o AddLabelOptions) (Edit, error) {
 	if o.IncludeTemplates && !o.WithoutSelector {
 		return nil, errors.New("--include-templates needs --without-selector")
@@ -34,7 +35,7 @@ func AddLabels(args []string, o AddLabelOptions) (Edit, error) {
 	return func(k *Kustomization) error { return k.addPairs("commonLabels", pairs, o.Force) }, nil
 }
 
-// AddAnnotations returns the edit that adds KEY:VALUE pairs to commonAnnotations.
+// AddAnnotations returns an edit that adds KEY:VALUE pairs to commonAnnotations.
 func AddAnnotations(args []string, force bool) (Edit, error) {
 	pairs, err := parsePairs(args, "annotation")
 	if err != nil {
@@ -43,7 +44,7 @@ func AddAnnotations(args []string, force bool) (Edit, error) {
 	return func(k *Kustomization) error { return k.addPairs("commonAnnotations", pairs, force) }, nil
 }
 
-// SetLabels returns the edit that sets KEY:VALUE pairs in commonLabels.
+// SetLabels returns an edit that sets KEY:VALUE pairs in commonLabels.
 func SetLabels(args []string) (Edit, error) {
 	pairs, err := parsePairs(args, "label")
 	if err != nil {
@@ -52,12 +53,13 @@ func SetLabels(args []string) (Edit, error) {
 	return func(k *Kustomization) error { return k.addPairs("commonLabels", pairs, true) }, nil
 }
 
-// annotationKey is what `edit set annotation` takes for a key.
-var annotationKey = sync.OnceValue(func() *regexp.Regexp { // large: it must not cost where nothing is edited
+// annotationKey matches the keys that `edit set annotation` accepts.
+// The expression is large, so it is compiled only when it is used.
+var annotationKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-zA-Z](([-a-zA-Z0-9.]{0,251})[a-zA-Z0-9])?\/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 })
 
-// SetAnnotations returns the edit that sets KEY:VALUE pairs in commonAnnotations.
+// SetAnnotations returns an edit that sets KEY:VALUE pairs in commonAnnotations.
 func SetAnnotations(args []string) (Edit, error) {
 	pairs, err := parsePairs(args, "annotation")
 	if err != nil {
@@ -72,7 +74,8 @@ func SetAnnotations(args []string) (Edit, error) {
 	return func(k *Kustomization) error { return k.addPairs("commonAnnotations", pairs, true) }, nil
 }
 
-// parsePairs parses KEY:VALUE arguments. A value may be in double quotes, and a key alone has the empty value.
+// parsePairs parses KEY:VALUE arguments. A value may be enclosed in double quotes. A key without
+// a colon has the empty value. If a key occurs twice, the last value takes precedence.
 func parsePairs(args []string, kind string) ([]yaml.Field, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("no %s is given", kind)
@@ -101,7 +104,8 @@ func (k *Kustomization) addPairs(field string, pairs []yaml.Field, force bool) e
 	return err
 }
 
-// withPairs returns a mapping with pairs. The keys of such mappings are those of labels: their case counts.
+// withPairs returns a mapping with pairs added. Unlike field names, the keys are case-sensitive.
+// It returns an error if a key exists already, unless force is set.
 func withPairs(v yaml.Value, field string, pairs []yaml.Field, force bool) (yaml.Value, error) {
 	if v.Type() != yaml.Map {
 		v = yaml.MapOf()
@@ -118,7 +122,7 @@ func withPairs(v yaml.Value, field string, pairs []yaml.Field, force bool) (yaml
 	return v, nil
 }
 
-// addToLabels adds pairs to the first entry of labels with the same settings, or to a new one.
+// addToLabels adds pairs to the first labels entry with the same settings, or to a new entry.
 func (k *Kustomization) addToLabels(pairs []yaml.Field, o AddLabelOptions) error {
 	entries := slices.Clone(k.items("labels"))
 	i := slices.IndexFunc(entries, func(e yaml.Value) bool {
@@ -144,8 +148,9 @@ func (k *Kustomization) addToLabels(pairs []yaml.Field, o AddLabelOptions) error
 // isTrue reports whether a value is the boolean true.
 func isTrue(v yaml.Value) bool { return v.Equal(yaml.BoolValue(true)) }
 
-// RemovePairs returns the edit that removes keys from commonLabels or commonAnnotations. The argument names them, separated by commas. If
-// ignore is false each of them must be there.
+// RemovePairs returns an edit that removes keys from commonLabels or commonAnnotations. The
+// single argument is a comma-separated list of keys. Unless ignore is set, the edit fails if a
+// key does not exist.
 func RemovePairs(field string, args []string, ignore bool) (Edit, error) {
 	if len(args) != 1 {
 		return nil, errors.New("one argument is needed: the keys, separated by commas")

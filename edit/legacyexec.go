@@ -7,14 +7,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The fields in which configurations of legacy exec plugins have the arguments of the program.
+// Fields of legacy exec plugin configurations that hold the arguments of the program.
 const (
 	argsOneLiner = "argsOneLiner"
 	argsFromFile = "argsFromFile"
 )
 
-// legacy makes a configuration of a legacy exec plugin that of a function: its program is beside the file, under the name of the kind. The program
-// itself has to read a ResourceList then, which is not to be seen from outside.
+// legacy converts the configuration of a legacy exec plugin to that of a function. The program
+// is expected beside the kustomization file, with the kind as its name. Whether the program can
+// read a ResourceList is unknown, so legacy prints a warning.
 func (m *mover) legacy(v yaml.Value, name string) (yaml.Value, error) {
 	oneLiner, fromFile := v.Get(argsOneLiner), v.Get(argsFromFile)
 	if !oneLiner.Exists() && !fromFile.Exists() {
@@ -44,7 +45,8 @@ func (m *mover) legacy(v yaml.Value, name string) (yaml.Value, error) {
 	return v.With(function.PlaceRuntime, runtime), nil
 }
 
-// legacyArgs returns the arguments of a legacy exec plugin: the words of a text, then the lines of a file.
+// legacyArgs returns the arguments of a legacy exec plugin: the words of argsOneLiner, then the
+// lines of the file in argsFromFile.
 func (m *mover) legacyArgs(oneLiner, fromFile string) ([]string, error) {
 	args, err := words(oneLiner)
 	if err != nil || fromFile == "" {
@@ -62,7 +64,7 @@ func (m *mover) legacyArgs(oneLiner, fromFile string) ([]string, error) {
 	return args, nil
 }
 
-// words splits a text as a shell does: at spaces that are not quoted, up to a word that begins with #.
+// words splits text into words like a shell: at unquoted spaces, without comments.
 func words(text string) (list []string, err error) {
 	var word strings.Builder
 	begun, quote := false, byte(0)

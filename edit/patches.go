@@ -7,18 +7,19 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Patch is an entry of patches as flags give it: a path or a text, and the fields of its target.
+// A Patch is a patches entry from flags: a path or an inline patch, and its target.
 type Patch struct {
 	Path, Patch string
 	Target      Target
 }
 
-// A Target says what a patch is for. Without any field there is no target.
+// A Target selects the objects that a patch applies to. The zero Target means that the entry has
+// no target.
 type Target struct {
 	Group, Version, Kind, Name, Namespace, LabelSelector, AnnotationSelector string
 }
 
-// AddPatch returns the edit that adds an entry to patches, unless it is there.
+// AddPatch returns an edit that adds an entry to patches unless an equal one exists.
 func AddPatch(p Patch) (Edit, error) {
 	switch {
 	case p.Path != "" && p.Patch != "":
@@ -37,7 +38,8 @@ func AddPatch(p Patch) (Edit, error) {
 	}, nil
 }
 
-// RemovePatch returns the edit that removes the entries of patches that are p.
+// RemovePatch returns an edit that removes the patches entries equal to p. It warns if there are
+// none.
 func RemovePatch(p Patch) (Edit, error) {
 	if p.Path != "" && p.Patch != "" {
 		return nil, errors.New("--path and --patch exclude each other")
@@ -54,7 +56,7 @@ func RemovePatch(p Patch) (Edit, error) {
 	}, nil
 }
 
-// fields returns the fields of a target that are given, or all.
+// fields returns the fields of the target that are set, or all fields.
 func (t Target) fields(all bool) []yaml.Field {
 	var list []yaml.Field
 	for _, f := range []struct{ key, text string }{
@@ -82,7 +84,8 @@ func (p Patch) value() yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// equals reports whether an entry is p: one with options is none that flags can give.
+// equals reports whether an entry is equal to p. An entry with options is never equal, because
+// flags cannot set options.
 func (p Patch) equals(v yaml.Value) bool {
 	target := get(v, "target")
 	if get(v, "path").Text() != p.Path || get(v, "patch").Text() != p.Patch || !get(v, "options").IsNull() || target.IsNull() != (p.Target == Target{}) {

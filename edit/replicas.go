@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// SetReplicas returns the edit that sets replicas. An argument is NAME=COUNT.
+// SetReplicas returns an edit that sets replicas. Each argument has the form NAME=COUNT.
 func SetReplicas(args []string) (Edit, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no replicas are given")
@@ -32,7 +32,8 @@ func SetReplicas(args []string) (Edit, error) {
 	}, nil
 }
 
-// withReplicas returns the entries of replicas after the ones in set. Of several of a name the first one stays.
+// withReplicas merges set into the existing replicas entries. Of several entries with the same
+// name, the first one is kept. A sorted list stays sorted.
 func withReplicas(there, set []yaml.Value) []yaml.Value {
 	byName := func(a, b yaml.Value) int { return cmp.Compare(nameOf(a), nameOf(b)) }
 	sorted := slices.IsSortedFunc(there, byName)

@@ -11,13 +11,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// AddResources returns the edit that adds files, folders and remote references to resources. Arguments are patterns; what is remote is not looked
-// at. If verify is false nothing is: arguments are taken as they are.
+// AddResources returns an edit that adds files, folders and remote references to resources. The
+// arguments are patterns or remote references, which are not resolved. If verify is false,
+// arguments are added unchanged.
 func AddResources(args []string, verify bool) (Edit, error) {
 	return addFound("resources", args, verify)
 }
 
-// AddComponents is [AddResources] for components.
+// AddComponents is like [AddResources], but for components. It always verifies arguments.
 func AddComponents(args []string) (Edit, error) { return addFound("components", args, true) }
 
 func addFound(field string, args []string, verify bool) (Edit, error) {
@@ -41,7 +42,8 @@ func addFound(field string, args []string, verify bool) (Edit, error) {
 	}, nil
 }
 
-// find returns what fits a pattern, or the pattern itself if it is remote.
+// find returns the paths that match a pattern, or the pattern itself if it is a remote
+// reference.
 func (k *Kustomization) find(pattern string) ([]string, error) {
 	found, err := k.Glob(pattern)
 	switch {
@@ -55,7 +57,8 @@ func (k *Kustomization) find(pattern string) ([]string, error) {
 	return nil, diag.Errorf(diag.Pos{}, "", "nothing fits %q", pattern).Hint("paths are relative to the directory of the kustomization file")
 }
 
-// AddFiles returns the edit that adds files to generators, transformers or configurations. A pattern that nothing fits is a warning.
+// AddFiles returns an edit that adds files to generators, transformers or configurations. It
+// warns about a pattern without matches.
 func AddFiles(field string, args []string) (Edit, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("no entry of %s is given", field)
@@ -70,7 +73,7 @@ func AddFiles(field string, args []string) (Edit, error) {
 	}, nil
 }
 
-// globs returns what fits patterns, and warns about each that nothing fits.
+// globs returns the paths that match the patterns. It warns about each pattern without matches.
 func (k *Kustomization) globs(patterns []string) ([]string, error) {
 	var paths []string
 	for _, pattern := range patterns {
@@ -86,7 +89,7 @@ func (k *Kustomization) globs(patterns []string) ([]string, error) {
 	return paths, nil
 }
 
-// add adds paths to a list, unless they are there.
+// add appends paths to a list. It warns about paths that the list contains already.
 func (k *Kustomization) add(field string, paths []string) {
 	there := k.texts(field)
 	if field == "resources" {
@@ -110,8 +113,8 @@ func (k *Kustomization) add(field string, paths []string) {
 	k.setItems(field, slices.Concat(k.items(field), items))
 }
 
-// AddBases returns the edit that adds folders to resources: the argument names them, separated by commas. It fails if one is not there, or is in the
-// list already.
+// AddBases returns an edit that adds folders to resources. The single argument is a
+// comma-separated list. The edit fails if a folder does not exist or is already in the list.
 func AddBases(args []string) (Edit, error) {
 	if len(args) != 1 {
 		return nil, errors.New("one argument is needed: the folders, separated by commas")
@@ -133,7 +136,8 @@ func AddBases(args []string) (Edit, error) {
 	}, nil
 }
 
-// RemoveMatching returns the edit that removes the entries of a list that fit one of the patterns.
+// RemoveMatching returns an edit that removes the entries of a list that match one of the
+// patterns.
 func RemoveMatching(field string, patterns []string) (Edit, error) {
 	if len(patterns) == 0 {
 		return nil, fmt.Errorf("no entry of %s is given", field)
@@ -162,7 +166,7 @@ func RemoveMatching(field string, patterns []string) (Edit, error) {
 	}, nil
 }
 
-// without returns the items that fit none of the patterns.
+// without returns the items that match none of the patterns.
 func without(items []yaml.Value, patterns []string) ([]yaml.Value, error) {
 	var left []yaml.Value
 	for _, item := range items {

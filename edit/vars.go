@@ -11,9 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// ReplaceVars returns the edit that turns vars into replacements, as `kustomize edit fix --vars` does. It looks for $(NAME) in the files of resources,
-// those of the folders among them, and of patches, makes each such field the target of a replacement, and writes NAME_PLACEHOLDER in its place.
-// What a build prints may be another one afterwards.
+// ReplaceVars returns an edit that converts vars to replacements, like `kustomize edit fix
+// --vars`. It searches the files of patches and of resources, also in folders, for $(NAME). Each
+// field that contains it becomes the target of a replacement, and NAME_PLACEHOLDER is written in
+// its place. The output of a build can change.
 func ReplaceVars() Edit {
 	return func(k *Kustomization) error {
 		vars := k.items("vars")
@@ -36,15 +37,16 @@ func ReplaceVars() Edit {
 	}
 }
 
-// A conversion turns the vars of one file into replacements.
+// A conversion converts the vars of one file to replacements.
 type conversion struct {
 	*Kustomization
-	files   []string              // that may refer to vars, in order
-	texts   map[string]string     // what they hold now
-	patches map[string]yaml.Value // the entries of patches that name files
+	files   []string              // files that may refer to vars, in order
+	texts   map[string]string     // their current content
+	patches map[string]yaml.Value // patches entries by file
 }
 
-// collect collects the files of the resources and patches of a Kustomization in a folder.
+// collect collects the files of the resources and patches of a Kustomization in folder.
+// Resources of nested Kustomizations are included.
 func (c *conversion) collect(v yaml.Value, folder string) {
 	for _, r := range texts(get(v, "resources")) {
 		for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
@@ -67,7 +69,7 @@ func (c *conversion) collect(v yaml.Value, folder string) {
 	}
 }
 
-// add adds a file that can be read.
+// add adds a file if it can be read.
 func (c *conversion) add(file string) {
 	if data, err := c.ReadFile(file); err == nil {
 		c.texts[file] = string(data)
@@ -75,7 +77,7 @@ func (c *conversion) add(file string) {
 	}
 }
 
-// replacement returns what replaces a var, and puts its placeholder into the files.
+// replacement returns the replacement for a var and writes its placeholder into the files.
 func (c *conversion) replacement(v yaml.Value) (yaml.Value, error) {
 	name := get(v, "name").Text()
 	ref := get(v, "objref")
@@ -119,7 +121,8 @@ func (c *conversion) write() error {
 	return nil
 }
 
-// A varUse is a field that refers to a var: as a whole, or as a part between delimiters.
+// A varUse is a field that refers to a var. If delimiter is empty the var is the whole field,
+// otherwise one of the parts between delimiters.
 type varUse struct {
 	path      string
 	delimiter string
@@ -155,7 +158,7 @@ func findVar(v yaml.Value, name string, at []string) (uses []varUse, _ error) {
 	return uses, nil
 }
 
-// useOf returns which part of a text a reference is.
+// useOf returns the part of text that a reference makes up.
 func useOf(text, ref string) (varUse, error) {
 	i := strings.Index(text, ref)
 	end := i + len(ref)
@@ -174,14 +177,14 @@ func useOf(text, ref string) (varUse, error) {
 	return varUse{delimiter: delimiter, index: slices.Index(strings.Split(text, delimiter), ref)}, nil
 }
 
-// target returns the target of a replacement for a field of an object in a file.
+// target returns the replacement target for a field of an object in a file.
 func (c *conversion) target(file string, v yaml.Value, use varUse) yaml.Value {
 	kind, name, namespace := v.Get("kind").Text(), v.At("metadata", "name").Text(), v.At("metadata", "namespace").Text()
 	sel := yaml.MapOf(object(v.Get("apiVersion").Text(), kind, name, namespace)...)
 	patch, ok := c.patches[file]
 	options := get(patch, "options")
 	newName, newKind := isTrue(get(options, "allowNameChange")), isTrue(get(options, "allowKindChange"))
-	if ok && !(newName && newKind) { // a patch may be for other objects than it names
+	if ok && !(newName && newKind) { // a patch can apply to objects other than the one it names
 		sel = yaml.MapOf(get(patch, "target").Fields()...)
 		for _, f := range []struct {
 			key, text string
@@ -203,7 +206,7 @@ func (c *conversion) target(file string, v yaml.Value, use varUse) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// object returns the fields that select an object.
+// object returns the selector fields for an object.
 func object(apiVersion, kind, name, namespace string) []yaml.Field {
 	group, version, ok := strings.Cut(apiVersion, "/")
 	if !ok {

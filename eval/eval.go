@@ -1,5 +1,6 @@
-// Package eval runs the pure operations of a graph: list in, list out. The scheduler uses it to run a plan, the planner to
-// fold what must be known before there is one (transformer configurations that are themselves built).
+// Package eval runs the pure operations of a graph: each takes lists and returns a list. The
+// scheduler uses it to run a plan. The planner uses it to fold configuration that it must know
+// before a plan exists, such as transformer configurations that are built themselves.
 package eval
 
 import (
@@ -13,13 +14,14 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// An Input is the list of an input node, and how the step gets it.
+// An Input is the list of an input node with its ownership: see [krm.Ownership].
 type Input struct {
 	List *krm.List
 	Held krm.Ownership
 }
 
-// Take returns the first of inputs, or an empty list, as a list that may be changed.
+// Take returns the list of the first input, or an empty list, as a list that the caller may
+// change.
 func Take(inputs []Input) *krm.List {
 	if len(inputs) == 0 {
 		return krm.NewList()
@@ -27,8 +29,9 @@ func Take(inputs []Input) *krm.List {
 	return inputs[0].List.Take(inputs[0].Held)
 }
 
-// Run runs op and returns the resulting list. It is safe for concurrent use as long as a list that is not borrowed is passed to one call
-// only. The error wraps [diag.ErrLimit] if the list or something in it would become too large.
+// Run runs op and returns the resulting list. It may be called concurrently as long as each list
+// that is not [krm.Borrowed] is passed to only one call. The error wraps [diag.ErrLimit] if the
+// list or one of its resources would become too large.
 func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error) {
 	switch op := op.(type) {
 	case graph.Load:
@@ -107,7 +110,7 @@ func generate(op graph.Generate, list *krm.List) error {
 	}
 	made := krm.NewList(rs...)
 	if err := made.CheckSize(); err != nil {
-		return err // such a list yields nothing
+		return err // a list that is too large yields nothing
 	}
 	builtins.RecordOrigin(made, op.Origin)
 	return add(made, list)
@@ -122,7 +125,7 @@ func absorb(inputs []Input) (*krm.List, error) {
 	return list, add(inputs[last].List, list)
 }
 
-// add adds the resources that a generator made to list.
+// add absorbs the generated resources into list.
 func add(made, list *krm.List) error {
 	for _, r := range made.All() {
 		if err := builtins.Absorb(list, r); err != nil {

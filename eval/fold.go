@@ -9,11 +9,14 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Changes are the places of the steps that have changed a resource since it was read or made.
+// Changes records, for each resource, the positions of the steps that have changed it since it
+// was read or generated.
 type Changes map[*krm.Resource][]graph.Origin
 
-// Fold runs the nodes of g one after the other, and returns their lists and what has changed the resources in these. begin is called
-// with each node before it runs and returns where its warnings go. failed is the node that err is about. No node runs when ctx has ended.
+// Fold runs the nodes of g sequentially. It returns their lists and the changes to the resources
+// in these lists. Before each node, it calls begin, which returns the receiver of the node's
+// warnings. If Fold fails, failed is the node that err is about. Fold stops before the next node
+// if ctx is done.
 func Fold(ctx context.Context, g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node, err error) {
 	lists, changed = make([]*krm.List, len(g.Nodes)), Changes{}
 	for i, n := range g.Nodes {
@@ -32,8 +35,8 @@ func Fold(ctx context.Context, g *graph.Graph, begin func(*graph.Node) diag.Warn
 	return lists, changed, nil, nil
 }
 
-// note adds the step at a place to the changes of each resource that has another value after it. What a step leaves alone is the same
-// resource.
+// note records a step at position at for each resource whose value it has changed. Unchanged
+// resources keep their identity as pointers, so note compares values only for new pointers.
 func (c Changes) note(before []Input, after *krm.List, at graph.Origin) {
 	old := map[krm.ID]*krm.Resource{}
 	passed := map[*krm.Resource]bool{}

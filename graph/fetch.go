@@ -9,8 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// WithFetches returns g with a node for each image and program that its functions need, before the first of them. Functions that are
-// denied need none, and nothing is pulled of what exists on this machine alone. name shows the path of an archive.
+// WithFetches returns g with a [Fetch] node for each image and program that its functions need,
+// before the first call that uses it. Denied functions get no fetch, and neither do images that
+// exist only on this machine. The function name returns the path of an archive as users see it.
 func (g *Graph) WithFetches(name func(path string) string) *Graph {
 	type fetched struct {
 		place, program string
@@ -49,13 +50,15 @@ func (g *Graph) WithFetches(name func(path string) string) *Graph {
 	return out
 }
 
-// needsFetch reports whether n calls a function whose image can be pulled or whose program is fetched.
+// needsFetch reports whether n calls a function with an image that can be pulled or a program
+// that can be fetched.
 func needsFetch(n *Node) bool {
 	call, ok := n.Op.(Call)
 	return ok && (call.Function.URI != "" || call.Function.Archive != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
 }
 
-// fetch returns the node that obtains the image or the program of f, which n is the first to call.
+// fetch returns the node that obtains the image or program of f. The node n is the first to call
+// it, and gives the position.
 func fetch(n *Node, f function.Function, name func(path string) string) *Node {
 	id, summary := f.Image, "pulled unless it is on this machine"
 	switch {

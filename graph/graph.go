@@ -1,9 +1,13 @@
-// Package graph describes what a run will do: a [Graph] is a list of nodes in dependency order, each an operation on
-// resource lists with the places it was configured at. A Graph is plain data. The planner makes it, plan, graph and the
-// JSON export print it, and the scheduler, whose only input it is, runs it: what was printed is what runs.
+// Package graph describes the work of a run. A [Graph] is a list of nodes in dependency order,
+// and each node is an operation on resource lists with the position of its configuration.
 //
-// Inputs carry lists, After is order alone. A node may only refer to nodes before it, so that a Graph has no cycles by construction and its
-// slice is a valid order of execution.
+// A Graph is plain data and is the only input of the scheduler. The planner builds it, and the
+// commands plan and graph and the JSON export print it, so the printed plan is exactly the plan
+// that runs.
+//
+// A node receives the lists of its Inputs; After only orders nodes. A node may refer only to
+// earlier nodes. Hence a Graph has no cycles by construction, and the order of its nodes is a
+// valid order of execution.
 package graph
 
 import (
@@ -19,31 +23,34 @@ import (
 // A NodeID is the index of a node in its Graph.
 type NodeID int
 
-// A Node is one step.
+// A Node is one step of a run.
 type Node struct {
-	// ID names the node by file and field, for instance "overlays/prod/kustomization.yaml#patches[1]". It is unique in
-	// its Graph and does not depend on other nodes, so that plans of two revisions can be compared.
+	// ID names the node by file and field, for instance
+	// "overlays/prod/kustomization.yaml#patches[1]". It is unique in its Graph. It does not
+	// depend on other nodes, so plans of two revisions can be compared.
 	ID string
-	// Op is what the node does.
+	// Op is the operation of the node.
 	Op Op
-	// Inputs are the nodes whose lists it takes, in that order.
+	// Inputs are the nodes whose lists the operation receives, in order.
 	Inputs []NodeID
-	// After are nodes that must be done before, and whose lists it does not take.
+	// After are nodes that must finish first but whose lists the operation does not receive.
 	After []NodeID
-	// Summary is its configuration in one line, without values of Secrets.
+	// Summary is the configuration in one line, without values of Secrets.
 	Summary string
-	// Origin is where it was configured.
+	// Origin is the position of the configuration.
 	Origin Origin
-	// Layer names the Kustomization, Component or Composition that the node belongs to; nodes of a layer are drawn together.
+	// Layer names the Kustomization, Component or Composition of the node. Drawings group nodes
+	// by layer.
 	Layer string
-	// Changes are where the configuration was changed that the node is made from, in that order: overrides of an item of a
-	// Composition, or steps of a directory of configurations.
+	// Changes are the positions of later changes to the configuration, in order: overrides of an
+	// item of a Composition, or steps of a directory of configurations.
 	Changes []Origin
-	// Item says which item of a Composition the node is made from, nil for all other nodes.
+	// Item identifies the item of a Composition that the node was made from. It is nil for all
+	// other nodes.
 	Item *Item
 }
 
-// Before yields the nodes that must be done before n: its inputs and those it comes after.
+// Before yields the nodes that must finish before n: its inputs, then the nodes in After.
 func (n *Node) Before() iter.Seq[NodeID] {
 	return func(yield func(NodeID) bool) {
 		for _, list := range [][]NodeID{n.Inputs, n.After} {
@@ -59,18 +66,19 @@ func (n *Node) Before() iter.Seq[NodeID] {
 // An Item is an entry of the consolidated list of a Composition.
 type Item struct {
 	Kind, Name string
-	// Place is its place in the final order, from 1, and Of the number of items.
+	// Place is the position in the final order, counted from 1. Of is the number of items.
 	Place, Of int
 }
 
-// An Origin is a place in a configuration file.
+// An Origin is a position in a configuration file.
 type Origin struct {
 	Source *yaml.Source
-	// Path leads to the field: mapping keys and list indexes.
+	// Path leads to the field: it consists of mapping keys (string) and list indexes (int).
 	Path []any
 }
 
-// Pos returns file and line of the origin. It parses the file again, so it is meant for messages and plans.
+// Pos returns the file and line of o. It parses the file again, so it is meant for messages and
+// plans.
 func (o Origin) Pos() diag.Pos {
 	if o.Source == nil {
 		return diag.Pos{}
@@ -78,7 +86,7 @@ func (o Origin) Pos() diag.Pos {
 	return o.Source.Locate(0, o.Path...)
 }
 
-// File returns the path of the configuration file.
+// File returns the path of the configuration file, "" if there is none.
 func (o Origin) File() string {
 	if o.Source == nil {
 		return ""
@@ -86,7 +94,8 @@ func (o Origin) File() string {
 	return o.Source.File
 }
 
-// Field returns the path within the file as messages show it: "patches[1].path".
+// Field returns the path within the file in the form used in messages, for instance
+// "patches[1].path".
 func (o Origin) Field() string {
 	if o.Source == nil {
 		return diag.FieldPath(o.Path)
@@ -94,8 +103,8 @@ func (o Origin) Field() string {
 	return o.Source.Field(o.Path)
 }
 
-// Warning returns what a step tells of itself, with the place of its configuration. An operand that is wrapped with %w and has a place of
-// its own gives that.
+// Warning returns a warning of a step, positioned at the configuration of the step. If an operand
+// wrapped with %w has its own position, that position takes precedence.
 func (o Origin) Warning(code diag.Code, format string, args ...any) *diag.Error {
 	w := diag.Errorf(diag.Pos{}, "", format, args...).With(code)
 	if at, ok := w.Err.(*diag.Error); ok && at.Pos.File != "" {
@@ -105,21 +114,21 @@ func (o Origin) Warning(code diag.Code, format string, args ...any) *diag.Error 
 	return w
 }
 
-// A Root is a result that was asked for.
+// A Root is a requested result.
 type Root struct {
 	// Dir is the directory as the user named it, without credentials.
 	Dir string
-	// Node yields the root's final list.
+	// Node returns the final list of the root.
 	Node NodeID
 }
 
-// A Graph is what a run does. It must not be changed once it is handed on.
+// A Graph is the plan of a run. It must not be changed after it has been passed on.
 type Graph struct {
 	Nodes []*Node
 	Roots []Root
 }
 
-// Add appends n and returns its id. The inputs must exist already.
+// Add appends n and returns its id. It panics if n refers to a node that does not exist yet.
 func (g *Graph) Add(n *Node) NodeID {
 	for in := range n.Before() {
 		if in < 0 || int(in) >= len(g.Nodes) {
@@ -130,7 +139,7 @@ func (g *Graph) Add(n *Node) NodeID {
 	return NodeID(len(g.Nodes) - 1)
 }
 
-// Calls yields the calls of functions with their nodes, in order.
+// Calls yields all function calls with their nodes, in order.
 func (g *Graph) Calls() iter.Seq2[Call, *Node] {
 	return func(yield func(Call, *Node) bool) {
 		for _, n := range g.Nodes {
@@ -141,12 +150,13 @@ func (g *Graph) Calls() iter.Seq2[Call, *Node] {
 	}
 }
 
-// Without returns a Graph in which the node called id is left out: its consumers take the list of its first input
-// instead, or nothing if it had none. An [Absorb] whose answer is gone is left out in the same way. It reports false if
-// there is no such node or it is a root's.
+// Without returns a Graph that omits the node with this id. Consumers of the node receive the
+// list of its first input instead, or no list if it has no inputs. An [Absorb] whose answer
+// disappears is omitted in the same way. Without reports false if the node does not exist or is
+// the node of a root.
 func (g *Graph) Without(id string) (*Graph, bool) {
 	out := &Graph{}
-	moved := make([]NodeID, len(g.Nodes)) // old position to new one, -1 for nothing
+	moved := make([]NodeID, len(g.Nodes)) // old position to new one, -1 if there is none
 	found := false
 	for i, n := range g.Nodes {
 		var inputs []NodeID
@@ -185,12 +195,12 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 	return out, found
 }
 
-// BehindFunctions tells, for each node, whether it is a call of a function or a fetch, or needs one.
+// BehindFunctions returns, for each node, whether it is or depends on a function call or a fetch.
 func (g *Graph) BehindFunctions() []bool {
 	return g.need(func(n *Node) bool { return !Pure(n.Op) })
 }
 
-// need tells, for each node, whether it or a node that it needs is one of those.
+// need returns, for each node, whether it or one of its dependencies satisfies those.
 func (g *Graph) need(those func(*Node) bool) []bool {
 	needs := make([]bool, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -202,7 +212,8 @@ func (g *Graph) need(those func(*Node) bool) []bool {
 	return needs
 }
 
-// RootsThatNeed returns the roots that need any of the nodes that have these ids. A part of a graph has other nodes of the same ids: see [Graph.Only].
+// RootsThatNeed returns the roots that depend on a node with one of these ids. It takes ids
+// because a part of g has other nodes with the same ids: see [Graph.Only].
 func (g *Graph) RootsThatNeed(ids map[string]bool) (roots []Root) {
 	needs := g.need(func(n *Node) bool { return ids[n.ID] })
 	for _, r := range g.Roots {
@@ -213,7 +224,8 @@ func (g *Graph) RootsThatNeed(ids map[string]bool) (roots []Root) {
 	return roots
 }
 
-// RootsOf yields the roots that need any of those nodes, each with all of these that it needs, in their order.
+// RootsOf yields each root that depends on a node satisfying those, with all such nodes of the
+// root in graph order.
 func (g *Graph) RootsOf(those func(*Node) bool) iter.Seq2[Root, []*Node] {
 	return func(yield func(Root, []*Node) bool) {
 		needs := g.need(those)
@@ -245,7 +257,7 @@ func (g *Graph) RootsOf(those func(*Node) bool) iter.Seq2[Root, []*Node] {
 	}
 }
 
-// Only returns the part of g that the roots for which keep returns true need.
+// Only returns the part of g that is needed by the roots for which keep returns true.
 func (g *Graph) Only(keep func(Root) bool) *Graph {
 	needed := make([]bool, len(g.Nodes))
 	out := &Graph{}

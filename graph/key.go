@@ -15,9 +15,13 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// keyOf returns a digest of all that decides what an operation does: its type and, since operations are plain data, every field of it
-// and of what the fields refer to. So a field that is added later is part of the key without a word about it. What is left out has the tag
-// `key:"-"`, or is of package sync: results that are remembered.
+// keyOf returns a digest of the type of op and of all its fields, including the data that they
+// point to. See [Op.Key] for its meaning.
+//
+// The walk uses reflection, so a new field of an operation becomes part of the key automatically.
+// Hand-written code would miss fields, and a missed field means a stale result from the cache. A
+// field is excluded only by the tag `key:"-"` or by a type of package sync; both are used for
+// memoized results, which follow from the other fields.
 func keyOf(op Op) krm.Digest {
 	w := keyWriter{h: sha256.New()}
 	v := reflect.ValueOf(op)
@@ -43,7 +47,7 @@ func (w *keyWriter) bytes(b []byte) {
 
 func (w *keyWriter) text(s string) { w.bytes([]byte(s)) }
 
-// value writes v, so that values of one type which differ are written differently.
+// value writes v. Different values of one type produce different output.
 func (w *keyWriter) value(v reflect.Value) {
 	v = readable(v)
 	if w.special(v) {
@@ -95,7 +99,8 @@ func (w *keyWriter) value(v reflect.Value) {
 	}
 }
 
-// special writes values whose meaning is not in their fields, or whose fields are not for others.
+// special writes types that value cannot walk: their meaning is not in their fields, or their
+// fields are private to their packages. It reports whether v was such a type.
 func (w *keyWriter) special(v reflect.Value) bool {
 	switch x := v.Interface().(type) {
 	case yaml.Value:
@@ -117,7 +122,8 @@ func (w *keyWriter) special(v reflect.Value) bool {
 	return true
 }
 
-// source writes what is read from a file, and its name, which messages and origins show.
+// source writes the name and the digest of a file. The name is part of the key because messages
+// and origins contain it.
 func (w *keyWriter) source(s *yaml.Source) {
 	if s == nil {
 		w.uint(0)
@@ -127,7 +133,7 @@ func (w *keyWriter) source(s *yaml.Source) {
 	w.text(s.File)
 	digest := s.Digest()
 	w.bytes(digest[:])
-	if len(s.Data) == 0 { // a part of other files
+	if len(s.Data) == 0 { // assembled from parts of other files
 		v, _ := s.Value()
 		w.bytes(v.AppendBinary(nil))
 	}
@@ -152,7 +158,8 @@ func (w *keyWriter) mapping(v reflect.Value) {
 	}
 }
 
-// readable returns v as a variable of its own, of which package reflect lets also those fields be read that are not exported.
+// readable returns v as an addressable variable, which lets package reflect read its unexported
+// fields.
 func readable(v reflect.Value) reflect.Value {
 	if v.CanAddr() {
 		return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()

@@ -9,116 +9,130 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Pass], [Fetch], [Call], [Absorb] and
-// [Finish].
-// Ops are plain data; package eval runs them all but Fetch and Call, for which the scheduler needs an executor.
+// An Op is the operation of a node: one of [Load], [Merge], [Generate], [Transform], [Validate],
+// [Pass], [Fetch], [Call], [Absorb] and [Finish].
+//
+// Ops are plain data. Package eval runs all of them except Fetch and Call, which need an executor
+// of the scheduler.
 type Op interface {
-	// Verb is the word that plans and logs use.
+	// Verb returns the name of the operation in plans and logs.
 	Verb() string
-	// Key is a digest of all that decides what the operation does with its inputs: where the keys and the inputs are the same, the
-	// results are. For a [Call] that holds with one and the same executor, and if its function has a digest. The key is that of a
-	// configured operation; a run does not change it.
+	// Key returns a digest of everything that determines the result of the operation for given
+	// inputs: equal keys and equal inputs yield equal results. For a [Call] this holds only for
+	// the same executor, and only if its function has a digest. The key describes the configured
+	// operation; running it does not change the key.
 	Key() krm.Digest
 }
 
-// A Transformer changes a list that it owns: it may use every method of list, but must copy a resource before it changes it. It may be
-// called from several goroutines for different lists.
+// A Transformer changes a list that it owns. It may call any method of list, but must copy a
+// resource before changing it. Transform may be called concurrently for different lists.
 type Transformer interface {
 	Transform(list *krm.List, warn diag.Warn) error
 }
 
-// A Generator makes resources. It may be called from several goroutines.
+// A Generator makes resources. Generate may be called concurrently.
 type Generator interface {
 	Generate() ([]*krm.Resource, error)
 }
 
-// Files are for a call whose list is what the files of a directory hold: names may be there several times, and the function sees, and decides,
-// in which file a resource is. Of and After are called once for a call, in this order.
+// Files converts between a list read from the files of a directory and the list that a function
+// gets. A directory may contain the same identity in several files, and the function sees and may
+// choose the file of each resource. Of and After are called once per call, in that order.
 type Files interface {
-	// Of returns the resources of list that the function gets. It does not change list.
+	// Of returns the resources of list to send to the function. It does not change list.
 	Of(list *krm.List) *krm.List
-	// After returns the list after the call: list, with answer in the place of sent, which is what Of has returned.
+	// After returns list after the call: it replaces sent, the result of Of, with answer.
 	After(list, sent, answer *krm.List) (*krm.List, error)
-	// Comments are those of the resources, which the function gets and may change.
+	// Comments gives the function access to the comments of the resources.
 	function.Comments
 }
 
-// Load yields the resources of one file.
+// Load returns the resources of one file.
 type Load struct {
 	Source *yaml.Source
 	Schema *schema.Schema
-	// Origin is recorded on each resource, nil if the root asks for no origins.
+	// Origin is recorded on each resource. It is nil if the root does not record origins.
 	Origin *krm.Origin
 }
 
-// Merge yields the resources of all inputs, in order. Two of the same identity are an error.
+// Merge concatenates the lists of all inputs, in order. Duplicate identities are an error.
 type Merge struct{}
 
-// Generate adds what a generator makes to its input: as a new resource, or merged into or in place of an existing one.
+// Generate adds the output of a generator to its input. Each generated resource is appended, or
+// it is merged into an existing resource or replaces it, depending on its behavior.
 type Generate struct {
 	Generator Generator
 	Schema    *schema.Schema
 	Origin    *krm.Origin
 }
 
-// Transform changes its input.
+// Transform applies a transformer to its input.
 type Transform struct {
 	Transformer Transformer
-	// Origin is recorded as a transformation on each resource, nil if the root asks for none.
+	// Origin is recorded as a transformation on each resource. It is nil if the root does not
+	// record transformations.
 	Origin *krm.Origin
-	// Last is true at the end of a layer, where no two resources may have the same identity.
+	// Last marks the last step of a layer, after which all identities must be unique.
 	Last bool
 }
 
-// Validate checks its input, which must come out unchanged.
+// Validate runs a transformer on its input and fails if the transformer changes anything.
 type Validate struct{ Transformer Transformer }
 
-// Pass yields its first input unchanged. The others are computed because they must not fail, and nobody takes them.
+// Pass returns its first input unchanged. The other inputs are computed only because their
+// failure must fail the run; their lists are discarded.
 type Pass struct{}
 
-// Fetch obtains the image or the program of a function and verifies it. It has no inputs, and its list is empty: calls come after it.
+// Fetch obtains and verifies the image or the program of a function. It has no inputs and returns
+// an empty list; calls are ordered after it.
 type Fetch struct {
-	// Function has what is needed to prepare a function with this image or program, and no grants.
+	// Function holds the fields needed to prepare this image or program. It has no grants.
 	Function function.Function
 }
 
-// Call runs a function: as a generator, which has no input and yields what it makes, as a transformer,
-// which replaces its input, or as a validator, which must not change it.
+// Call runs a function in one of three roles: a generator has no input and returns new resources,
+// a transformer returns the replacement of its input, and a validator must not change its input.
 type Call struct {
 	Function function.Function
-	// Config is the functionConfig, without the field that names the function, and ConfigPos where it stands.
+	// Config is the functionConfig without the field that names the function. ConfigPos is its
+	// position.
 	Config    yaml.Value
 	ConfigPos diag.Pos
 	Role      function.Role
 	Schema    *schema.Schema
-	// Version is the apiVersion of the ResourceList that the function gets, [function.ResourceListV1] if empty.
+	// Version is the apiVersion of the ResourceList sent to the function. Empty means
+	// [function.ResourceListV1].
 	Version string
-	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
+	// Origin is recorded on generated resources or, for a transformer, as a transformation.
 	Origin *krm.Origin
-	// Reusable is true if the answer of an earlier run to the same call may take its place: the planner decides that.
+	// Reusable allows a cached answer of an identical call to replace this call. The planner sets
+	// it.
 	Reusable bool
-	// Files says which resources the function gets if the list is what files hold, nil if it is that of a layer: see [Files].
+	// Files selects the resources to send if the list was read from files. It is nil for the list
+	// of a layer. See [Files].
 	Files Files
-	// Chart is what helm renders, nil for a function. Helm is a generator that gets no ResourceList and answers with resources.
+	// Chart is the chart for helm to render, nil for a function. Helm is a generator: it gets no
+	// ResourceList and returns resources.
 	Chart *chart.Chart
 }
 
-// Absorb adds the answer of a generator, its last input, to its other input, or to an empty list if it
-// has no other: as new resources, or merged into or in place of existing ones.
+// Absorb adds the answer of a generator, its last input, to its other input, or to an empty list
+// if there is no other input. Each resource is appended, or it is merged into an existing
+// resource or replaces it, depending on its behavior.
 type Absorb struct{}
 
-// Isolated reports whether the function of a call exchanges nothing but its list and its answer. A
-// generator that is not isolated may depend on the side effects of earlier steps.
+// Isolated reports whether the call exchanges only its list and its answer with the outside. A
+// generator that is not isolated may depend on side effects of earlier steps.
 func (op Call) Isolated() bool {
 	f := op.Function
 	return op.Chart != nil || f.Network == "" && len(f.Mounts) == 0 && !f.Unsandboxed
 }
 
-// Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
+// Finish turns the list of a root into its output: it computes name hashes, name references and
+// vars, and cleans and sorts the resources.
 type Finish struct{ Transformer Transformer }
 
-// Maker returns the generator or transformer of an operation that makes or changes resources, nil
-// for other operations.
+// Maker returns the generator or transformer of op, nil if op has neither or only validates.
 func Maker(op Op) any {
 	switch op := op.(type) {
 	case Generate:
@@ -130,7 +144,7 @@ func Maker(op Op) any {
 	return nil
 }
 
-// Pure reports whether package eval runs an operation. The others need an executor.
+// Pure reports whether package eval can run op. Other operations need an executor.
 func Pure(op Op) bool {
 	switch op.(type) {
 	case Fetch, Call:

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Sources returns the files that an operation holds, each once. Those that it was configured in are not among them unless it holds them.
+// Sources returns the files that op refers to, without duplicates. The files that configure op
+// are included only if op refers to them.
 func Sources(op Op) []*yaml.Source {
 	f := finder{seen: map[*yaml.Source]bool{}, visited: map[uintptr]bool{}}
 	f.find(reflect.ValueOf(op))
@@ -67,7 +68,7 @@ func (f *finder) find(v reflect.Value) {
 	}
 }
 
-// holds reports whether values of a type may lead to others.
+// holds reports whether values of type t may contain or point to other values.
 func holds(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map, reflect.Struct, reflect.Interface, reflect.Pointer:

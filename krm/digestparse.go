@@ -7,10 +7,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// IsZero reports whether d is no digest.
+// IsZero reports whether d is the zero Digest, which means that there is none.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
-// ParseDigest reads a SHA-256 digest: 64 hexadecimal digits in any letter case, with or without "sha256:" in front.
+// ParseDigest parses a SHA-256 digest: 64 hexadecimal digits in upper or lower case, with an
+// optional "sha256:" prefix. An all-zero digest is an error.
 func ParseDigest(text string) (d Digest, err error) {
 	digits := text
 	if name, rest, ok := strings.Cut(text, ":"); ok {

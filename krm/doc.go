@@ -1,3 +1,4 @@
-// Package krm is krmflow's vocabulary: resources, their identities, and lists of them, with what a build remembers about each. The
-// values that resources hold, and their text, are those of package [yaml].
+// Package krm defines the vocabulary of krmflow: resources, their identities and lists of
+// resources, with the state that a build keeps for each resource. The values in a resource, and
+// their text form, are defined by package [yaml].
 package krm

@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// GVK names a kind of object: API group, version and kind.
+// A GVK is a kind of object: its API group, version and kind.
 type GVK struct{ Group, Version, Kind string }
 
 // ParseGVK splits apiVersion at its first slash, as Kubernetes does.
@@ -26,7 +26,7 @@ func (g GVK) APIVersion() string {
 	return g.Group + "/" + g.Version
 }
 
-// String returns apiVersion and kind, without empty parts, in one line.
+// String returns apiVersion and kind on one line, without empty parts.
 func (g GVK) String() string {
 	if v := g.APIVersion(); v != "" {
 		return diag.OneLine(v + " " + g.Kind)
@@ -34,29 +34,29 @@ func (g GVK) String() string {
 	return diag.OneLine(g.Kind)
 }
 
-// Selects reports whether g, whose empty fields match anything, matches o.
+// Selects reports whether the selector g matches o. An empty field of g matches any value.
 func (g GVK) Selects(o GVK) bool {
 	return (g.Group == "" || g.Group == o.Group) && (g.Version == "" || g.Version == o.Version) && (g.Kind == "" || g.Kind == o.Kind)
 }
 
-// The namespaces that [ID.EffectiveNamespace] returns for objects that name none.
+// The results of [ID.EffectiveNamespace] for objects without a namespace.
 const (
 	ClusterScope     = "_non_namespaceable_"
 	DefaultNamespace = "default"
 )
 
-// An ID identifies a resource within a list. IDs are comparable, but two IDs that mean the same object may differ as Go values
-// (namespace "" and "default"): compare their [ID.Key]. They are kept as they are written, because a step that looks at the
-// namespace must see whether there is one.
+// An ID identifies a resource within a list. IDs are comparable, but two IDs of the same object
+// may differ as Go values (namespace "" and "default"): compare [ID.Key] instead. An ID keeps the
+// namespace as it was written, because some steps must see whether a namespace was given.
 type ID struct {
 	GVK
 	Name, Namespace string
-	// Cluster is true for objects of a kind that is known to have no namespace.
+	// Cluster is true if the kind is known to be cluster-scoped.
 	Cluster bool
 }
 
-// EffectiveNamespace returns the namespace that decides about identity: [ClusterScope] for cluster-scoped kinds,
-// [DefaultNamespace] for none.
+// EffectiveNamespace returns the namespace for comparisons: [ClusterScope] for cluster-scoped
+// kinds, [DefaultNamespace] if none was given.
 func (id ID) EffectiveNamespace() string {
 	switch {
 	case id.Cluster:
@@ -67,13 +67,13 @@ func (id ID) EffectiveNamespace() string {
 	return id.Namespace
 }
 
-// Key returns the form of id in which equal identities are equal Go values.
+// Key returns id in canonical form: equal identities have equal keys.
 func (id ID) Key() ID {
 	id.Namespace, id.Cluster = id.EffectiveNamespace(), false
 	return id
 }
 
-// String returns the form that messages show, in one line: apiVersion kind namespace/name.
+// String returns the form for messages, on one line: apiVersion kind namespace/name.
 func (id ID) String() string {
 	if id.Namespace != "" && id.Namespace != ClusterScope {
 		return diag.OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)

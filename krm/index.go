@@ -2,11 +2,12 @@ package krm
 
 import "hash/maphash"
 
-// An index finds positions in a list by the hash of a name or an identity. Those themselves as keys would take more memory than
-// most steps make.
+// An index maps the hash of a name or identity to positions in a list. The keys are hashes because
+// keys that hold the names or identities themselves would take more memory than most steps
+// allocate. Hashes can collide, so lookups compare the resource: see [index.find].
 type index struct {
-	first map[uint64]int32   // the first position of a hash
-	more  map[uint64][]int32 // the others, in order
+	first map[uint64]int32   // first position for a hash
+	more  map[uint64][]int32 // further positions, in order
 }
 
 var indexSeed = maphash.MakeSeed()
@@ -16,7 +17,7 @@ func hashID(key ID) uint64        { return maphash.Comparable(indexSeed, key) }
 
 func newIndex(n int) *index { return &index{first: make(map[uint64]int32, n)} }
 
-// add adds pos, which is not lower than those before.
+// add adds pos. Positions must be added in non-decreasing order.
 func (x *index) add(hash uint64, pos int) {
 	at := int32(pos)
 	first, ok := x.first[hash]
@@ -34,7 +35,7 @@ func (x *index) add(hash uint64, pos int) {
 	x.more[hash] = append(more, at)
 }
 
-// find returns the positions of a hash that are meant.
+// find returns the positions for hash, in order, that pass the comparison meant.
 func (x *index) find(hash uint64, meant func(pos int) bool) []int {
 	first, ok := x.first[hash]
 	if !ok {

@@ -8,29 +8,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// MaxResources bounds the length of a list, far above what a cluster can hold. Without it a few small files could fill the
-// memory: each uses the next one twice. So could a function.
+// MaxResources is the maximum length of a list. It is far more than a cluster can hold. Without a
+// limit, a few small files that each include the next one twice could exhaust memory. A function's
+// output could do the same.
 const MaxResources = 1 << 18
 
-// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
-// by one step at a time and not safe for concurrent use; [List.Clone] makes a private copy that shares the resources.
+// A List is a sequence of resources in load order, indexed by identity. A List is owned by one
+// step at a time and must not be used concurrently. [List.Clone] makes a private copy that shares
+// the resources.
 type List struct {
 	items []*Resource
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names *index // by current and previous names
-	// owner marks the resources that are the list's own: see [Ownership].
+	// owner marks the resources that belong to this list alone: see [Ownership].
 	owner *owner
-	// size is that of all resources; tooLarge says why there must be no more, if that is so.
+	// size is the total size of the resources. tooLarge is the error if a size limit was exceeded.
 	size     int
 	tooLarge error
-	// from is where a part begins in the whole list.
+	// from is the position of a part's first resource in the whole list: see [List.From].
 	from int
-	// unique is true if it is known that no two resources have the same identity.
+	// unique is true if the list is known to have no duplicate identities.
 	unique bool
 }
 
-// NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
+// NewList returns a list of rs without checking for duplicate identities. It takes ownership of
+// the slice.
 func NewList(rs ...*Resource) *List {
 	l := &List{items: rs, unique: len(rs) < 2}
 	for _, r := range rs {
@@ -39,7 +42,7 @@ func NewList(rs ...*Resource) *List {
 	return l
 }
 
-// countSize counts r in the place of something of the size old.
+// countSize adds the size of r, which replaces a resource of size old.
 func (l *List) countSize(old int, r *Resource) {
 	l.size += r.size - old
 	if r.size > yaml.MaxResource && r.size > old {
@@ -55,20 +58,23 @@ func (l *List) checkSize() {
 	}
 }
 
-// Size returns about how many bytes the resources have together, with those that are shared counted wherever they are.
+// Size returns the approximate total size of the resources in bytes. Values that resources share
+// are counted once per resource.
 func (l *List) Size() int { return l.size }
 
-// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. From that moment
-// on [List.All] yields nothing more, so that a step comes to its end soon; whoever runs a step asks after it.
+// CheckSize returns an error that wraps [diag.ErrLimit] if the list or one of its resources
+// exceeded its size limit. From then on [List.All] yields nothing more, so that the running step
+// ends early. Callers that run a step must call CheckSize afterwards.
 func (l *List) CheckSize() error { return l.tooLarge }
 
 // Len returns the number of resources.
 func (l *List) Len() int { return len(l.items) }
 
-// At returns resource i. It must not be changed: [List.Change] it, or [List.Set] a changed copy.
+// At returns resource i. The caller must not change it: use [List.Change], or pass a changed copy
+// to [List.Set].
 func (l *List) At(i int) *Resource { return l.items[i] }
 
-// All iterates over positions and resources. [List.Set] may be called meanwhile.
+// All iterates over positions and resources. The loop body may call [List.Set].
 func (l *List) All() iter.Seq2[int, *Resource] {
 	return func(yield func(int, *Resource) bool) {
 		for i, r := range l.items {
@@ -104,7 +110,7 @@ func (l *List) buildAny() *index {
 	return l.any
 }
 
-// addIDs adds all identities of r, at pos, to the index that knows them.
+// addIDs adds the current and previous identities of r, at pos, to l.any.
 func (l *List) addIDs(r *Resource, pos int) {
 	l.any.add(hashID(r.id.Key()), pos)
 	for i := range r.Prev {
@@ -118,26 +124,26 @@ func (l *List) Find(id ID) []int {
 	return l.find(id, hashID(id))
 }
 
-// find is Find for a key whose hash is known.
+// find is [List.Find] for a key with a known hash.
 func (l *List) find(key ID, hash uint64) []int {
 	return l.buildCur().find(hash, func(i int) bool { return l.items[i].id.Key() == key })
 }
 
-// FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
-// position.
+// FindAny returns the positions of the resources whose current or previous identity is id, in
+// order.
 func (l *List) FindAny(id ID) []int {
 	id = id.Key()
 	return l.buildAny().find(hashID(id), func(i int) bool { return l.items[i].hasID(id) })
 }
 
-// A DuplicateError says that two resources of one list have the same identity.
+// A DuplicateError reports two resources with the same identity in one list.
 type DuplicateError struct {
 	ID            ID
 	First, Second diag.Pos
-	// Inputs are the indexes of the merged lists that contain the resources, both 0 if there is one
-	// list.
+	// Inputs are the indexes of the merged lists that contain the resources. Both are 0 if there
+	// is only one list.
 	Inputs [2]int
-	// Ways are the references from the root to the file of each resource, if they are known.
+	// Ways are the chains of references from the root to the file of each resource, if known.
 	Ways []string
 }
 
@@ -163,10 +169,11 @@ func (e *DuplicateError) Diag() *diag.Error {
 	return d
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error code: see [diag.CodeOf].
 func (e *DuplicateError) Kind() diag.Code { return diag.SameID }
 
-// Append adds r at the end; a resource of the same current identity is a [DuplicateError].
+// Append adds r at the end. It returns a [DuplicateError] if the list already has a resource with
+// the same current identity.
 func (l *List) Append(r *Resource) error {
 	key := r.id.Key()
 	hash := hashID(key)
@@ -186,7 +193,7 @@ func (l *List) Append(r *Resource) error {
 	return nil
 }
 
-// Set puts r in the place of resource i.
+// Set replaces resource i with r.
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	l.items[i] = r
@@ -194,7 +201,8 @@ func (l *List) Set(i int, r *Resource) {
 	l.changed(r, old.id, old.Prev)
 }
 
-// changed drops the indexes that are wrong now that r has not id and prev anymore.
+// changed drops the indexes that are stale after a resource changed to r. id and prev are its
+// identity and previous identities before the change.
 func (l *List) changed(r *Resource, id ID, prev []ID) {
 	if id != r.id {
 		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
@@ -203,8 +211,9 @@ func (l *List) changed(r *Resource, id ID, prev []ID) {
 	}
 }
 
-// sameHistory reports whether the index by previous identities still holds for r, which had the previous identities prev: r has
-// them all, and what it has in addition is its current identity, which that index has as well.
+// sameHistory reports whether the index of previous identities is still valid for r, which had the
+// previous identities prev. It is valid if r still has all of them and any additional one equals
+// its current identity, which the index contains as well.
 func (r *Resource) sameHistory(prev []ID) bool {
 	if len(r.Prev) < len(prev) {
 		return false
@@ -217,10 +226,11 @@ func (r *Resource) sameHistory(prev []ID) bool {
 	return true
 }
 
-// Replace makes rs the resources of the list, without looking for duplicates. It takes ownership of the slice.
+// Replace makes rs the resources of the list, without checking for duplicates. It takes ownership
+// of the slice.
 func (l *List) Replace(rs []*Resource) { *l = *NewList(rs...) }
 
-// Filter keeps the resources for which keep returns true.
+// Filter removes the resources for which keep returns false.
 func (l *List) Filter(keep func(*Resource) bool) {
 	var rs []*Resource
 	for _, r := range l.items {
@@ -235,7 +245,8 @@ func (l *List) Filter(keep func(*Resource) bool) {
 	}
 }
 
-// CheckUnique returns a [DuplicateError] for the first two resources of the same current identity, nil if there are none.
+// CheckUnique returns a [DuplicateError] for the first two resources with the same current
+// identity, nil if there are none.
 func (l *List) CheckUnique() error {
 	if l.unique || len(l.items) < 2 {
 		return nil

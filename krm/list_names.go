@@ -1,6 +1,6 @@
 package krm
 
-// Named returns the positions of the resources that have or had a name, in order.
+// Named returns the positions of the resources whose current or a previous name is name, in order.
 func (l *List) Named(name string) []int {
 	if l.names == nil {
 		l.names = newIndex(len(l.items))
@@ -18,7 +18,7 @@ func (l *List) addNames(r *Resource, pos int) {
 	}
 }
 
-// hasName reports whether r has or had a name.
+// hasName reports whether name is the current or a previous name of r.
 func (r *Resource) hasName(name string) bool {
 	if r.id.Name == name {
 		return true

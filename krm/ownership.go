@@ -1,27 +1,33 @@
 package krm
 
-// An Ownership says what a step may do with a list that another step has made, and so whether its resources must be copied before
-// they change. A list and its resources go through these states:
+// An Ownership says which resources of an existing list a step may change in place, and which it
+// must copy first. Several consumers may share a list, so its resources are copied on write. In a
+// chain of steps, however, each list has one consumer. Ownership spares it the copies: without
+// ownership, each step of the chain would copy every resource that it changes.
 //
-//   - A step makes a list. Resources that it makes or copies for it are the list's own: [List.Change] changes them in place.
-//   - Other steps get the list. While more than one of them has yet to look, it is Borrowed: each takes a copy of the list, which knows
-//     the same resources and has none of its own.
-//   - The last of several users gets it HandedOver: the list itself may be changed, but the other users know its resources, so it has
-//     none of its own any more.
-//   - An only user gets it Exclusive: list and resources are its own, and nothing is copied again.
+// A list goes through these states:
 //
-// A resource is its list's own if the list has copied it ([List.Change]): it carries the list's owner, which no other list has. A
-// resource that no list owns is shared, for ever, and never changes.
+//   - A step makes a list. The list owns the resources that [List.Change] has copied for it, and
+//     changes them in place from then on.
+//   - While several consumers have yet to read the list, it is Borrowed: each takes a clone, which
+//     shares the resources and owns none of them.
+//   - The last of several consumers gets the list HandedOver. It may change the list itself, but
+//     the other consumers still refer to the resources, so the list gives up ownership of them.
+//   - A sole consumer gets the list Exclusive: it owns the list and the resources that the list
+//     owns, and nothing is copied again.
+//
+// A list owns a resource if the resource carries the list's owner, which no other list has. A
+// resource that no list owns is shared and never changes.
 type Ownership uint8
 
-// The ways in which a step gets a list. The zero value is the one that is always right.
+// The states in which a step receives a list. The zero value, Borrowed, is always safe.
 const (
 	Borrowed Ownership = iota
 	HandedOver
 	Exclusive
 )
 
-// Take returns l for a step that got it in the way that o says: a list that the step may change.
+// Take returns a list that the step may change: l itself, or a clone if l is Borrowed.
 func (l *List) Take(o Ownership) *List {
 	switch o {
 	case Exclusive:
@@ -33,11 +39,12 @@ func (l *List) Take(o Ownership) *List {
 	return l.Clone()
 }
 
-// An owner tells the resources of a list from those of others.
+// An owner marks the resources of a list. Only its address matters.
 type owner struct{ _ byte }
 
-// Change calls change with resource i, which is copied before unless it is the list's own already: a resource goes through many
-// steps, and only the first one needs to spare those who know it.
+// Change calls change with resource i. It copies the resource first unless the list already owns
+// it: a resource passes through many steps, and only the first change must spare the other lists
+// that share it.
 func (l *List) Change(i int, change func(r *Resource)) {
 	r := l.items[i]
 	if l.owner == nil {

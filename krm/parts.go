@@ -6,13 +6,17 @@ import (
 	"sync"
 )
 
-// minPart is how many resources make it worth while to start a goroutine for them.
+// minPart is the minimum number of resources that justifies a goroutine.
 const minPart = 256
 
-// Parts calls do for parts of the list: at the same time for the parts of a long one, once for the whole of a short one. A part is a list of
-// resources that follow one another, and do may change each of them, by [List.Change] or [List.Set]; it must not search the part, and what
-// it does to one resource must not depend on another that it changes. The error is that of the first part that has one: the same, however
-// many parts there are, if do goes through its part in order and ends at the first error.
+// Parts calls do on parts of the list: concurrently on consecutive parts of a long list, once on
+// the whole of a short one.
+//
+// do may change each resource of its part with [List.Change] or [List.Set]. It must not search the
+// part, and a change to one resource must not depend on another resource that it changes.
+//
+// Parts returns the error of the first part that has one. That is the same error for any number of
+// parts if do visits its part in order and stops at the first error.
 func (l *List) Parts(do func(part *List) error) error {
 	n := min(runtime.GOMAXPROCS(0), len(l.items)/minPart)
 	if n < 2 {
@@ -32,7 +36,8 @@ func (l *List) Parts(do func(part *List) error) error {
 	return cmp.Or(errs...)
 }
 
-// atOnce calls do with 0 to n-1 at the same time. If any of them panics, so does atOnce when all have ended.
+// atOnce calls do(0) to do(n-1) concurrently and waits for all of them. If one panics, atOnce
+// panics after all have ended.
 func atOnce(n int, do func(i int)) {
 	panics := make([]any, n)
 	var wg sync.WaitGroup
@@ -48,10 +53,11 @@ func atOnce(n int, do func(i int)) {
 	}
 }
 
-// From returns the position of the first resource of a part in the list that was divided by [List.Parts]; that of any other list is 0.
+// From returns the position of a part's first resource in the list that [List.Parts] divided. For
+// any other list it returns 0.
 func (l *List) From() int { return l.from }
 
-// join takes over what became of the parts of l. Each of them began with the size and the indexes of the whole list.
+// join merges the state of the parts into l. Each part began with the size and the indexes of l.
 func (l *List) join(parts []List) {
 	before := l.size
 	for i := range parts {

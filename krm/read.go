@@ -8,19 +8,22 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Resources returns the resources in a file, as [yaml.Source.Documents] has them. They are new at each call.
+// Resources returns the resources in a file, as read by [yaml.Source.Documents]. Each call returns
+// new resources.
 func Resources(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Documents()
 	return resources(s, docs, kinds), err
 }
 
-// Configs returns the objects in a file, as [yaml.Source.Configs] has them. They are new at each call.
+// Configs returns the objects in a file, as read by [yaml.Source.Configs]. Each call returns new
+// objects.
 func Configs(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Configs()
 	return resources(s, docs, kinds), err
 }
 
-// Patches returns the objects in a file, as [yaml.Source.Patches] has them. They are new at each call.
+// Patches returns the objects in a file, as read by [yaml.Source.Patches]. Each call returns new
+// objects.
 func Patches(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Patches()
 	return resources(s, docs, kinds), err

@@ -6,59 +6,65 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Resource is one Kubernetes object together with what a build must remember about it. A resource that is in a list is
-// changed by [List.Change] only, or copied ([Resource.Copy]) and replaced by the copy: other lists may have it, too.
+// A Resource is one Kubernetes object with the state that a build keeps for it. Other lists may
+// share a resource in a list. Change it only with [List.Change], or replace it with a changed copy
+// ([Resource.Copy]).
 //
-// What is remembered serves the steps at the end of a build: references in other objects hold the name that an object had when
-// their file was written, and are to hold the one that it has in the end.
+// The state is for steps at the end of a build. References in other objects use the name that an
+// object had when their file was written. At the end they must be updated to its final name, so
+// each resource remembers the names that it had.
 type Resource struct {
 	value yaml.Value
 	id    ID
-	// scopes is the schema that was in effect when the resource was loaded. It decides whether the kind has a namespace, also
-	// if a later layer brings another schema; nil is Kubernetes' own.
+	// scopes is the schema that was in effect when the resource was loaded. It decides whether the
+	// kind is namespaced, even if a later layer sets a different schema. nil is the schema of
+	// Kubernetes.
 	scopes *schema.Schema
-	size   int             // of the text that it was read from, and what steps have added: see Value.Size
-	linked bool            // value may hold linked strings
-	owner  *owner          // of the list that this is a copy for; no other has it
-	room   *yaml.FieldRoom // behind a mapping in value, nil if there is none
-	// rewritten saves work and means nothing: see [Resource.Rewritten].
+	size   int             // source text plus growth: see yaml.Value.Size
+	linked bool            // value may contain linked strings
+	owner  *owner          // the only list that may change this in place, or nil
+	room   *yaml.FieldRoom // spare capacity after a mapping in value, or nil
+	// rewritten is a cache without other effects: see [Resource.Rewritten].
 	rewritten yaml.Value
 
-	// Prev holds the identities that the resource had before renaming steps, oldest first: by them patches, replacements and
-	// references of all layers find it, each by the name that it had in that layer.
+	// Prev holds the identities before each renaming step, oldest first. Patches, replacements and
+	// references in every layer find the resource by the name that it had in that layer.
 	Prev []ID
-	// Prefixes and Suffixes are the name prefixes and suffixes that were added, innermost first. They tell apart
-	// resources of one original name from different layers.
+	// Prefixes and Suffixes are the name prefixes and suffixes that were added, innermost first.
+	// They distinguish resources with the same original name from different layers.
 	Prefixes, Suffixes []string
 	// RefVars names the vars that take their value from this resource.
 	RefVars []string
-	// Taken are texts that steps copied from values of Secrets into the object. They must not be
+	// Taken holds texts that steps copied from values of Secrets into the object. They must not be
 	// shown, and do not affect later steps.
 	Taken []string
-	// Behavior is how a generated resource combines with one that exists: "create", "merge", "replace" or "".
+	// Behavior is how a generated resource combines with an existing one: "create", "merge",
+	// "replace" or "".
 	Behavior string
-	// NeedsHash is true when the content hash must be appended to the name at the end of the build.
+	// NeedsHash is true if the content hash must be appended to the name at the end of the build.
 	NeedsHash bool
-	// Origin is where the resource came from and Transformations which transformers touched it, for buildMetadata;
-	// both are recorded only if the root asks for them.
+	// Origin is the source of the resource, and Transformations are the transformers that changed
+	// it, both for buildMetadata. They are recorded only if the root asks for them.
 	Origin          *Origin
 	Transformations []*Origin
-	// Pos is where the document starts.
+	// Pos is the start of the document.
 	Pos diag.Pos
 }
 
-// An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations print.
+// An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations
+// print.
 type Origin struct {
-	// Path is the file, relative to the root of the build (of the repository for remote ones).
+	// Path is the file, relative to the root of the build, or to the repository for remote files.
 	Path string
-	// Repo and Ref name the remote repository, if there is one.
+	// Repo and Ref identify the remote repository, if any.
 	Repo, Ref string
-	// ConfiguredIn is the file of the generator or transformer configuration and ConfiguredBy its identity.
+	// ConfiguredIn is the file of the generator or transformer configuration, and ConfiguredBy its
+	// identity.
 	ConfiguredIn string
 	ConfiguredBy ID
 }
 
-// NewResource returns a resource for value. A nil schema stands for Kubernetes' own.
+// NewResource returns a resource for value. A nil schema is the schema of Kubernetes.
 func NewResource(value yaml.Value, kinds *schema.Schema) *Resource {
 	r := &Resource{scopes: kinds}
 	r.SetValue(value)
@@ -68,17 +74,19 @@ func NewResource(value yaml.Value, kinds *schema.Schema) *Resource {
 // Value returns the object.
 func (r *Resource) Value() yaml.Value { return r.value }
 
-// Room returns by how many bytes the object may still grow, negative if it has grown too large: see [yaml.Value.Size].
+// Room returns the number of bytes by which the object may still grow, negative if it is too large
+// already: see [yaml.Value.Size].
 func (r *Resource) Room() int { return yaml.MaxResource - r.size }
 
-// Rewritten returns the object as the last JSON patch left it, None if there was none. Parts of it that the object still has are
-// in the form that such a patch gives them.
+// Rewritten returns the object as the last JSON patch left it, None if there was none. Parts that
+// the object still shares with it are already in the form that a JSON patch produces.
 func (r *Resource) Rewritten() yaml.Value { return r.rewritten }
 
-// SetRewritten keeps v for [Resource.Rewritten].
+// SetRewritten sets the value that [Resource.Rewritten] returns.
 func (r *Resource) SetRewritten(v yaml.Value) { r.rewritten = v }
 
-// Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
+// Copy returns a copy of r that shares its Value. The slices of the copy are capped, so that
+// append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
 	c.owner, c.room = nil, nil
@@ -91,13 +99,14 @@ func (r *Resource) Copy() *Resource {
 	return &c
 }
 
-// SetValue replaces the object by v; the current identity follows. A string made by [yaml.Linked] that is another one in v in
-// one place changes in all places. So if v was not made from the current object, call [Resource.Unlink] before.
+// SetValue replaces the object with v and updates the current identity. A change to a string made
+// by [yaml.Linked] in one place of v is applied in all its places. Call [Resource.Unlink] first if
+// v was not derived from the current object.
 func (r *Resource) SetValue(v yaml.Value) {
 	r.setValue(v, false)
 }
 
-// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [yaml.Linked] were added.
+// SetLinkedValue is [Resource.SetValue] for a v to which strings made by [yaml.Linked] were added.
 func (r *Resource) SetLinkedValue(v yaml.Value) {
 	r.setValue(v, true)
 	r.linked = true
@@ -111,7 +120,8 @@ func (r *Resource) setValue(v yaml.Value, linksAdded bool) {
 	r.adopt(v)
 }
 
-// adopt makes v the object. Few steps change what its identity is made of.
+// adopt makes v the object. It recomputes only the parts of the identity whose fields changed,
+// because few steps change any.
 func (r *Resource) adopt(v yaml.Value) {
 	old := r.value
 	r.value = v
@@ -130,7 +140,7 @@ func gvkOf(v yaml.Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get
 // ID returns the current identity.
 func (r *Resource) ID() ID { return r.id }
 
-// OrigID returns the oldest identity, the current one if the resource was never renamed.
+// OrigID returns the oldest identity, or the current one if the resource was never renamed.
 func (r *Resource) OrigID() ID {
 	if len(r.Prev) > 0 {
 		return r.PrevID(0)
@@ -138,15 +148,15 @@ func (r *Resource) OrigID() ID {
 	return r.id
 }
 
-// PrevID returns previous identity i. Its group and version are the current ones, as kustomize has it: only kind, name
-// and namespace are remembered.
+// PrevID returns previous identity i with the current group and version. Like kustomize, a
+// resource remembers only kind, name and namespace.
 func (r *Resource) PrevID(i int) ID {
 	id := r.Prev[i]
 	id.Group, id.Version = r.id.Group, r.id.Version
 	return id
 }
 
-// hasID reports whether r has or had an identity.
+// hasID reports whether key is the key of the current or a previous identity of r.
 func (r *Resource) hasID(key ID) bool {
 	if r.id.Key() == key {
 		return true
@@ -159,13 +169,14 @@ func (r *Resource) hasID(key ID) bool {
 	return false
 }
 
-// PushID records the current identity as a previous one, before a step that may rename the resource.
+// PushID records the current identity as a previous one. A step calls it before it renames the
+// resource.
 func (r *Resource) PushID() {
 	id := r.id
 	id.Namespace = id.EffectiveNamespace()
 	id.Cluster = false
 	if r.Prev == nil {
-		r.Prev = make([]ID, 0, 3) // often one for the namespace, one for a prefix and one for a suffix
+		r.Prev = make([]ID, 0, 3) // often one each for namespace, prefix and suffix
 	}
 	r.Prev = append(r.Prev, id)
 }
@@ -181,8 +192,8 @@ func (r *Resource) Labels() yaml.Value { return r.value.At("metadata", "labels")
 // Annotations returns metadata.annotations, None if there are none.
 func (r *Resource) Annotations() yaml.Value { return r.value.At("metadata", "annotations") }
 
-// Reborn returns what r becomes when a function returns v for it: a resource of its own that has the object v and what the build
-// remembers about r. Links are cut, and no var takes its value from it.
+// Reborn returns a new resource for v, the object that a function returned for r. It keeps the
+// state of r, but not its links, and no var takes its value from it.
 func (r *Resource) Reborn(v yaml.Value) *Resource {
 	c := r.Copy()
 	c.value, c.id, c.size, c.linked, c.rewritten, c.RefVars = yaml.Value{}, ID{}, 0, false, yaml.Value{}, nil
@@ -190,20 +201,21 @@ func (r *Resource) Reborn(v yaml.Value) *Resource {
 	return c
 }
 
-// LocalConfigAnnotation marks resources that are for the build alone: see [Resource.IsLocal].
+// LocalConfigAnnotation marks resources that are not part of the output: see [Resource.IsLocal].
 const LocalConfigAnnotation = "config.kubernetes.io/local-config"
 
-// IsLocal reports whether the resource is for the build alone, and not part of its output: it is annotated as local-config, with any
-// value but "false".
+// IsLocal reports whether the resource is used during the build but omitted from the output: it
+// has [LocalConfigAnnotation] with any value except "false".
 func (r *Resource) IsLocal() bool {
 	local := r.Annotations().Get(LocalConfigAnnotation)
 	return local.Exists() && local.Text() != "false"
 }
 
-// Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
+// Schema returns the schema that was in effect when the resource was loaded, nil for the schema of
+// Kubernetes.
 func (r *Resource) Schema() *schema.Schema { return r.scopes }
 
-// Unlink makes the links of r ordinary values.
+// Unlink turns the linked strings of r into ordinary ones.
 func (r *Resource) Unlink() {
 	if r.linked {
 		r.linked = false
@@ -211,8 +223,9 @@ func (r *Resource) Unlink() {
 	}
 }
 
-// WithField returns v, a mapping within the object of r, with a field that it does not have. It is [Value.With] for one who adds
-// many, and owns r: see [List.Change].
+// WithField returns v, a mapping within the object of r, with a new field key, which v must not
+// have. It is [yaml.Value.With] for callers that add many fields. The caller must own r: see
+// [List.Change].
 func (r *Resource) WithField(v yaml.Value, key string, x yaml.Value) yaml.Value {
 	if r.room == nil {
 		r.room = new(yaml.FieldRoom)

@@ -2,8 +2,8 @@ package krm
 
 import "github.com/krmflow/krmflow/krm/secret"
 
-// AddSecrets adds the values of the Secrets in the list and the texts taken by steps to s. The
-// names of the resources are public. A nil list adds nothing.
+// AddSecrets adds to s the values of the Secrets in the list and the texts that steps took from
+// them. Names of resources are public. A nil list adds nothing.
 func (l *List) AddSecrets(s *secret.Set) {
 	if l == nil {
 		return

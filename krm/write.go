@@ -22,8 +22,8 @@ func (l *List) AppendYAML(dst []byte) []byte {
 	return dst
 }
 
-// WriteYAML writes what [List.AppendYAML] appends, in pieces of many resources. w gets one after the other and must not
-// keep them. The text of a long list is made on several cores.
+// WriteYAML writes the output of [List.AppendYAML] to w in several calls, each for many resources.
+// w must not retain its argument. A long list is encoded on several cores.
 func (l *List) WriteYAML(w io.Writer) error {
 	n := min(runtime.GOMAXPROCS(0), len(l.items)/minPart)
 	if n < 2 {
@@ -43,7 +43,7 @@ func (l *List) WriteYAML(w io.Writer) error {
 	return t.err
 }
 
-// encode writes items, which follow others if more is true.
+// encode writes items. more is true if other documents precede them.
 func encode(w io.Writer, items []*Resource, more bool) error {
 	enc := yaml.NewEncoder(w, more)
 	for _, r := range items {
@@ -54,21 +54,23 @@ func encode(w io.Writer, items []*Resource, more bool) error {
 	return enc.Close()
 }
 
-// pieceLen is how many resources make about as much text as a [yaml.Encoder] writes at a time.
+// pieceLen is the number of resources per piece: about as much text as a [yaml.Encoder] writes at
+// once.
 const pieceLen = 64
 
-// turns lets several goroutines that make the pieces of one text write them in order. Who makes the first piece that is not complete never
-// waits; the others hold as much of theirs as an encoder does before it writes.
+// turns lets several goroutines encode the pieces of one text and write them in order. The
+// goroutine with the first unwritten piece never waits. The others wait when they have as much
+// text as an encoder buffers before it writes.
 type turns struct {
 	w       io.Writer
 	mu      sync.Mutex
-	changed sync.Cond // of the fields below
-	next    int       // the piece whose turn it is
+	changed sync.Cond // signals changes of next and ended
+	next    int       // piece whose turn it is
 	ended   bool      // nothing more is written
-	err     error     // of w
+	err     error     // first error of w
 }
 
-// piece writes the resources of piece i, and reports false if nothing more is written.
+// piece writes the resources of piece i. It returns false if no more pieces should be written.
 func (t *turns) piece(i int, items []*Resource) (ok bool) {
 	defer func() {
 		t.mu.Lock()
@@ -80,10 +82,10 @@ func (t *turns) piece(i int, items []*Resource) (ok bool) {
 	return encode(turn{t, i}, items, i > 0) == nil
 }
 
-// turn writes the text of one piece.
+// A turn is the writer of one piece. It waits until the earlier pieces are written.
 type turn struct {
 	*turns
-	i int // the piece
+	i int // index of the piece
 }
 
 var errEnded = errors.New("nothing more is written")

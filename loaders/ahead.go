@@ -8,25 +8,29 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// early is a file that was read ahead, for the layer in dir.
+// early is a file that was read ahead for the layer in dir.
 type early struct {
 	dir   DirKey
 	limit int64
-	mu    sync.Mutex // held until the rest is known
+	mu    sync.Mutex // held until the fields below are set
 	content
 	err error
 }
 
-// maxUntaken is how many bytes are read ahead and kept for those who will ask for them. What a run may take of memory depends on
-// what it has read, which these do not count for yet.
+// maxUntaken is the limit in bytes for read-ahead content that was not requested yet. The memory
+// limit of a run depends on the files it has read, and these files do not count yet.
 const maxUntaken = 4 << 20
 
-// ReadAhead reads what [Local.ReadUpTo] will be asked for, so that it is there then, and returns it; nil if there is nothing to be
-// done, or nothing that can be done. Until somebody asks for it, the file is none of [Local.Sources] and counts against no
-// budget: to read ahead changes no result.
+// ReadAhead reads a file before [Local.ReadUpTo] is called for it, and returns it. It returns nil
+// if the file was already read, cannot be read, or if too much unrequested content is held.
 //
-// parse is called with the file, to parse it as those who ask for it will, and may be nil. If the file has mistakes or warnings, they
-// find a file that was not parsed: which of them are told, and how, depends on who asks first and what for.
+// Reading ahead never changes a result. Until the file is requested, it is not part of
+// [Local.Sources] and does not count against the budget. Errors are dropped here; the request
+// reads the file again and reports them.
+//
+// parse, if not nil, is called to parse the file in the way that the request will. If the file
+// has errors or warnings, the request gets an unparsed file instead, because the reported errors
+// depend on who parses first and for which purpose.
 func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Source) error) *yaml.Source {
 	abs := absolute(d, path)
 	if d.tree != nil && l.sameFile(d, abs, limit) != nil {
@@ -42,7 +46,7 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	}
 	l.early[abs] = e
 	l.mu.Unlock()
-	// Errors are found anew by who asks. Nothing that others change is read here: neither the trees nor what names them.
+	// A separate Local keeps state such as the trees and their names out of reach.
 	e.content, e.err = (&Local{ctx: l.ctx, cwd: l.cwd, absolute: l.absolute, unrestricted: l.unrestricted, instead: l.instead}).read(d, abs, path, min(limit, maxUntaken))
 	if e.err != nil {
 		return nil
@@ -52,7 +56,7 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	l.mu.Unlock()
 	src := &yaml.Source{File: l.name(abs), Data: e.data}
 	if l.seen != nil {
-		src.Digest() // somebody will want it: now the bytes are at hand, and other cores have time
+		src.Digest() // will be needed; the bytes are in the CPU cache now and other cores are idle
 	}
 	if parse != nil && (parse(src) != nil || len(src.Warnings()) > 0) {
 		return nil
@@ -61,18 +65,20 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	return src
 }
 
-// IsFull reports whether so much was read ahead that nobody has asked for that [Local.ReadAhead] reads no more.
+// IsFull reports whether [Local.ReadAhead] has reached its limit for unrequested content.
 func (l *Local) IsFull() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.untaken > maxUntaken
 }
 
-// WhileWaiting makes those who ask for a file that is still being read ahead call work before they wait for it. work may read ahead
-// itself, and returns when over says that the file is there, or when it has nothing to do. To be called before anything is read.
+// WhileWaiting sets a function that is called instead of blocking when a request needs a file
+// that is still being read ahead. work may read ahead itself. It must return when over reports
+// that the file is ready, or when it has nothing left to do. WhileWaiting must be called before
+// the first read.
 func (l *Local) WhileWaiting(work func(over func() bool)) { l.work = work }
 
-// lock locks e when it was read.
+// lock locks e once it has been read.
 func (l *Local) lock(e *early) {
 	locked := e.mu.TryLock()
 	if !locked && l.work != nil {
@@ -86,8 +92,8 @@ func (l *Local) lock(e *early) {
 	}
 }
 
-// take returns content that was read ahead, as [Local.read] does. After an error it reads the file
-// again for a complete message, except after "not found" on this machine.
+// take returns content that was read ahead, as [Local.read] does. After an error it reads the
+// file again for a complete message, except after "not found" on this machine.
 func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
 	l.lock(e)
 	defer e.mu.Unlock()

@@ -9,10 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readBeneath reads the regular file rel below d in four system calls, where [os.Root] and [os.File] need twice as many
-// for each folder and file. The kernel sees to it that no symbolic link leads out of d. The error is fs.ErrNotExist if
-// there is no such file, or says that the budget is used up; after any other the caller finds out by the portable way what is
-// wrong, if anything: kernels before 5.6 and some sandboxes do not know the call.
+// readBeneath reads the regular file rel below d with four system calls; [os.Root] and [os.File]
+// need twice as many for each directory and file. The kernel ensures that no symbolic link leads
+// out of d.
+//
+// The error is fs.ErrNotExist for a missing file, or a limit error for an exhausted budget. After
+// any other error the caller must try again with the portable implementation, which reports the
+// cause: kernels before 5.6 and some sandboxes do not support openat2.
 func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err error) {
 	if d.handle == nil {
 		dir, err := os.OpenFile(d.Real, unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -54,7 +57,7 @@ func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err err
 	return c, err
 }
 
-// readFull reads size bytes, or less if the file ends before.
+// readFull reads size bytes, or fewer if the file ends earlier.
 func readFull(fd, size int) ([]byte, error) {
 	data := make([]byte, size)
 	for n := 0; n < len(data); {

@@ -4,7 +4,7 @@ package loaders
 
 import "errors"
 
-// readBeneath leaves everything to the portable way.
+// readBeneath is not supported; the caller falls back to the portable implementation.
 func (l *Local) readBeneath(*Dir, string, int64) (content, error) {
 	return content{}, errors.ErrUnsupported
 }

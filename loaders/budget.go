@@ -6,20 +6,22 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Budget bounds how many bytes a run takes in. A nil Budget has no limit. It is safe for concurrent use.
+// A Budget limits the total input of a run. A nil Budget means no limit. It is safe for
+// concurrent use.
 type Budget struct {
 	// Max is the limit in bytes.
 	Max  int64
 	used atomic.Int64
 }
 
-// Used returns how many bytes were taken in.
+// Used returns the number of bytes read so far. It must not be called on a nil Budget.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Add counts n bytes that come from elsewhere, for instance from a function. They are not limited here.
+// Add adds n bytes of other input, for example from a function, without checking the
+// limit. It must not be called on a nil Budget.
 func (b *Budget) Add(n int64) { b.used.Add(n) }
 
-// take counts n bytes of a file.
+// take adds n bytes of a file and checks the limit.
 func (b *Budget) take(n int64) error {
 	if b == nil || b.used.Add(n) <= b.Max {
 		return nil

@@ -11,17 +11,19 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// ErrVerification is wrapped by errors about something that was fetched and has another digest than it must have.
+// ErrVerification is wrapped by errors for fetched content with an unexpected digest.
 var ErrVerification = remote.ErrVerification
 
-// IsUnavailable reports whether err says that something cannot be had now, and not that it is wrong.
+// IsUnavailable reports whether err means that content cannot be retrieved at the moment, as
+// opposed to being invalid.
 func IsUnavailable(err error) bool {
 	var offline *remote.OfflineError
 	return errors.Is(err, remote.ErrRetrieval) || errors.As(err, &offline)
 }
 
-// FetchCatalog returns the catalog of at most limit bytes that the user names by an address, and the digest that a pin of it has: of the
-// manifest of an artifact, else of the file.
+// FetchCatalog returns the catalog at an address given by the user, at most limit bytes, and the
+// digest for pinning it: for an artifact the digest of its manifest, otherwise the digest of the
+// file.
 //
 // A catalog with a pin may have any origin, so the pin must be the user's own.
 func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Digest, error) {
@@ -45,7 +47,7 @@ func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*y
 	if err != nil {
 		return nil, krm.Digest{}, err
 	}
-	c, err := l.fetch(address, use, remote.FromUser) // the same content, with its provenance
+	c, err := l.fetch(address, use, remote.FromUser) // same content, with its provenance
 	if err == nil && use == reference.Published && c.Provenance != remote.ByAddress {
 		err = fmt.Errorf("nothing shows that %q has served it", diag.Redact(address))
 	}
@@ -59,7 +61,8 @@ func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*y
 	return src, c.Version.Digest, nil
 }
 
-// FetchProgram returns the digest of what is sent for the address of a program that nothing says the digest of.
+// FetchProgram returns the digest of the program at an address that has no digest yet. For an
+// artifact it is the digest of the manifest, otherwise the digest of the downloaded file.
 func (l *Local) FetchProgram(address string) (krm.Digest, error) {
 	if l.fetch == nil {
 		return krm.Digest{}, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(address))
@@ -76,7 +79,7 @@ func (l *Local) FetchProgram(address string) (krm.Digest, error) {
 	return krm.DigestOf(data), err
 }
 
-// FetchFile returns the file of at most limit bytes that the user names by an address.
+// FetchFile returns the file at an address given by the user, at most limit bytes.
 func (l *Local) FetchFile(address string, limit int64) ([]byte, error) {
 	src, err := l.fetchFile(nil, address, reference.Catalog, limit)
 	if err != nil {
@@ -85,10 +88,11 @@ func (l *Local) FetchFile(address string, limit int64) ([]byte, error) {
 	return src.Data, nil
 }
 
-// A Signature is one that a registry holds.
+// A Signature is a signature stored in a registry.
 type Signature = remote.Signature
 
-// FetchSignatures returns the signatures that a registry holds of the artifact that the user names by an address with its digest.
+// FetchSignatures returns the signatures that the registry stores for an artifact. The address,
+// given by the user, must have a digest.
 func (l *Local) FetchSignatures(address string) ([]Signature, error) {
 	c, err := l.fetch(address, reference.Signatures, remote.FromUser)
 	if err != nil {

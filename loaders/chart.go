@@ -19,14 +19,18 @@ import (
 )
 
 const (
-	// maxChartFiles is how many files and folders a chart may have, and maxChartDepth how deep they may be.
+	// maxChartFiles is the limit for files and directories of a chart, and maxChartDepth for
+	// their depth.
 	maxChartFiles = 10_000
 	maxChartDepth = 50
 )
 
-// ReadChart returns the files of the folder of a chart that the layer in d names by path, and how messages show it. As with kustomize, it
-// may be anywhere on this machine, unless the layer was fetched; but no link in it leads out of it, unless layers may read all files. The error
-// is one of fs.ErrNotExist if there is no such folder.
+// ReadChart returns the files of the chart in a directory that a layer in d refers to, and the
+// name of the directory for messages.
+//
+// As in kustomize, the directory may be anywhere on this machine, unless the layer was fetched.
+// Symbolic links must not lead out of it, unless layers may read all files. The error wraps
+// fs.ErrNotExist if the directory does not exist.
 func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown string, err error) {
 	abs := absolute(d, folder)
 	l.Uses(d, abs)
@@ -71,7 +75,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	return files, l.name(real), err
 }
 
-// FetchChart returns the files of the chart that the layer in d names by a reference.
+// FetchChart returns the files of the chart for a reference in a layer of d.
 func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
 	dir, err := l.FetchChartDir(d, text)
 	if err != nil {
@@ -85,7 +89,7 @@ func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
 	return l.readFolder(sub, dir.Name, true)
 }
 
-// FetchChartDir fetches the chart that the layer in d names by a reference. No file of it is read.
+// FetchChartDir fetches the chart for a reference in a layer of d, without reading its files.
 func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
 	dir, _, err := l.obtain(d, text, reference.Chart)
 	if err == nil && dir == nil {
@@ -94,7 +98,7 @@ func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
 	return dir, err
 }
 
-// readFolder returns all files in a file system. Links are followed.
+// readFolder returns all files in a file system. It follows symbolic links.
 func (l *Local) readFolder(from fs.FS, name string, fetched bool) ([]chart.File, error) {
 	r := folderReader{l: l, from: from, name: name, fetched: fetched, saw: func(string, Observation) {}}
 	err := r.read(".", 0)
@@ -104,10 +108,10 @@ func (l *Local) readFolder(from fs.FS, name string, fetched bool) ([]chart.File,
 type folderReader struct {
 	l       *Local
 	from    fs.FS
-	name    string // of the folder
+	name    string // of the chart directory
 	fetched bool
 	files   []chart.File
-	seen    int // files and folders: links may lead in circles
+	seen    int // files and directories, counted because links can form cycles
 	saw     func(name string, o Observation)
 }
 
@@ -172,7 +176,7 @@ func isForReaders(name string) bool {
 	return slices.Contains([]string{".md", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico"}, strings.ToLower(path.Ext(name)))
 }
 
-// linkError says what is wrong with a file of a folder.
+// linkError returns err as an error about the file name, without its path in the file system.
 func linkError(err error, name string) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -181,7 +185,8 @@ func linkError(err error, name string) error {
 	return diag.NotReadable.Errorf("cannot read %q: %w", name, err)
 }
 
-// Command returns a program that the user names by a path, or by a name that is looked for on PATH. If hash is not nil, it reads the program.
+// Command returns the program that the user selects by a path, or by a name to look up on PATH.
+// The digest is computed by hash if it is not nil.
 func (l *Local) Command(name string, hash func(path string) (krm.Digest, error)) (Program, error) {
 	found, err := exec.LookPath(name)
 	if err != nil {

@@ -19,21 +19,23 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Fetch returns what a reference stands for, read for some use from where it stands. It must be safe for concurrent use.
+// A Fetch resolves a remote reference and returns its content. from is the origin of the file
+// that contains the reference. A Fetch must be safe for concurrent use.
 type Fetch func(text string, use reference.Use, from remote.Origin) (*remote.Content, error)
 
 // A Fetched is a remote reference and its version.
 type Fetched struct {
 	// Reference is the text of the reference, without credentials.
 	Reference string
-	// Version is the commit or the digest that it stands for.
+	// Version is the commit or digest of the content.
 	Version string
-	// Pinned is true if the reference itself or a lock has the version. The content then is that
-	// version and may have any origin. Otherwise the address of the reference has served it.
+	// Pinned is true if the version comes from the reference itself or from a lock. The content
+	// then is that version and may have any origin. Otherwise the address of the reference has
+	// served it.
 	Pinned bool
 }
 
-// Verb returns the known provenance of the content: pinned or fetched.
+// Verb returns the provenance of the content for messages: pinned or fetched.
 func (f Fetched) Verb() string {
 	if f.Pinned {
 		return "pinned"
@@ -41,32 +43,36 @@ func (f Fetched) Verb() string {
 	return "fetched"
 }
 
-// fetchedRoot is what the paths of fetched directories begin with. No file of a machine can have such a name: these paths can be joined
-// and compared like all others, and whoever takes one for a path of this machine finds nothing.
+// fetchedRoot is the root of the paths of fetched directories. It contains a NUL, so it cannot
+// exist in a file system. These paths can be joined and compared like all others, and opening one
+// as a local file by mistake finds nothing.
 var fetchedRoot = fetchedVolume() + string(filepath.Separator) + "\x00" + string(filepath.Separator)
 
-// fetchedPath returns the path of what was fetched from a location. No two locations have the same.
+// fetchedPath returns the path for content of a location. It is unique for the location and
+// version.
 func fetchedPath(location string, v reference.Version) string {
 	return fetchedRoot + url.PathEscape(location) + "@" + v.String()
 }
 
 func fetchedVolume() string {
 	if runtime.GOOS == "windows" {
-		return "C:" // where a path without a volume is not absolute
+		return "C:" // a path without a volume is not absolute on Windows
 	}
 	return ""
 }
 
-// fetchedTree is a tree of files that are none of this machine, most of them fetched, and where its files are.
+// fetchedTree is a tree of files that are not on this machine: usually fetched ones, or the
+// [fs.FS] of the run.
 type fetchedTree struct {
 	files
 	root string // below fetchedRoot
-	name string // as messages show it; of what is given, what they put before names in it
-	repo string // what git clones, empty for others
-	ref  string // as it is written
+	name string // name in messages; for the run's FS, the prefix of its file names
+	repo string // repository for git clone; empty if not a repository
+	ref  string // as written
 }
 
-// Repo returns the repository and the ref that d was fetched from, and its path in it; all are empty for a directory of this machine.
+// Repo returns the repository and ref that d was fetched from, and d's path in the repository.
+// All are empty for a local directory.
 func (d *Dir) Repo() (repo, ref, path string) {
 	if !d.IsFetched() {
 		return "", "", ""
@@ -75,15 +81,16 @@ func (d *Dir) Repo() (repo, ref, path string) {
 	return d.tree.repo, d.tree.ref, rel
 }
 
-// RepoOf returns the repository that a reference names if it names one, as far as its form tells: kustomize takes addresses of files for
-// repositories, too, when it writes where something comes from. The path in it is empty for its root.
+// RepoOf returns the repository, ref and path of a reference to a git repository. It goes by the
+// form of the text alone, as kustomize does for origin annotations, and so accepts addresses of
+// files. path is empty for the root of the repository.
 func RepoOf(text string) (repo, ref, path string, ok bool) {
 	r, err := reference.Parse(text, reference.Dir)
 	return diag.Redact(r.Location), r.Ref, r.Path, err == nil && r.Scheme == reference.Git
 }
 
-// FolderOf returns a relative path with slashes for what is made of something remote, without scheme and credentials: the host, the
-// path, and the ref behind an @.
+// FolderOf returns a relative, slash-separated path for files generated from a remote reference:
+// host, path and @ref, without the scheme and credentials.
 func FolderOf(text string) string {
 	r, err := reference.Parse(text, reference.Dir)
 	if err != nil {
@@ -102,23 +109,23 @@ func FolderOf(text string) string {
 	return strings.ReplaceAll(name, ":", "_")
 }
 
-// IsFetched reports whether d is part of something that was fetched.
+// IsFetched reports whether d is part of fetched content.
 func (d *Dir) IsFetched() bool { return d.tree != nil && !d.tree.isGiven() }
 
-// IsVirtual reports whether there is no such directory on this machine.
+// IsVirtual reports whether d does not exist on this machine.
 func (d *Dir) IsVirtual() bool { return d.tree != nil }
 
 // isGiven reports whether t is the [fs.FS] of the run.
 func (t *fetchedTree) isGiven() bool { return t.root == givenRoot }
 
-// IsFetched reports whether src was fetched, or is part of something that was.
+// IsFetched reports whether src was fetched, alone or as part of a tree.
 func (l *Local) IsFetched(src *yaml.Source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return src != nil && l.fetchedFiles[src]
 }
 
-// Fetched returns what was fetched, sorted by reference.
+// Fetched returns all fetched references, sorted.
 func (l *Local) Fetched() []Fetched {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +134,8 @@ func (l *Local) Fetched() []Fetched {
 	return list
 }
 
-// FetchDir returns the directory that the layer in d names by a reference to a repository, an archive or an artifact. A nil d stands for
-// the user.
+// FetchDir returns the directory for a reference in a layer of d: a repository, an archive or an
+// artifact. A nil d means that the user wrote the reference.
 func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 	dir, _, err := l.obtain(d, text, reference.Dir)
 	if err == nil && dir == nil {
@@ -137,7 +144,8 @@ func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 	return dir, err
 }
 
-// fetchFile returns the file of at most limit bytes that the layer in d names by a reference. If d is nil the user names it: a catalog.
+// fetchFile returns the file for a reference in a layer of d, at most limit bytes. A nil d means
+// that the user wrote the reference, for example on the command line.
 func (l *Local) fetchFile(d *Dir, text string, use reference.Use, limit int64) (*yaml.Source, error) {
 	dir, src, err := l.obtain(d, text, use)
 	switch {
@@ -151,7 +159,8 @@ func (l *Local) fetchFile(d *Dir, text string, use reference.Use, limit int64) (
 	return src, nil
 }
 
-// FetchAny returns the directory or the file that the layer in d names by a reference. The other one is nil.
+// FetchAny returns the directory or the file for a reference in a layer of d; the other result is
+// nil.
 func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
 	return l.obtain(d, text, reference.Any)
 }
@@ -196,7 +205,7 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (dir *Dir, src *y
 	return nil, src, err
 }
 
-// record keeps what a reference stands for, for the plan.
+// record adds a reference and its version to the list for the plan.
 func (l *Local) record(text string, c *remote.Content) {
 	f := Fetched{diag.Redact(text), c.Version.String(), c.Provenance == remote.ByVersion}
 	l.mu.Lock()
@@ -209,8 +218,8 @@ func (l *Local) record(text string, c *remote.Content) {
 	l.fetched = append(l.fetched, f)
 }
 
-// newTree returns the tree of c. Its name says what was asked for. Two refs for one commit are two trees: what is made of them names
-// the ref.
+// newTree returns the tree of c. Its root and name include the requested ref, so two refs at the
+// same commit are two trees. Output that names its source then names the ref that the user wrote.
 func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
 	asked, err := reference.Parse(text, use)
 	if err != nil || asked.Scheme != c.Reference.Scheme {
@@ -229,12 +238,13 @@ func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
 	return t
 }
 
-// abs returns the path of a place in the tree.
+// abs returns the absolute path of a place in the tree.
 func (t *fetchedTree) abs(place string) string {
 	return filepath.Join(t.root, filepath.FromSlash(place))
 }
 
-// path returns the place in the tree that a path leads to, false if it leads out of it.
+// path returns the place in the tree of an absolute path. It reports false if the path is outside
+// of the tree.
 func (t *fetchedTree) path(abs string) (string, bool) {
 	if !diag.Within(abs, t.root) {
 		return "", false
@@ -243,7 +253,7 @@ func (t *fetchedTree) path(abs string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil
 }
 
-// treeDir returns the directory at a path below the root of a tree.
+// treeDir returns the directory of t at an absolute path. as is the path for messages.
 func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 	place, ok := t.path(abs)
 	if !ok {
@@ -265,7 +275,8 @@ func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 	return &Dir{Real: t.abs(real), Name: l.name(t.abs(real)), tree: t}, nil
 }
 
-// readTree reads the file that the layer in d, a fetched directory, refers to. It does not leave what was fetched.
+// readTree reads a file for the layer in d, a directory of a tree. It never reads outside of the
+// tree.
 func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	place, ok := d.tree.path(abs)
 	if !ok || filepath.IsAbs(as) && !d.tree.isGiven() {
@@ -300,7 +311,8 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// fetchedFile returns a file that is no part of a tree. The same content at one address is one file.
+// fetchedFile returns a fetched file that is not part of a tree. It returns the same Source for
+// the same address and version.
 func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 	data, err := c.Bytes()
 	if err == nil {
@@ -324,7 +336,8 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 	return src, nil
 }
 
-// error says what is wrong with a place in a tree.
+// error converts an error of the tree at place to an error about as, the path that the user
+// wrote.
 func (t *fetchedTree) error(err error, place, as string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		missing := &NotFoundError{Path: as}
@@ -340,7 +353,7 @@ func (t *fetchedTree) error(err error, place, as string) error {
 	return diag.NotReadable.Errorf("cannot read %q: %w", diag.Redact(as), err)
 }
 
-// errOutside refuses a path that leads out of what was fetched.
+// errOutside returns the error for a path that leads out of a tree.
 func errOutside(t *fetchedTree, as string) error {
 	if t.isGiven() && t.name != "" {
 		return diag.OutsideDirectory.Errorf("%q is outside of %s, which has nothing but what is in the repository", diag.Redact(as), t.name)
@@ -351,7 +364,7 @@ func errOutside(t *fetchedTree, as string) error {
 	return diag.OutsideDirectory.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
 }
 
-// fetchedName returns how messages show a path below fetchedRoot.
+// fetchedName returns the name in messages of a path below fetchedRoot.
 func (l *Local) fetchedName(abs string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -371,7 +384,8 @@ func (l *Local) fetchedName(abs string) string {
 	return strings.TrimPrefix(abs, fetchedRoot)
 }
 
-// Address returns the address of a path in a repository that was fetched, without credentials. It is empty for every other path.
+// Address returns the address, without credentials, of a path in a fetched repository. It is
+// empty for any other path.
 func (l *Local) Address(abs string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

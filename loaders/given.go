@@ -15,22 +15,25 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// files are the files of a tree that is none of this machine. Names are those of [fs.FS].
+// files are the files of a tree that is not on this machine. Names follow [fs.FS].
 type files interface {
 	fs.FS
-	// Real returns the name without symbolic links of an existing file or directory. A link that leaves the tree is an error.
+	// Real resolves the symbolic links in the name of an existing file or directory. A link that
+	// leads out of the tree is an error.
 	Real(name string) (string, error)
 	Stat(name string) (fs.FileInfo, error)
 	ReadFile(name string) ([]byte, error)
 }
 
-// givenRoot is what the paths of files in the [fs.FS] of a run begin with. It is the only tree without an @ in its name.
+// givenRoot is the root of the paths of files in the [fs.FS] of a run. Roots of fetched trees
+// differ from it because they contain an @.
 var givenRoot = fetchedRoot + "fs"
 
-// IsGiven reports whether an absolute path is one in the [fs.FS] of a run.
+// IsGiven reports whether an absolute path is in the [fs.FS] of a run.
 func IsGiven(path string) bool { return diag.Within(path, givenRoot) }
 
-// GivenName returns the name in the [fs.FS] of a run of what an absolute path is, for instance that of an [Observation]: false if it is elsewhere.
+// GivenName returns the name in the [fs.FS] of a run for an absolute path, for example for that
+// of an [Observation]. It reports false if the path is elsewhere.
 func GivenName(path string) (string, bool) {
 	if !IsGiven(path) {
 		return "", false
@@ -38,22 +41,26 @@ func GivenName(path string) (string, bool) {
 	return cmp.Or(strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(path, givenRoot)), "/"), "."), true
 }
 
-// RealIn returns a name in a file system without symbolic links. It is an error if there is nothing, or a link leaves the file system.
+// RealIn resolves the symbolic links in a name of a file system. It returns an error if the name
+// does not exist or a link leads out of the file system.
 func RealIn(files fs.FS, name string) (string, error) {
 	return (&given{FS: files, known: map[string]string{}}).Real(name)
 }
 
-// given are the files of an [fs.FS] that a program renders.
+// given is the [fs.FS] that a program renders.
 type given struct {
 	fs.FS
 
-	mu    sync.Mutex
-	known map[string]string // the target of each name that was looked at, if that is a symbolic link, else empty
+	mu sync.Mutex
+	// known caches link targets by name. An empty target means that the name is not a symbolic
+	// link.
+	known map[string]string
 }
 
 func (g *given) Stat(name string) (fs.FileInfo, error) { return fs.Stat(g.FS, name) }
 
-// Real follows symbolic links part by part: real is how far it has come and rest what is ahead. An FS that tells of no links has none.
+// Real resolves symbolic links one path element at a time: real is the part already resolved,
+// rest the part still to do. An FS that does not implement [fs.ReadLinkFS] has no links.
 func (g *given) Real(name string) (string, error) {
 	if !fs.ValidPath(name) {
 		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -92,13 +99,15 @@ func (g *given) Real(name string) (string, error) {
 	return real, nil
 }
 
-// sharing is what an [fs.FS] may have, too: files that were read for something else and have the content of a name, nil if there is none. What has
-// become of such a file is used again. The name has no symbolic links.
+// sharing is an optional interface of an [fs.FS]. Source returns a file with the content of name
+// that was already read for a different purpose, or nil. Its parsed form is then reused. The name
+// has no symbolic links.
 type sharing interface {
 	Source(name string) *yaml.Source
 }
 
-// sameFile returns a file with the content of one in the file system of the run, if the layer in d may read it and somebody else has done so.
+// sameFile returns an already read file with the content of abs in the run's file system. It
+// returns nil if there is none or if the layer in d must not read it.
 func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
 	if l.same == nil || !d.tree.isGiven() || !l.isFree(d) && !diag.Within(abs, d.Real) {
 		return nil
@@ -117,12 +126,13 @@ func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
 	return nil
 }
 
-// leaves refuses a symbolic link.
+// leaves returns the error for a symbolic link that leads out of the file system.
 func (g *given) leaves(name, target string) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("the symbolic link %q leads out of the file system that is rendered", target)}
 }
 
-// target returns what a name links to, empty if it is no symbolic link.
+// target returns the target of a symbolic link, or an empty string if name is not a symbolic
+// link.
 func (g *given) target(name string) (target string, err error) {
 	g.mu.Lock()
 	target, ok := g.known[name]
@@ -143,7 +153,8 @@ func (g *given) target(name string) (target string, err error) {
 	return target, nil
 }
 
-// ReadFile reads a regular file, at most one byte more than any may have.
+// ReadFile reads a regular file. It stops one byte after the size limit for files, so that
+// callers can detect larger ones.
 func (g *given) ReadFile(name string) ([]byte, error) {
 	f, err := g.Open(name)
 	if err != nil {
@@ -168,12 +179,12 @@ func (g *given) ReadFile(name string) ([]byte, error) {
 			return nil, err
 		}
 		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)] // it has more than it said
+			data = append(data, 0)[:len(data)] // larger than Stat reported
 		}
 	}
 }
 
-// givenPath returns the path of what the user of an [fs.FS] names.
+// givenPath returns the absolute path for a name in the [fs.FS] of the run.
 func givenPath(name string) string {
 	return filepath.Join(givenRoot, path.Join("/", filepath.ToSlash(name)))
 }

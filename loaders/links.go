@@ -5,22 +5,23 @@ import (
 	"path/filepath"
 )
 
-// Real returns path without symbolic links.
+// Real returns path with all symbolic links resolved.
 func Real(path string) (string, error) { return filepath.EvalSymlinks(path) }
 
-// Exists reports whether there is anything at path.
+// Exists reports whether path exists. It does not follow a symbolic link at the end of path.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// IsFile reports whether there is a regular file at path, or at what it links to.
+// IsFile reports whether path is a regular file, or a symbolic link to one.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Links adds to seen the symbolic links that an absolute path leads through, and those that they lead through.
+// Links adds to seen all symbolic links that are followed to resolve an absolute path, including
+// links in their targets.
 func Links(path string, seen map[string]bool) {
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		target, err := os.Readlink(path)
@@ -40,7 +41,7 @@ func Links(path string, seen map[string]bool) {
 	}
 }
 
-// IsRepository reports whether the directory dir is that of a git repository.
+// IsRepository reports whether dir is the top directory of a git work tree.
 func IsRepository(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, ".git"))
 	return err == nil

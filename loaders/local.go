@@ -1,5 +1,6 @@
-// Package loaders opens the files that a build reads. Each file is read once per run and hashed as it was read, so that
-// one run never sees two versions of it and the digest in the plan is that of the bytes used.
+// Package loaders opens the files that a build reads. Each file is read once per run and its
+// digest is computed from the bytes in memory. A run therefore never uses two versions of a file,
+// and the digests in a plan are those of the bytes used.
 package loaders
 
 import (
@@ -23,42 +24,55 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Local reads files below the directories of a build. It is safe for concurrent use.
+// A Local reads the files of a build below its directories. It is safe for concurrent use.
+//
+// By default a layer may only read files in or below its own directory, as in kustomize. A read
+// therefore names the directory of the layer ([Dir]), and a cached file is returned only for the
+// directory that it was read for; any other directory is checked anew. Symbolic links are
+// followed as long as they stay in the directory.
+//
+// A directory is either on this machine, in fetched content, or in the [fs.FS] that a program
+// passed to the run. The latter two are trees with paths below fetchedRoot, so the rest of
+// krmflow handles all of them as directories with absolute paths.
 type Local struct {
-	ctx context.Context // when it has ended nothing more is read
+	ctx context.Context // reading stops when it is done
 	cwd string
-	// absolute makes messages and node ids show absolute paths: the user named nothing but such.
+	// absolute makes messages and node ids show absolute paths. It is set if the user named only
+	// absolute paths.
 	absolute bool
-	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
+	// unrestricted allows files outside the root of the layer that refers to them
+	// (LoadRestrictionsNone).
 	unrestricted bool
-	freeRoot     func(real string) bool         // the same for the layers of some roots; may be nil
+	freeRoot     func(real string) bool         // like unrestricted, for the layers of some roots; may be nil
 	same         func(name string) *yaml.Source // see sharing
 	budget       *Budget
-	fs           *fetchedTree // that has the roots, nil for the file system of this machine
+	fs           *fetchedTree // contains the roots; nil for the local file system
 
 	mu    sync.Mutex
 	files map[string]file
-	known map[filestat.Stat]*yaml.Source // those that were read, whatever their names are
-	dirs  map[string]string              // absolute path of a directory -> the same without symbolic links
-	// parents is the same for the directories that those in dirs are in.
+	known map[filestat.Stat]*yaml.Source // files by stat, to share files with several names
+	dirs  map[string]string              // absolute path of a directory -> path with symbolic links resolved
+	// parents is the same for the parents of dirs.
 	parents map[string]string
-	early   map[string]*early // what was read ahead, by absolute path
-	// fetch fetches; nil if nothing is to be fetched. fetched is what was, trees those by their roots.
+	early   map[string]*early // read-ahead files by absolute path
+	// fetch fetches references; nil if fetching is not allowed. fetched has the results, trees
+	// the fetched trees by root.
 	fetch        Fetch
 	instead      map[string][]byte // see [Config]
 	fetched      []Fetched
 	trees        map[string]*fetchedTree
 	fetchedFiles map[*yaml.Source]bool
-	// untaken is how many bytes were read ahead that nobody has asked for yet.
+	// untaken is the number of bytes read ahead but not requested yet.
 	untaken int64
-	seen    map[string]*observed // by directory; nil if nobody wants to know
-	// rootDirs are the directories of the roots without symbolic links, by their names; nil if nobody wants to know.
+	seen    map[string]*observed // by directory; nil if not observing
+	// rootDirs maps root names to directories with symbolic links resolved; nil if not observing.
 	rootDirs map[string]string
 	pointers map[string]bool        // see Pointers
-	work     func(over func() bool) // for those who wait for what is being read ahead; may be nil
+	work     func(over func() bool) // see WhileWaiting; may be nil
 }
 
-// file is a file that was read, with the directory that it was read from: another directory must allow it anew.
+// file is a file that was read, and the directory that it was read for. For a different
+// directory, access is checked again.
 type file struct {
 	src   *yaml.Source
 	dir   DirKey
@@ -66,34 +80,37 @@ type file struct {
 	plain bool
 }
 
-// A Config says what a [Local] reads. The zero Config is that of the file system of this machine, without a working directory.
+// A Config configures a [Local]. The zero Config reads the local file system, without a working
+// directory.
 type Config struct {
-	// Cwd is where relative paths start: absolute, or empty if there is none.
+	// Cwd is the base of relative paths. It is absolute, or empty if there is no working
+	// directory.
 	Cwd string
-	// FS has the roots, and all that layers name by a path; nil stands for the file system of this machine. What the user names
-	// besides, such as a catalog, is on this machine all the same.
+	// FS contains the roots and all files that layers refer to by path; nil means the local file
+	// system. Other files that the user names, such as catalogs, are always local.
 	FS fs.FS
-	// FSName is what messages put before the names of files in FS, "git:v1:" for instance.
+	// FSName is the prefix for file names in FS in messages, for example "git:v1:".
 	FSName string
-	// Roots are what the run renders. Messages show paths relative to Cwd unless all roots are absolute: what several roots share
-	// has one name.
+	// Roots are the roots to render. Messages show paths relative to Cwd unless all roots are
+	// absolute, so that a file shared by several roots has only one name.
 	Roots []string
-	// Unrestricted lets layers name files outside their own directory.
+	// Unrestricted lets layers refer to files outside their own directory.
 	Unrestricted bool
-	// Free reports that for a root, by its path without symbolic links: for all layers that are reached from it. It may be nil.
+	// Free reports whether a root, given by its resolved path, and all layers reached from it are
+	// unrestricted. It may be nil.
 	Free func(real string) bool
-	// Budget bounds what is read; nil is no limit.
+	// Budget limits the input; nil means no limit.
 	Budget *Budget
-	// Fetch fetches what is remote; without it, that is an error.
+	// Fetch fetches remote references. If nil, remote references are errors.
 	Fetch Fetch
-	// Instead has files of this machine, by their absolute paths without symbolic links, that are read as if they had other contents, also
-	// if they do not exist. One whose content is nil is read as if it did not.
+	// Instead maps absolute paths, with symbolic links resolved, to contents that replace those
+	// of local files. The files need not exist. A nil content makes a file appear missing.
 	Instead map[string][]byte
-	// Observe keeps what layers see of the file system of this machine: see [Local.Observed].
+	// Observe enables recording of the files that layers see; see [Local.Observed].
 	Observe bool
 }
 
-// NewLocal returns a Local for one run. When ctx has ended it reads nothing more, and says why.
+// NewLocal returns a Local for one run. When ctx is done, reading fails with the cause of ctx.
 func NewLocal(ctx context.Context, c Config) *Local {
 	if real, err := filepath.EvalSymlinks(c.Cwd); err == nil && c.Cwd != "" {
 		c.Cwd = real
@@ -119,25 +136,28 @@ func NewLocal(ctx context.Context, c Config) *Local {
 
 // A Dir is an existing directory that layers are loaded from.
 type Dir struct {
-	// Real is the absolute path without symbolic links: two Dirs are the same directory if their Real is equal.
+	// Real is the absolute path with symbolic links resolved. Two Dirs with equal Real are the
+	// same directory.
 	Real string
-	// Name is the path that messages show.
+	// Name is the path in messages.
 	Name string
-	// Free is true if layers in it may name files outside of it, although not all may.
+	// Free reports that layers in this directory may refer to files outside of it although the
+	// run is restricted.
 	Free   bool
 	root   *os.Root
 	handle *os.File     // of the directory itself
-	tree   *fetchedTree // that it is part of, nil for a directory of this machine
+	tree   *fetchedTree // tree that it is part of; nil for a local directory
 	ahead  bool         // see Ahead
 }
 
-// Ahead makes d, and what is opened by way of it, a directory that is read ahead: what is seen there is not what a layer has seen.
+// Ahead marks d, and every directory opened from it, as read ahead: observations are not recorded
+// for it. It returns d.
 func (d *Dir) Ahead() *Dir {
 	d.ahead = true
 	return d
 }
 
-// Close releases what reading files of d has opened.
+// Close closes the files that were opened for reading below d. d remains usable.
 func (d *Dir) Close() {
 	if d.root != nil {
 		d.root.Close()
@@ -149,16 +169,17 @@ func (d *Dir) Close() {
 	}
 }
 
-// A DirKey tells a Dir from others, also from one that is the same directory, in which layers may read other files.
+// A DirKey identifies a Dir, including its permission to read outside.
 type DirKey struct {
 	Real string
 	Free bool
 }
 
-// Key returns what tells d from others.
+// Key returns the key of d.
 func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
 
-// like returns d, which a layer in the directory by refers to: what that may read, the layer in d may. Both may be nil.
+// like gives d, a directory that a layer in by refers to, the permissions of by. It returns d.
+// Both may be nil.
 func (d *Dir) like(by *Dir) *Dir {
 	if d != nil && by != nil {
 		d.Free, d.ahead = by.Free, by.ahead
@@ -166,13 +187,13 @@ func (d *Dir) like(by *Dir) *Dir {
 	return d
 }
 
-// isFree reports whether layers in d may name files outside of it.
+// isFree reports whether layers in d may refer to files outside of it.
 func (l *Local) isFree(d *Dir) bool { return l.unrestricted || d.Free }
 
-// Contains reports whether o is d or lies below it.
+// Contains reports whether o is d or is below it.
 func (d *Dir) Contains(o *Dir) bool { return diag.Within(o.Real, d.Real) }
 
-// Root returns the directory that the user names on the command line.
+// Root returns the directory for a path on the command line.
 func (l *Local) Root(path string) (*Dir, error) {
 	if path == "" {
 		return nil, diag.MissingField.Errorf("the directory must not be empty")
@@ -204,7 +225,8 @@ func (l *Local) Root(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Sub returns the directory that the layer in d refers to as path, or by a reference to something remote.
+// Sub returns the directory that the layer in d refers to by a relative path or a remote
+// reference.
 func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 	if l.ctx.Err() != nil {
 		return nil, context.Cause(l.ctx)
@@ -246,7 +268,8 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 	return &Dir{Real: real, Name: l.name(real)}, nil
 }
 
-// resolve returns abs, a clean path, without symbolic links, and what is there. Layers have few parents, which are resolved once.
+// resolve returns abs, a clean path, with symbolic links resolved, and its file info. Resolved
+// parents are cached, because many layers have the same parents.
 func (l *Local) resolve(abs string) (real string, info fs.FileInfo, err error) {
 	parent := filepath.Dir(abs)
 	l.mu.Lock()
@@ -271,7 +294,7 @@ func (l *Local) resolve(abs string) (real string, info fs.FileInfo, err error) {
 	return real, info, err
 }
 
-// name returns how messages show the path of something that is rendered.
+// name returns the name of a rendered file or directory in messages.
 func (l *Local) name(real string) string {
 	if l.absolute && !strings.HasPrefix(real, fetchedRoot) {
 		return real
@@ -279,7 +302,7 @@ func (l *Local) name(real string) string {
 	return l.Name(real)
 }
 
-// IsDir reports whether path, relative to d, exists and is a directory.
+// IsDir reports whether path, relative to d, is an existing directory.
 func (l *Local) IsDir(d *Dir, path string) bool {
 	if filepath.IsAbs(path) {
 		return false
@@ -299,13 +322,13 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	return err == nil
 }
 
-// Read returns the file that the layer in d refers to as path, or by a reference to something remote. The same file is read only once per run, also if it has several
-// names.
+// Read returns the file that the layer in d refers to by a path or a remote reference. A file is
+// read only once per run, even under several names.
 func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
 	return l.ReadUpTo(yaml.MaxFile, d, path)
 }
 
-// ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
+// ReadUpTo is [Local.Read] with a limit for the size of the file in bytes.
 func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error) {
 	if l.ctx.Err() != nil {
 		return nil, context.Cause(l.ctx)
@@ -340,7 +363,8 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	return src, nil
 }
 
-// keep makes what was read the file at abs, unless somebody else was faster.
+// keep stores the read content as the file at abs and returns it. If another goroutine was
+// faster, it returns that file.
 func (l *Local) keep(d *Dir, abs string, read content) *yaml.Source {
 	name := l.name(abs)
 	l.mu.Lock()
@@ -364,7 +388,7 @@ func (l *Local) keep(d *Dir, abs string, read content) *yaml.Source {
 	return src
 }
 
-// absolute returns the absolute path of what the layer in d refers to as path.
+// absolute returns the absolute path for a path in a layer of d.
 func absolute(d *Dir, path string) string {
 	switch {
 	case filepath.IsAbs(path) && d.tree != nil && d.tree.isGiven():
@@ -372,17 +396,17 @@ func absolute(d *Dir, path string) string {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case len(d.Real) > 1 && path != "" && path[0] != '.' && strings.IndexByte(path, '/') < 0 && filepath.Separator == '/':
-		return d.Real + "/" + path // nearly all are names of files in d
+		return d.Real + "/" + path // fast path for the name of a file in d
 	}
 	return filepath.Join(d.Real, path)
 }
 
-// content is what was read of a file, without the data if it is known.
+// content is the result of reading a file. It has no data if a file with the same stat is known.
 type content struct {
 	stat   filestat.Stat
-	plain  bool // no symbolic link below the directory of the layer leads to it
+	plain  bool // no symbolic link below the directory of the layer leads to the file
 	data   []byte
-	parsed *yaml.Source // of data, if it was read ahead and parsed
+	parsed *yaml.Source // parsed data, if it was read ahead
 }
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
@@ -431,8 +455,8 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	return content{stat: stat, data: data}, err
 }
 
-// identify returns what tells an open file from others, the zero Stat if nothing does: what does not know its size, as all files in /proc, is
-// always another one.
+// identify returns the stat that identifies an open file. It returns the zero Stat for an empty
+// file or a file of unknown size, such as those in /proc; these are never shared.
 func identify(f *os.File) filestat.Stat {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -441,7 +465,7 @@ func identify(f *os.File) filestat.Stat {
 	return filestat.Of(info)
 }
 
-// isKnown reports whether a file was read.
+// isKnown reports whether a file with this stat was already read.
 func (l *Local) isKnown(stat filestat.Stat) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -449,7 +473,8 @@ func (l *Local) isKnown(stat filestat.Stat) bool {
 	return src != nil && int64(len(src.Data)) == stat.Size
 }
 
-// ReadFile returns the content of a regular file of at most limit bytes and refuses anything else.
+// ReadFile returns the content of a regular file of at most limit bytes. It refuses any other
+// type of file.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
@@ -459,7 +484,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// openFlags let the open of a FIFO return at once; it is refused afterwards because it is not a regular file.
+// openFlags makes opening a FIFO return at once. It is refused afterwards because it is not a
+// regular file.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
 func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
@@ -478,7 +504,7 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 		d.root = root
 	}
 	if rel, err := relative(d.Real, abs); err == nil && filepath.IsLocal(rel) {
-		// A symbolic link that stays inside is followed, any other path is looked at below.
+		// A symbolic link that stays inside is followed. Any other path is checked below.
 		f, err := d.root.OpenFile(rel, openFlags, 0)
 		if err == nil {
 			return f, nil
@@ -525,7 +551,8 @@ func readAll(f *os.File, as string, limit int64) ([]byte, error) {
 	return data[:n], nil
 }
 
-// regularSize returns the size of a regular file and refuses anything else, and what is larger than limit.
+// regularSize returns the size of a regular file. It returns an error for any other type of file,
+// and for a size over limit.
 func regularSize(f *os.File, as string, limit int64) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -546,9 +573,10 @@ func errTooLarge(as string, limit int64) error {
 	return fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
 }
 
-// readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.
+// readUnsized reads a file of reported size 0. Files in /proc report this, and some of them never
+// end.
 func readUnsized(f *os.File, as string, limit int64) ([]byte, error) {
-	_ = f.SetReadDeadline(time.Now().Add(time.Second)) // fails for files that cannot keep a reader waiting
+	_ = f.SetReadDeadline(time.Now().Add(time.Second)) // fails for files that cannot block
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = fmt.Errorf("it is larger than %d MiB", limit>>20)
@@ -559,7 +587,8 @@ func readUnsized(f *os.File, as string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// pathError turns an error of the operating system into one that names the path as the user wrote it.
+// pathError converts an error of the operating system to an error that names the path as the user
+// wrote it.
 func pathError(err error, as, abs string) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return &NotFoundError{Path: as, abs: abs}
@@ -574,7 +603,7 @@ func pathError(err error, as, abs string) error {
 	return diag.NotReadable.Errorf("cannot read %q: %w", diag.Redact(as), err)
 }
 
-// Sources returns the files that were read, sorted by name.
+// Sources returns all files that were read, sorted by name.
 func (l *Local) Sources() []*yaml.Source {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -586,7 +615,7 @@ func (l *Local) Sources() []*yaml.Source {
 	return out
 }
 
-// Name returns the absolute path real relative to the working directory.
+// Name returns the absolute path real relative to the working directory, if possible.
 func (l *Local) Name(real string) string {
 	if strings.HasPrefix(real, fetchedRoot) {
 		return l.fetchedName(real)
@@ -597,7 +626,7 @@ func (l *Local) Name(real string) string {
 	return real
 }
 
-// relative is [filepath.Rel] of two clean paths. Nearly all files are below dir, where nothing needs to be looked at twice.
+// relative is [filepath.Rel] for clean paths, with a fast path for files below dir.
 func relative(dir, path string) (string, error) {
 	if rel, ok := strings.CutPrefix(path, dir); ok && len(rel) > 1 && os.IsPathSeparator(rel[0]) {
 		return rel[1:], nil
@@ -605,7 +634,8 @@ func relative(dir, path string) (string, error) {
 	return filepath.Rel(dir, path)
 }
 
-// ReadFile returns the file at an absolute path that the user named, wherever it is, and its path without symbolic links.
+// ReadFile returns the file at an absolute path given by the user, without access checks, and its
+// path with symbolic links resolved.
 func (l *Local) ReadFile(abs string) (*yaml.Source, string, error) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {

@@ -12,23 +12,24 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A NotFoundError says that a path does not exist.
+// A NotFoundError reports a path that does not exist.
 type NotFoundError struct {
 	Path string
-	// abs is where it is, in fs if that is set. Empty means that nobody knows.
+	// abs is the missing path, in fs if that is set. It is empty if unknown.
 	abs string
 	fs  fs.FS
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *NotFoundError) Kind() diag.Code { return diag.NoSuchFile }
 
-// Is makes it one of [fs.ErrNotExist].
+// Is reports that the error is an [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Hints returns a line that says what to do: a similar name or another way there, if there is one, else how paths are read.
+// Hints returns one hint: a similar name or a different path that exists, otherwise how paths are
+// interpreted.
 func (e *NotFoundError) Hints() []string {
 	if e.abs != "" && e.fs == nil {
 		if hint := SubmoduleHint(e.abs); hint != "" {
@@ -54,13 +55,13 @@ func (e *NotFoundError) Hints() []string {
 		return []string{"paths are relative to the directory of the file that has them"}
 	}
 	slices.Sort(names)
-	if dir := filepath.Dir(e.Path); dir != "." { // which is the directory of the file that has the path, and not that of the reader
+	if dir := filepath.Dir(e.Path); dir != "." { // dir is relative to the file with the path, not to the working directory
 		return []string{fmt.Sprintf("in %q there are: %s", diag.Redact(dir), diag.Some(names))}
 	}
 	return []string{"there are: " + diag.Some(names)}
 }
 
-// otherWay returns the path with one more .. in front, if that exists.
+// otherWay returns the path with one more ".." in front, if that exists.
 func (e *NotFoundError) otherWay() string {
 	rest := strings.TrimPrefix(filepath.Clean(e.Path), "./")
 	for strings.HasPrefix(rest, "../") {
@@ -76,13 +77,13 @@ func (e *NotFoundError) otherWay() string {
 	return filepath.Join("..", e.Path)
 }
 
-// siblings returns the names in the directory that does not have it.
+// siblings returns the names in the directory in which the path is missing.
 func (e *NotFoundError) siblings() (names []string) {
 	if e.abs == "" {
 		return nil
 	}
 	if e.fs != nil {
-		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // what can be had
+		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // partial results are sufficient
 		for _, d := range list {
 			names = append(names, d.Name())
 		}
@@ -97,8 +98,9 @@ func (e *NotFoundError) siblings() (names []string) {
 	return names
 }
 
-// Below returns the paths of directories at most two levels below d, as messages show them, that have a file of one of the names. It is for hints:
-// what cannot be read, or was fetched, has none.
+// Below returns the names of directories at most two levels below d that contain a file with one
+// of the names. It is used for hints and ignores unreadable directories. For a directory that is
+// not on this machine it returns nil.
 func (d *Dir) Below(names []string) (found []string) {
 	if d.tree != nil {
 		return nil
@@ -118,12 +120,12 @@ func (d *Dir) Below(names []string) (found []string) {
 	return found
 }
 
-// A RestrictedError says that a file lies outside the directory that its layer may read.
+// A RestrictedError reports a file outside of the directory that its layer may read.
 type RestrictedError struct {
 	Path, Target, Root string
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *RestrictedError) Kind() diag.Code { return diag.OutsideDirectory }
 
 func (e *RestrictedError) Error() string {
@@ -133,7 +135,7 @@ func (e *RestrictedError) Error() string {
 	return fmt.Sprintf("%q is outside the directory %q", diag.Redact(e.Path), e.Root)
 }
 
-// Hints returns the line that names the flag which lifts the restriction.
+// Hints returns the flag that lifts the restriction.
 func (e *RestrictedError) Hints() []string {
 	return []string{"a layer may only read files in or below its own directory; --load-restrictor LoadRestrictionsNone lifts this"}
 }

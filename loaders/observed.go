@@ -15,50 +15,59 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Kind says what was found at a path: a later one implies what an earlier one says, or contradicts it.
+// A Kind is the kind of an observation. Of several observations of a path, the one with the
+// highest Kind is kept: it implies or contradicts the others.
 type Kind int
 
 const (
-	// SawNoDir is a path at which there was no directory: nothing, or a file.
+	// SawNoDir is a path without a directory: missing, or a file.
 	SawNoDir Kind = iota
-	// SawNothing is a path at which there was nothing.
+	// SawNothing is a path that does not exist.
 	SawNothing
 	// SawFile is a file that was read.
 	SawFile
-	// SawDir is a directory. What was seen in it has observations of its own.
+	// SawDir is a directory. Its content has separate observations.
 	SawDir
-	// SawFolder is a directory whose entries were listed: Source has what [NamesOf] returns.
+	// SawFolder is a directory whose entries were listed. Source has the result of [NamesOf].
 	SawFolder
-	// SawFetched is a reference to something remote.
+	// SawFetched is a remote reference.
 	SawFetched
-	// SawOther is what may be another time something else although nothing of that was changed, an error for instance.
+	// SawOther is an input that cannot be checked for changes, for example an error. With
+	// it, the observations do not suffice to detect changes; see [Local.Observed].
 	SawOther
-	// SawWhole is a file of which more than its text counts, such as a program, or a directory of which all files do. It is beside what else was
-	// seen at its path, and says nothing about what it is: whoever wants to know that looks.
+	// SawWhole is a file that is used with more than its text, such as a program, or a directory
+	// that is used with all its files. It exists in addition to other observations of its path
+	// and carries no content; a consumer that needs it reads the path.
 	SawWhole
 )
 
-// An Observation is one thing that layers have seen of the file system: as long as it is so, they are what they were.
+// An Observation is one input of a layer from the file system. The layer is unchanged as long as
+// all its observations hold.
 type Observation struct {
-	// Path is absolute.
+	// Path is absolute. For SawFetched it is the text of the reference; for SawOther it is empty
+	// if the input has no path.
 	Path string
 	Kind Kind
-	// Source is the content of a file, and Stat what was said of it when it was opened: the zero Stat if nothing was.
+	// Source is the content of a file, and Stat its metadata when it was opened, or the zero
+	// Stat.
 	Source *yaml.Source
 	Stat   filestat.Stat
-	// Plain tells of a file that no symbolic link below the directory of the layer leads to it; false if that is not known.
+	// Plain reports that no symbolic link below the layer's directory leads to the file. False
+	// means unknown.
 	Plain bool
-	// Real is the path of a directory without symbolic links.
+	// Real is the path of a directory with symbolic links resolved.
 	Real string
-	// InFetched tells that this was seen in something that was fetched, which its version says everything about.
+	// InFetched reports that this was seen in fetched content, which is fully determined by its
+	// version.
 	InFetched bool
-	// Use and From are how the reference in Path was fetched, and Came what came of it: see [Came].
+	// Use and From are the parameters of the fetch of the reference in Path, and Came is its
+	// result; see [Came].
 	Use  reference.Use
 	From remote.Origin
 	Came string
 }
 
-// NamesOf returns the names of directory entries, sorted as [os.ReadDir] does, in one text.
+// NamesOf returns the names of directory entries, in the given order, as one text for comparison.
 func NamesOf(entries []fs.DirEntry) []byte {
 	var names []byte
 	for _, e := range entries {
@@ -67,7 +76,8 @@ func NamesOf(entries []fs.DirEntry) []byte {
 	return names
 }
 
-// Came returns the version of what was fetched, or why it was not, in one text: as long as it is the same, so is the content.
+// Came returns the result of a fetch as text: the version of the content, or the error. Equal
+// texts mean equal content.
 func Came(c *remote.Content, err error) string {
 	if err != nil {
 		return "error " + err.Error()
@@ -75,29 +85,31 @@ func Came(c *remote.Content, err error) string {
 	return c.Version.String()
 }
 
-// fetched returns what is to be observed of a fetch: dir is the directory that came of it, if one did.
+// fetched returns the observation for a fetch. dir is the resulting directory, or nil.
 func fetched(text string, use reference.Use, from remote.Origin, c *remote.Content, dir *Dir, err error) Observation {
 	if diag.Redact(text) != text {
-		return Observation{Kind: SawOther} // nobody must keep credentials
+		return Observation{Kind: SawOther} // do not store credentials
 	}
 	o := Observation{Path: text, Kind: SawFetched, Use: use, From: from}
 	if dir != nil {
 		o.Real = dir.Real
 	}
 	if c != nil {
-		err = nil // what is wrong with the content follows from its version
+		err = nil // an error in the content follows from its version
 	}
 	o.Came = Came(c, err)
 	return o
 }
 
-// observed is what layers in one directory have seen.
+// observed are the observations of the layers in one directory.
 type observed struct {
-	all    []Observation  // in the order in which they were made, which may be again and again: to look for each would cost more
-	sorted []*Observation // what all come to; nil if something was seen since
+	// all has the observations in the order they were made. Duplicates are kept, because checking
+	// for them would cost more.
+	all    []Observation
+	sorted []*Observation // result of list; nil if out of date
 }
 
-// list returns what was seen, each once, in the order of the keys. The later Kind of a path tells more.
+// list returns the observations sorted by key, one for each key, with the highest Kind.
 func (in *observed) list() []*Observation {
 	if in.sorted == nil {
 		in.sorted = make([]*Observation, len(in.all))
@@ -109,9 +121,9 @@ func (in *observed) list() []*Observation {
 	return in.sorted
 }
 
-// once sorts what was seen and leaves out what says less than another observation of the same.
+// once sorts observations by key and keeps the one with the highest Kind for each key.
 func once(seen []*Observation) []*Observation {
-	order := make([]int, len(seen)) // what was seen first comes first, for which a stable sort would take much longer
+	order := make([]int, len(seen)) // sorting indices keeps the order stable and is much faster than a stable sort
 	for i := range order {
 		order[i] = i
 	}
@@ -126,7 +138,7 @@ func once(seen []*Observation) []*Observation {
 	return slices.CompactFunc(sorted, func(a, b *Observation) bool { return a.key() == b.key() })
 }
 
-// observe keeps what the layer in d has seen.
+// observe records an observation of the layer in d.
 func (l *Local) observe(d *Dir, o Observation) {
 	if l.seen == nil || d == nil || d.ahead {
 		return
@@ -142,7 +154,7 @@ func (l *Local) observe(d *Dir, o Observation) {
 	in.all, in.sorted = append(in.all, o), nil
 }
 
-// observeRoot keeps where a root is.
+// observeRoot records the directory of a root.
 func (l *Local) observeRoot(d *Dir, abs, name string) {
 	if l.seen == nil {
 		return
@@ -153,7 +165,7 @@ func (l *Local) observeRoot(d *Dir, abs, name string) {
 	l.rootDirs[diag.Redact(name)] = d.Real
 }
 
-// key tells what was looked at: a reference may be read for several uses.
+// key identifies the observed object. A reference can be fetched for several uses.
 func (o *Observation) key() string {
 	if o.Kind == SawFetched {
 		return fmt.Sprintf("%d %d %s", o.Use, o.From, o.Path)
@@ -164,24 +176,26 @@ func (o *Observation) key() string {
 	return o.Path
 }
 
-// Uses keeps that the layer in d uses all that is at absolute paths: a program, or the files in a directory.
+// Uses records that the layer in d uses everything at absolute paths: a program, or all files in
+// a directory.
 func (l *Local) Uses(d *Dir, paths ...string) {
 	for _, path := range paths {
 		l.observe(d, Observation{Path: path, Kind: SawWhole})
 	}
 }
 
-// Doubt keeps that what the layer in d is depends on more than what it has seen.
+// Doubt records that the layer in d has inputs that cannot be observed.
 func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
 
-// DependsOn keeps that what the layer in d is depends on what is at absolute paths, of which nothing else was seen.
+// DependsOn records that the layer in d depends on the content of absolute paths, which was not
+// observed.
 func (l *Local) DependsOn(d *Dir, paths ...string) {
 	for _, path := range paths {
 		l.observe(d, Observation{Path: path, Kind: SawOther})
 	}
 }
 
-// observeError keeps that a file could not be read.
+// observeError records that a file could not be read.
 func (l *Local) observeError(d *Dir, abs string, err error) {
 	kind := SawOther
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,8 +215,9 @@ func (l *Local) observedDir(d *Dir, abs, as string) (*Dir, error) {
 	return sub, nil
 }
 
-// Observed returns what was seen by the layer in a directory that [Local.Root] has opened, and by those that it is made of, in the order of
-// the paths. It reports false if it is not enough to look at that again to know whether anything has changed.
+// Observed returns the observations of the layer in a directory that [Local.Root] has opened, and
+// of the layers below it, sorted by key. enough is false if the observations do not suffice for
+// detecting changes.
 func (l *Local) Observed(root string) (all []*Observation, enough bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +229,7 @@ func (l *Local) Observed(root string) (all []*Observation, enough bool) {
 	return once(all), enough
 }
 
-// collect adds what was seen by the layer in a directory and by those that it is made of.
+// collect adds the observations of the layer in a directory and of the layers below it.
 func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bool) (enough bool) {
 	if visited[real] {
 		return true

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Place returns the path relative to d, without symbolic links, of the file that the layer in d refers to as path. Whether d may read it
-// is not looked at.
+// Place returns the path, relative to d and with symbolic links resolved, of the file that a
+// layer in d refers to as path. It does not check whether d may read the file.
 func (l *Local) Place(d *Dir, path string) (string, error) {
 	abs := absolute(d, path)
 	if d.tree == nil {
@@ -28,8 +28,8 @@ func (l *Local) Place(d *Dir, path string) (string, error) {
 	return filepath.Rel(d.Real, d.tree.abs(real))
 }
 
-// Files returns the paths relative to d, a directory of this machine or a fetched one, of the regular files in it and below it, in order.
-// Symbolic links are left out.
+// Files returns the paths, relative to d, of all regular files in and below d, in lexical order.
+// It does not follow symbolic links.
 func (l *Local) Files(d *Dir) ([]string, error) {
 	tree, top := os.DirFS(d.Real), "."
 	if d.tree != nil {

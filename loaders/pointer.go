@@ -25,10 +25,10 @@ func (e *PointerError) Error() string {
 	return fmt.Sprintf("%q is a Git LFS pointer, not the content of the file", diag.Redact(e.Path))
 }
 
-// Kind returns the code of the message: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *PointerError) Kind() diag.Code { return diag.NotPulled }
 
-// Hints returns the way to get the content.
+// Hints returns instructions for getting the content.
 func (e *PointerError) Hints() []string {
 	if e.Fetched {
 		return []string{"krmflow fetches repositories without Git LFS: clone it, run git lfs pull there, and refer to the clone"}

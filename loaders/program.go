@@ -13,21 +13,24 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// MaxProgram is the size in bytes up to which programs are accepted.
+// MaxProgram is the size limit for programs, in bytes.
 const MaxProgram = 1 << 30
 
-// A Program is a file that a function is made of.
+// A Program is an executable file of a function.
 type Program struct {
-	// Real and Root are the file and the directory that it has to lie below, without symbolic links.
+	// Real is the file and Root the directory that it must be in, both with symbolic links
+	// resolved.
 	Real, Root string
-	// Digest is that of the file, zero if it lies elsewhere: then it is not read.
+	// Digest is the digest of the file. It is zero if the file is outside of Root; such a file is
+	// not read.
 	Digest krm.Digest
-	// Mode is that of the file where systems have one, 0 where they do not.
+	// Mode is the mode of the file, or 0 on Windows.
 	Mode fs.FileMode
 }
 
-// Program hashes the program at an absolute path below root, if that is below root as well once symbolic links are
-// followed, whatever the layers may read. It is not kept: programs are larger than configuration.
+// Program hashes the program at an absolute path below root. The program must also be below root
+// after symbolic links are resolved, even if layers may read all files. Its content is not kept
+// in memory, because programs are much larger than configuration.
 func (l *Local) Program(path, root string) (Program, error) {
 	if IsGiven(path) {
 		return Program{}, fmt.Errorf("%q is in the file system that is rendered: a program must be a file of this machine", l.Name(path))
@@ -53,7 +56,7 @@ func (l *Local) Program(path, root string) (Program, error) {
 	return p, err
 }
 
-// hash returns the digest and the mode of a program in d.
+// hash returns the digest and mode of a program in d.
 func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMode, err error) {
 	f, err := l.open(d, abs, as)
 	if err != nil {
@@ -71,7 +74,7 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMod
 	start := make([]byte, min(size, int64(len(pointerPrefix))))
 	n, err := io.ReadFull(f, start)
 	if err == nil && isPointer(start) {
-		return digest, mode, &PointerError{Path: as} // a pointer can never run
+		return digest, mode, &PointerError{Path: as} // a pointer cannot be executed
 	}
 	h.Write(start[:n])
 	if _, err := io.Copy(h, io.LimitReader(f, size-int64(n))); err != nil {
@@ -81,7 +84,8 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMod
 	return digest, mode, nil
 }
 
-// LegacyPlugin returns where kustomize's legacy plugin for gvk lies below home, "" if there is none or no home.
+// LegacyPlugin returns the path below home of kustomize's legacy plugin for gvk. It returns "" if
+// there is no such plugin or home is empty.
 func LegacyPlugin(home string, gvk krm.GVK) string {
 	path := filepath.Join(gvk.Group, gvk.Version, strings.ToLower(gvk.Kind), gvk.Kind)
 	if home == "" || !filepath.IsLocal(path) {

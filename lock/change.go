@@ -2,14 +2,15 @@ package lock
 
 import "fmt"
 
-// A Change is a difference between two states of a lock file: of two entries with one name, or of one that the other has not.
+// A Change is a difference between two states of a lock file: an entry that was added, removed or
+// changed.
 type Change struct {
 	Name string
-	// Old and New are the entries; one that is not there is zero.
+	// Old and New are the entries before and after. An absent entry is zero.
 	Old, New Entry
 }
 
-// String returns the change as a line for people.
+// String returns the change as one line of text.
 func (c Change) String() string {
 	old, now := c.Old.Version(), c.New.Version()
 	switch {
@@ -23,20 +24,22 @@ func (c Change) String() string {
 	return fmt.Sprintf("moved    %s  %s -> %s", c.Name, old, now)
 }
 
-// RolledBack reports whether a catalog is to be replaced by an edition that its publisher has made before.
+// RolledBack reports whether the change replaces a catalog with an older edition from its
+// publisher.
 func (c Change) RolledBack() bool {
 	return c.Old.Kind == Catalog && c.New.Kind != "" && c.New.Serial < c.Old.Serial
 }
 
-// A Learning says what becomes of entries that exist.
+// A Learning controls how [File.Learn] treats existing entries.
 type Learning struct {
-	// Update chooses those that move to what was found, nil for none. All others keep their version.
+	// Update selects entries that move to the version found, nil for none. All others keep their
+	// version.
 	Update func(Entry) bool
-	// Drop chooses those that go if nothing was found for them, nil for none.
+	// Drop selects entries to remove if they were not found, nil for none.
 	Drop func(Entry) bool
 }
 
-// Learn puts what was found into f and returns what has changed, sorted by name.
+// Learn adds the entries found to f and returns the changes, sorted by name.
 func (f *File) Learn(found []Entry, how Learning) []Change {
 	before := f.Without(nil)
 	seen := map[string]bool{}
@@ -47,7 +50,7 @@ func (f *File) Learn(found []Entry, how Learning) []Change {
 		case !ok:
 			f.Set(e)
 		case old.Version() == e.Version():
-			if old.Kind != Catalog { // whose serial is known
+			if old.Kind != Catalog { // keep a catalog's entry, which has its serial
 				f.Set(e)
 			}
 		case how.Update != nil && how.Update(old):
@@ -62,7 +65,7 @@ func (f *File) Learn(found []Entry, how Learning) []Change {
 	return Compare(before, f)
 }
 
-// Compare returns how after differs from before, sorted by name.
+// Compare returns the differences between before and after, sorted by name.
 func Compare(before, after *File) []Change {
 	var list []Change
 	old, now := before.Entries(), after.Entries()

@@ -1,7 +1,8 @@
-// Package lock holds lock files: which content each remote reference stood for when somebody looked, so that later runs take the same
-// content or none.
+// Package lock reads, edits and encodes lock files. A lock file records the content that each
+// remote reference resolved to, so that later runs get the same content or fail.
 //
-// A lock can refuse and never allow: what it names is no more trusted for that. The package does no I/O.
+// A lock can only refuse content. An entry does not make content trusted. The package does no
+// I/O.
 package lock
 
 import (
@@ -14,42 +15,44 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Name is the name of a lock file, beside what it locks.
+// Name is the file name of a lock file. It is in the same directory as the content that it locks.
 const Name = "krmflow.lock.yaml"
 
-// The spelling of a lock file that is written today.
+// The apiVersion and kind of lock files.
 const (
 	Version    = "krmflow.dev/v1alpha1"
 	KindOfFile = "Lock"
 )
 
-// A Kind says what an entry is about.
+// A Kind is the type of an entry.
 type Kind string
 
 // The kinds.
 const (
 	Git      Kind = "git"      // a repository at a branch, tag or commit
 	Content  Kind = "file"     // a file or an archive at an address
-	Artifact Kind = "artifact" // of a registry
-	Image    Kind = "image"    // that containers are made of
-	Program  Kind = "program"  // of a function, each platform's by itself
-	Catalog  Kind = "catalog"  // of functions
-	Chart    Kind = "chart"    // that helm renders
+	Artifact Kind = "artifact" // an artifact in a registry
+	Image    Kind = "image"    // a container image
+	Program  Kind = "program"  // a function's program, one entry per platform
+	Catalog  Kind = "catalog"  // a function catalog
+	Chart    Kind = "chart"    // a chart rendered by helm
 )
 
 var kinds = []Kind{Git, Content, Artifact, Image, Program, Catalog, Chart}
 
-// An Entry says which content one reference stands for.
+// An Entry records the content of one reference.
 type Entry struct {
-	// Name is the reference without credentials; only that of a catalog or a program has a path inside of what is fetched.
+	// Name is the reference without credentials. Only the names of catalogs and programs include
+	// a path inside the fetched content.
 	Name string
 	Kind Kind
-	// Commit is what git calls the content, in hexadecimal digits; Digest is the SHA-256 of what does not come by git. One of them is set.
+	// Commit is the git commit id in hexadecimal digits. Digest is the SHA-256 of content from
+	// other sources. Exactly one of them is set.
 	Commit string
 	Digest krm.Digest
-	// Serial is the number of a catalog's edition, 0 if it has none.
+	// Serial is the edition number of a catalog, 0 if it has none.
 	Serial uint64
-	// Pos is the place in the file, zero for an entry that was not read.
+	// Pos is the position in the file, zero for an entry that was not read from one.
 	Pos diag.Pos
 }
 
@@ -61,7 +64,7 @@ func (e Entry) Version() string {
 	return e.Digest.String()
 }
 
-// Fixed reports whether the name says the version itself: nothing else can come for it.
+// Fixed reports whether the name includes the version, so its content cannot change.
 func (e Entry) Fixed() bool {
 	_, digits, ok := strings.Cut(e.Version(), ":")
 	if !ok {
@@ -70,8 +73,9 @@ func (e Entry) Fixed() bool {
 	return strings.Contains(e.Name, digits)
 }
 
-// Is reports whether name means the entry: it is its name, with or without the path, or what stands in front of the version or of the path
-// there.
+// Is reports whether name identifies the entry. It can be the entry's name, with or without the
+// path inside the fetched content, or a prefix of either that ends before the version or the
+// path.
 func (e Entry) Is(name string) bool {
 	for _, own := range []string{e.Name, withoutPath(e.Name)} {
 		rest, ok := strings.CutPrefix(own, name)
@@ -82,7 +86,8 @@ func (e Entry) Is(name string) bool {
 	return false
 }
 
-// withoutPath returns a name without the path inside of what is fetched: a version can stand behind it.
+// withoutPath removes the path inside the fetched content from a name. A version after the path
+// is kept.
 func withoutPath(name string) string {
 	scheme := 0
 	if i := strings.Index(name, "://"); i >= 0 {
@@ -98,20 +103,21 @@ func withoutPath(name string) string {
 	return name[:scheme] + before
 }
 
-// same reports whether e and o say the same, wherever they stand.
+// same reports whether e and o are equal except for their positions.
 func (e Entry) same(o Entry) bool {
 	e.Pos, o.Pos = diag.Pos{}, diag.Pos{}
 	return e == o
 }
 
-// A File is what a lock file says. The zero File is an empty one. A nil File can be asked, and has no entry.
+// A File is the content of a lock file. The zero File is empty. Entries, Get and Without accept a
+// nil File, which has no entries.
 type File struct {
-	// Path is how messages name the file.
+	// Path is the file's name in messages.
 	Path    string
-	entries []Entry // sorted by name, each name once
+	entries []Entry // sorted by name, which is unique
 }
 
-// Entries returns all entries, sorted by name. The caller must not change them.
+// Entries returns all entries, sorted by name. The caller must not modify the slice.
 func (f *File) Entries() []Entry {
 	if f == nil {
 		return nil
@@ -127,7 +133,7 @@ func (f *File) Get(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Set puts an entry in place of the one with its name.
+// Set adds an entry. It replaces an entry with the same name.
 func (f *File) Set(e Entry) {
 	i, ok := find(f.entries, e.Name)
 	if ok {
@@ -137,7 +143,7 @@ func (f *File) Set(e Entry) {
 	}
 }
 
-// Remove removes the entry for a reference, if there is one.
+// Remove removes the entry for a reference, if any.
 func (f *File) Remove(name string) {
 	if i, ok := find(f.entries, name); ok {
 		f.entries = slices.Delete(f.entries, i, i+1)
@@ -148,7 +154,7 @@ func find(entries []Entry, name string) (int, bool) {
 	return slices.BinarySearchFunc(entries, name, func(e Entry, name string) int { return cmp.Compare(e.Name, name) })
 }
 
-// Without returns a copy of f without the entries that drop chooses; nil chooses none.
+// Without returns a copy of f without the entries selected by drop. A nil drop selects none.
 func (f *File) Without(drop func(Entry) bool) *File {
 	if f == nil {
 		return nil
@@ -159,7 +165,8 @@ func (f *File) Without(drop func(Entry) bool) *File {
 	return &File{Path: f.Path, entries: slices.DeleteFunc(slices.Clone(f.entries), drop)}
 }
 
-// Text returns the file as it is written: an entry is a group of lines, and equal entries make equal bytes.
+// Text returns the file's encoding. Each entry has its own lines. The output is deterministic:
+// equal entries give equal bytes.
 func (f *File) Text() []byte {
 	var b strings.Builder
 	b.WriteString("# Which content remote references stand for. krmflow lock writes this file.\n")
@@ -171,7 +178,8 @@ func (f *File) Text() []byte {
 	for _, e := range f.entries {
 		b.WriteString("- name: " + scalar(e.Name) + "\n  kind: " + string(e.Kind) + "\n")
 		if e.Commit != "" {
-			b.WriteString("  commit: " + strconv.Quote(e.Commit) + "\n") // which may be nothing but digits
+			// The commit is quoted because it may consist of digits only.
+			b.WriteString("  commit: " + strconv.Quote(e.Commit) + "\n")
 		} else {
 			b.WriteString("  digest: " + e.Digest.String() + "\n")
 		}
@@ -182,7 +190,7 @@ func (f *File) Text() []byte {
 	return []byte(b.String())
 }
 
-// scalar returns a text as YAML has it: as it is, if nothing in it means anything to YAML.
+// scalar returns text as a YAML scalar. It is quoted unless every character is plain in YAML.
 func scalar(text string) string {
 	isPlain := text != "" && strings.Trim(text[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
 		strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/?=&._@#%+~-") == "" && !strings.HasSuffix(text, ":")

@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Parse reads a lock file. It reports all mistakes, as [*diag.Error] values joined into one error: what a lock says decides which content
-// is taken, so an unknown field, a name that occurs twice or a value of another form is none that could be left out.
+// Parse parses a lock file. It reports all mistakes, as [*diag.Error] values joined into one
+// error. It is strict because a lock decides which content is accepted: an unknown field, a
+// duplicate name or a malformed value is an error, never ignored.
 func Parse(src *yaml.Source) (*File, error) {
 	f := &File{Path: src.File}
 	if line := conflict(src.Data); line > 0 {
@@ -45,7 +46,7 @@ func Parse(src *yaml.Source) (*File, error) {
 	return f, nil
 }
 
-// conflict returns the line of the first mark that git leaves for a merge to be done by hand, 0 if there is none.
+// conflict returns the line of git's first merge conflict marker, 0 if there is none.
 func conflict(data []byte) (line int) {
 	for text := range bytes.Lines(data) {
 		line++
@@ -112,7 +113,7 @@ func digestOf(c yaml.Cursor) krm.Digest {
 	return d
 }
 
-// isCommit reports whether text is the whole name of a commit.
+// isCommit reports whether text is a full commit id.
 func isCommit(text string) bool {
 	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
 }

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes, nothing is
-// written, and with [Options.Check] in no case. After an error the folder is as it was, unless the text says otherwise. It always
-// closes o.
+// Commit makes the folder equal to the files that were put and kept, in one step, and returns the
+// changes. If there are none, or with [Options].Check, it writes nothing. After an error the
+// folder is unchanged unless the message says otherwise. Commit always closes o.
 func (o *Dir) Commit() (Changes, error) {
 	defer o.Abort()
 	if o.failed != nil {
@@ -47,7 +47,8 @@ func (o *Dir) Commit() (Changes, error) {
 	return c, nil
 }
 
-// next returns what the folder will have.
+// next returns the manifest of the folder after the commit. It refuses roots whose files would
+// overlap.
 func (o *Dir) next() (*manifest.Manifest, error) {
 	runs := map[string]bool{}
 	for root := range o.roots {
@@ -167,7 +168,7 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 	return o.swap(m)
 }
 
-// finishStage adds the manifests that are new and brings everything to the disk.
+// finishStage adds the changed manifests to the staging folder and syncs it.
 func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string, part string) error {
 	private := m.Secret()
 	for root, text := range texts {
@@ -198,7 +199,7 @@ func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string
 	return swap.Sync(stage)
 }
 
-// addNext makes a staging folder one that can be carried out as a journal.
+// addNext prepares a staging folder for use as a journal.
 func addNext(stage *os.Root, m *manifest.Manifest) error {
 	if err := addFile(stage, ".", nextName, m.Together(), secret.PrivatePerm); err != nil {
 		return err
@@ -215,7 +216,8 @@ func addFile(stage *os.Root, folder, name, text string, perm fs.FileMode) error 
 	return dir.create(name, []byte(text), perm)
 }
 
-// rescan refuses if files of others came into the part that is exchanged while the run was rendering: that would remove them.
+// rescan checks that no foreign files were added to part during the run, because the exchange
+// would remove them.
 func (o *Dir) rescan(part string) error {
 	now, err := o.parent.Lstat(o.base)
 	if err != nil {
@@ -241,7 +243,7 @@ func (o *Dir) rescan(part string) error {
 	return nil
 }
 
-// linkSame gives the files and manifests of part that did not change a second name in the staging folder.
+// linkSame hard-links the unchanged files and manifests of part into the staging folder.
 func (o *Dir) linkSame(stage *os.Root, texts map[string]string, part string) error {
 	same := map[string][]string{}
 	for root, text := range texts {
@@ -289,7 +291,7 @@ func (o *Dir) linkFolder(stage *os.Root, dir string, files []string, kept bool) 
 	}
 	defer to.close()
 	for _, name := range files {
-		// A kept file that the user removed stays removed: there is no newer one.
+		// A kept file that the user removed stays removed: there is no newer version of it.
 		if err := to.take(from, name); err != nil && !(kept && notExist(err)) {
 			return writeError(path.Join(o.dir, dir, name), err)
 		}
@@ -297,7 +299,7 @@ func (o *Dir) linkFolder(stage *os.Root, dir string, files []string, kept bool) 
 	return nil
 }
 
-// install gives the staging folder its final name, which nobody has yet.
+// install renames the staging folder to the output folder, which must not exist.
 func (o *Dir) install() error {
 	err := swap.RenameNew(o.parent, o.stageName, o.base)
 	if errors.Is(err, fs.ErrExist) {
@@ -309,7 +311,7 @@ func (o *Dir) install() error {
 	return err
 }
 
-// swap exchanges the staging folder with the output and removes what was there.
+// swap exchanges the staging folder with the output folder and removes the old content.
 func (o *Dir) swap(m *manifest.Manifest) error {
 	err := swap.Exchange(o.parent, o.stageName, o.base)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -321,7 +323,8 @@ func (o *Dir) swap(m *manifest.Manifest) error {
 	return o.removeOld()
 }
 
-// removeOld removes what was in the place of the staging folder.
+// removeOld removes the old content, which is under the name of the staging folder after the
+// exchange.
 func (o *Dir) removeOld() error {
 	old := o.stageName
 	o.stageName = ""
@@ -331,7 +334,7 @@ func (o *Dir) removeOld() error {
 	return nil
 }
 
-// swapPart is [Dir.swap] for a folder in the output: what is beside it stays.
+// swapPart is [Dir.swap] for a folder inside the output. The rest of the output is not touched.
 func (o *Dir) swapPart(m *manifest.Manifest, part string) error {
 	up, name := path.Split(part)
 	from, err := o.parent.OpenRoot(path.Join(o.stageName, up))
@@ -353,7 +356,7 @@ func (o *Dir) swapPart(m *manifest.Manifest, part string) error {
 	return o.removeOld()
 }
 
-// swapByJournal does what [Dir.swap] does where the system cannot.
+// swapByJournal replaces [Dir.swap] on systems that cannot exchange folders.
 func (o *Dir) swapByJournal(m *manifest.Manifest) error {
 	stage, err := o.parent.OpenRoot(o.stageName)
 	if err != nil {

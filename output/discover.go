@@ -12,18 +12,19 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// A found is what [discover] has seen.
+// A found is the result of [discover].
 type found struct {
 	*manifest.Manifest
-	bad     string // the manifest that an error is about, "" if it is about something else
+	bad     string // the invalid manifest, if an error concerns one
 	entries map[string]*known.Listing
-	known   map[string]bool // folders to look into
-	all     bool            // to look into every folder
+	known   map[string]bool // folders to search
+	all     bool            // search all folders
 	lists   *known.Listings
 }
 
-// discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
-// nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
+// discover reads the manifests of an output folder. If the folder has no top manifest, only the
+// given folders are searched, so that a folder unrelated to krmflow is not walked. A nested
+// folder with a top manifest is a separate output and is skipped.
 func discover(out *os.Root, folders map[string]bool, lists *known.Listings) (*found, error) {
 	f := &found{Manifest: manifest.New(), entries: map[string]*known.Listing{}, known: folders, lists: lists}
 	top, err := openFolder(out, ".")
@@ -34,7 +35,8 @@ func discover(out *os.Root, folders map[string]bool, lists *known.Listings) (*fo
 	return f, f.look(top, ".", func() (*folder, error) { return top, nil })
 }
 
-// look looks into the folder dir of top, which open opens.
+// look searches the folder dir of top. open opens the folder and is called only if something must
+// be read.
 func (f *found) look(top *folder, dir string, open func() (*folder, error)) error {
 	seen, err := f.lists.Of(dir, func() ([]fs.DirEntry, error) {
 		d, err := open()
@@ -88,7 +90,7 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 		if !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
 			continue
 		}
-		var sub *folder // opened when something must be read
+		var sub *folder // opened on demand
 		err := f.look(top, name, func() (_ *folder, err error) {
 			if sub == nil {
 				var d *folder
@@ -106,7 +108,7 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 	return nil
 }
 
-// list returns what is in a folder, from what was seen if that was.
+// list returns the listing of a folder, reusing discover's if possible.
 func (f *found) list(out *os.Root, dir string, lists *known.Listings) (*known.Listing, error) {
 	if f != nil && f.entries[dir] != nil {
 		return f.entries[dir], nil
@@ -114,7 +116,7 @@ func (f *found) list(out *os.Root, dir string, lists *known.Listings) (*known.Li
 	return lists.Of(dir, func() ([]fs.DirEntry, error) { return listFolder(out, dir) })
 }
 
-// refuse returns err of discover as the reason to refuse the folder that messages call dir.
+// refuse converts an error of discover to a [*RefusedError] for the folder dir.
 func (f *found) refuse(dir string, err error) error {
 	if f.bad != "" {
 		return badManifest(path.Join(dir, f.bad), err)
@@ -122,7 +124,8 @@ func (f *found) refuse(dir string, err error) error {
 	return &RefusedError{Path: dir, Reason: withoutPath(err).Error()}
 }
 
-// badManifest refuses a folder with a manifest that cannot be read: nobody knows then which files are krmflow's.
+// badManifest refuses a folder with an invalid manifest: without it, the files written by krmflow
+// are unknown.
 func badManifest(file string, err error) error {
 	return &RefusedError{Path: file, Reason: fmt.Sprintf("bad manifest: %v", withoutPath(err)),
 		Hint: "it tells which files krmflow wrote: restore it; or remove it, and krmflow takes over the files that are what it would write"}

@@ -1,15 +1,20 @@
-// Package output writes what a render makes: a folder that changes in one step and keeps what it did not write, or a file.
+// Package output writes the result of a render to a folder or to a file. A folder changes
+// atomically, and files that krmflow did not write are preserved.
 //
-// # How a folder changes in one step
+// # How a folder changes atomically
 //
-// [Open] locks the folder. [Dir.Put] writes what is new to a staging folder beside it, which only the user can read. [Dir.Commit] adds
-// the files that stay, as second names of the same files, and the manifests, and exchanges the two folders in one system call.
+// [Open] locks the folder. [Dir.Put] writes new and changed files to a staging folder next to it,
+// which only the user can read. [Dir.Commit] adds the unchanged files as hard links, adds the
+// manifests, and exchanges the two folders with one system call.
 //
-// Not every folder can be exchanged: a mount point cannot, one with files of others must keep these, and not every system has the
-// call. The staging folder is then inside the folder, and renaming it to .krmflow-journal is the step that counts. Before it the old
-// state holds; after it the new one does, even if the process dies: whoever opens the folder next carries the journal out. Readers may
-// see some old and some new files meanwhile.
+// Some folders cannot be exchanged: a mount point, a folder with foreign files that must stay,
+// and every folder on a system without the call. In these cases the staging folder is inside the
+// output folder, and renaming it to .krmflow-journal commits the change. Before the rename, the
+// old state is valid. After it, the new state is valid even if the process dies, because the next
+// process that opens the folder completes the journal. Meanwhile readers can see a mix of old and
+// new files.
 //
-// The manifests, one in the folder of each root, list what krmflow wrote, with digests. A file that none of them lists is never replaced or
-// removed; one that is missing in them is taken over if it already is what the run would write.
+// The folder of each root has a manifest that lists the files written by krmflow, with their
+// digests. A file that no manifest lists is never replaced or removed. If the manifest of a root
+// is lost, Put takes over files that already have the content it would write.
 package output

@@ -11,21 +11,21 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// A WriteError says that output could not be written: no space left, a full pipe, permission lost half-way.
-// What was there before is still there unless the text says otherwise.
+// A WriteError reports a failed write, for example because of a full disk, a broken pipe or
+// missing permission. The previous content is intact unless the message says otherwise.
 type WriteError struct {
-	Path string // as the user knows it
+	Path string // as known to the user
 	Err  error
 }
 
 func (e *WriteError) Error() string { return fmt.Sprintf("%s: %v", names.Show(e.Path), e.Err) }
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *WriteError) Kind() diag.Code { return diag.OutputLost }
 
-// writeError makes err one of this package's output errors, without the names of temporary files that the user never
-// sees.
+// writeError converts err to an error type of this package. It removes the names of temporary
+// files, which mean nothing to the user.
 func writeError(path string, err error) error {
 	var written *WriteError
 	var locked *LockedError
@@ -36,7 +36,7 @@ func writeError(path string, err error) error {
 	return &WriteError{path, withoutPath(err)}
 }
 
-// withoutPath strips the operation and path that package os puts before the reason.
+// withoutPath removes the operation and path that package os adds.
 func withoutPath(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -49,10 +49,10 @@ func withoutPath(err error) error {
 	return err
 }
 
-// A LockedError says that another run writes the same output.
+// A LockedError reports that another run writes the same output.
 type LockedError struct {
 	Path string
-	PID  int // 0 if it is not known
+	PID  int // 0 if unknown
 }
 
 func (e *LockedError) Error() string {
@@ -63,23 +63,23 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s: locked by %s, which is writing there", names.Show(e.Path), by)
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *LockedError) Kind() diag.Code { return diag.OutputLocked }
 
-// A RefusedError says why krmflow does not write to a place. Nothing was written.
+// A RefusedError reports why krmflow does not write to a path. Nothing was written.
 type RefusedError struct {
 	Path   string
 	Reason string
-	Names  []string // the files that are the reason, relative to Path; may be empty
-	Hint   string   // what to do about it, in one or several lines; may be empty
+	Names  []string // files that are the reason, relative to Path; may be empty
+	Hint   string   // instructions, one or more lines; may be empty
 }
 
 func (e *RefusedError) Error() string { return e.Diag().Error() }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error's code; see [diag.CodeOf].
 func (e *RefusedError) Kind() diag.Code { return diag.OutputRefused }
 
-// Diag returns e as a [diag.Error], with its names and its hint as hints.
+// Diag returns e as a [diag.Error] with its names and hint as hints.
 func (e *RefusedError) Diag() *diag.Error {
 	const most = 10
 	err := &diag.Error{Msg: names.Show(e.Path) + ": " + e.Reason, Err: e}

@@ -10,17 +10,19 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A folder is an open directory of an output. Its methods, which differ between systems, take names without slashes and
-// do not follow links:
+// A folder is an open directory of an output. Names have no slashes except where stated, and
+// links are not followed. The following methods are implemented per system:
 //
 //	create(name, data, perm) writes a file that must not exist
-//	read(name, buf) reads at most len(buf) bytes of a regular file and returns how many, and the file's permissions
-//	stat(name) returns what the file system says about a regular file, whose name may have slashes, and its size
-//	sub(name) opens a folder in it
-//	entries() lists it; the entries know their types
-//	link(from, name) gives the file called name in the folder from a second name here; errors.ErrUnsupported if it cannot
+//	read(name, buf) reads at most len(buf) bytes of a regular file; returns their number
+//		and the permissions of the file
+//	stat(name) returns the metadata and size of a regular file; name may have slashes
+//	sub(name) opens a subfolder
+//	entries() lists the folder; the entries have their types
+//	link(from, name) hard-links the file name of the folder from; errors.ErrUnsupported if
+//		that is not possible
 type folder struct {
-	root *os.Root // nil for one that sub has opened
+	root *os.Root // nil for a folder opened by sub on Linux
 	f    *os.File
 	fd   int // of f
 }
@@ -39,7 +41,7 @@ func openFolder(dir *os.Root, name string) (*folder, error) {
 	return &folder{root, f, int(f.Fd())}, nil
 }
 
-// makeFolder opens the folder name in dir and makes it if need be.
+// makeFolder opens the folder name in dir and creates it if necessary.
 func makeFolder(dir *os.Root, name string) (*folder, error) {
 	if name != "." {
 		if err := dir.MkdirAll(name, 0o777); err != nil {
@@ -67,7 +69,8 @@ func (d *folder) close() {
 	}
 }
 
-// readWhole appends the content of a regular file to buf[:0]. A file of more than most bytes is an error.
+// readWhole reads a regular file into buf[:0], growing it if necessary. A file of more than most
+// bytes is an error.
 func (d *folder) readWhole(name string, buf []byte, most int64) ([]byte, error) {
 	_, size, err := d.stat(name)
 	switch {
@@ -76,12 +79,12 @@ func (d *folder) readWhole(name string, buf []byte, most int64) ([]byte, error) 
 	case size > most:
 		return buf, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is larger than %s", diag.Size(most))}
 	}
-	buf = slices.Grow(buf[:0], int(size)+1) // one byte more than needed shows a file that grows
+	buf = slices.Grow(buf[:0], int(size)+1) // one additional byte detects a growing file
 	n, _, err := d.read(name, buf[:cap(buf)])
 	return buf[:n], err
 }
 
-// take links the file name from another folder, or copies it where that is not possible.
+// take hard-links the file name from another folder, or copies it if that is not possible.
 func (d *folder) take(from *folder, name string) error {
 	err := d.link(from, name)
 	if !errors.Is(err, errors.ErrUnsupported) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The methods below use system calls because outputs have tens of thousands of small files: an os.File costs more calls
-// to set up than it takes to read or write one.
+// The methods below use system calls directly. An output can have tens of thousands of small
+// files, and setting up an os.File takes more system calls than reading or writing one.
 
 func (d *folder) create(name string, data []byte, perm fs.FileMode) error {
 	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
@@ -31,7 +31,7 @@ func (d *folder) create(name string, data []byte, perm fs.FileMode) error {
 }
 
 func (d *folder) read(name string, buf []byte) (int, fs.FileMode, error) {
-	// Without O_NONBLOCK the open of a planted pipe would wait for its writer.
+	// Without O_NONBLOCK, opening a FIFO would block until it has a writer.
 	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return 0, 0, err
@@ -89,7 +89,8 @@ func (d *folder) open(name string, flags int, perm uint32) (int, error) {
 	}
 }
 
-// entries lists through a file of its own: one that comes from an os.Root asks for the details of every entry.
+// entries opens a new file for listing, because ReadDir on a file from an os.Root stats every
+// entry.
 func (d *folder) entries() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return d.f.ReadDir(-1)

@@ -18,7 +18,7 @@ func (d *folder) create(name string, data []byte, perm fs.FileMode) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync() // there is no call that syncs the whole tree in the end
+		err = f.Sync() // this system has no call to sync the whole tree at the end
 	}
 	return errors.Join(err, f.Close())
 }

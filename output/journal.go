@@ -12,17 +12,21 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// journalName is the staging folder's name from the moment on at which its files must reach the output. So a folder that
-// cannot be exchanged as a whole still changes in one step: before the rename to this name the old state counts, after it the
-// new one, and whoever finds a journal completes it. The journal needs no list of what to do: the files and manifests that are in it are to
-// be moved, nextName says which ones stay, and the manifests of the folder which ones were there.
+// journalName is the name of a staging folder that is committed. Renaming the staging folder to
+// it makes a change atomic if the output cannot be exchanged as a whole: before the rename the
+// old state is valid, after it the new state, and the next process that finds a journal completes
+// it.
+//
+// The journal needs no list of operations. Its files and manifests are to be moved into the
+// output, its nextName file lists the files that remain, and the manifests in the output list the
+// files that were there before.
 const journalName = ".krmflow-journal"
 
-// nextName is the file of a journal that has the manifests of all roots. It goes when all is done. Journals of earlier versions have their only
-// manifest in the place of the new one.
+// nextName is the file of a journal with the manifests of all roots. It is removed last. Journals
+// of earlier versions have their only manifest under the name of the new one instead.
 const nextName = manifest.Reserved + "next"
 
-// commitJournal turns the staging folder into the journal, at name in dir, and carries it out.
+// commitJournal renames the staging folder to the journal, at name in dir, and completes it.
 func (o *Dir) commitJournal(dir *os.Root, name string) error {
 	if err := dir.Rename(o.stageName, name); err != nil {
 		return err
@@ -34,14 +38,20 @@ func (o *Dir) commitJournal(dir *os.Root, name string) error {
 	return nil
 }
 
-// rollForward carries out the journal in out, if there is one; messages call the folder dir. It may stop anywhere and start
-// again: what is removed may be missing, what was moved is no longer in the journal, and manifests move when the files of all roots
-// have, so that until then the old ones say what to remove. A folder from somebody else may hold a journal that krmflow did not make. Therefore
-// a journal is refused if it would replace or remove what krmflow did not write, or, without force, what was changed since.
+// rollForward completes the journal in out, if there is one. dir is the name of the folder in
+// messages.
+//
+// It can be interrupted at any point and started again: files to remove may already be missing,
+// moved files are no longer in the journal, and manifests are moved after the files of all roots,
+// so that until then the old ones list the files to remove.
+//
+// A folder from an untrusted source may contain a forged journal. A journal is therefore refused
+// if it would replace or remove files that krmflow did not write or, without force, files that
+// were edited since.
 func rollForward(out *os.Root, dir string, force bool) error {
 	info, err := out.Lstat(journalName)
 	if notExist(err) || err == nil && !info.IsDir() {
-		return nil // anything but a folder is not ours, and is found by the scan
+		return nil // not ours; reported by the scan
 	}
 	if err != nil {
 		return err
@@ -54,19 +64,20 @@ func rollForward(out *os.Root, dir string, force bool) error {
 	switch {
 	case err == nil:
 		err = carryOut(out, journal, next, name, dir, force)
-	case notExist(err): // all is done already
+	case notExist(err): // already completed
 		err = nil
 	default:
 		err = badManifest(path.Join(dir, journalName, name), err)
 	}
-	journal.Close() // before the folder goes: some systems do not remove what is open
+	journal.Close() // before removing it, because some systems cannot remove an open folder
 	if err != nil {
 		return err
 	}
 	return out.RemoveAll(journalName)
 }
 
-// readNext returns what the folder will have when the journal is carried out, and the name of the file that says so.
+// readNext returns the manifest of the folder after completion of the journal, and the name of
+// the file with it.
 func readNext(journal *os.Root) (*manifest.Manifest, string, error) {
 	name := nextName
 	text, err := readText(journal, name)
@@ -93,7 +104,8 @@ func readText(dir *os.Root, name string) (string, error) {
 	return string(text), err
 }
 
-// carryOut makes out what next says; the last step ends the journal.
+// carryOut changes out to the state in next. Its last step removes or moves the file last, which
+// ends the journal.
 func carryOut(out, journal *os.Root, next *manifest.Manifest, last, dir string, force bool) error {
 	now, err := discover(out, next.Folders(), nil)
 	if err != nil {
@@ -118,7 +130,8 @@ func carryOut(out, journal *os.Root, next *manifest.Manifest, last, dir string, 
 	if last == manifest.Name {
 		return out.Rename(path.Join(journalName, last), last)
 	}
-	for _, root := range slices.Backward(append([]string{"."}, slices.Sorted(maps.Keys(next.Roots))...)) { // "." comes last: it tells of all
+	// "." comes last, because it marks the folder as a complete output.
+	for _, root := range slices.Backward(append([]string{"."}, slices.Sorted(maps.Keys(next.Roots))...)) {
 		if err := moveFiles(out, root, inJournal(journal, root, []string{manifest.Name})); err != nil {
 			return err
 		}
@@ -126,7 +139,8 @@ func carryOut(out, journal *os.Root, next *manifest.Manifest, last, dir string, 
 	return out.Remove(path.Join(journalName, last))
 }
 
-// inJournal returns which files of a folder are in the journal. The others were moved already, or are kept.
+// inJournal returns the files that are in a folder of the journal. All others were already moved,
+// or are kept.
 func inJournal(journal *os.Root, dir string, files []string) []string {
 	if checkPlain(journal, dir) != nil {
 		return nil
@@ -140,7 +154,8 @@ func inJournal(journal *os.Root, dir string, files []string) []string {
 	return there
 }
 
-// removeStale removes the files and manifests of old that are not in next, and the folders that this leaves empty.
+// removeStale removes the files and manifests of old that are not in next, and the folders that
+// become empty.
 func removeStale(out *os.Root, old, next *manifest.Manifest) error {
 	for dir, files := range old.Files {
 		if checkPlain(out, dir) != nil {
@@ -155,7 +170,7 @@ func removeStale(out *os.Root, old, next *manifest.Manifest) error {
 			}
 		}
 	}
-	for root := range old.Roots { // when their files are gone: until then they say whose these are
+	for root := range old.Roots { // after their files, because the manifests prove that these are krmflow's
 		if next.Roots[root] || root == "." || checkPlain(out, root) != nil {
 			continue
 		}
@@ -168,13 +183,13 @@ func removeStale(out *os.Root, old, next *manifest.Manifest) error {
 	slices.SortStableFunc(gone, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, dir := range gone {
 		if !stay[dir] && checkPlain(out, dir) == nil {
-			out.Remove(dir) // fails if files of others are in it, and then it must stay
+			out.Remove(dir) // fails for a folder with foreign files, which must stay
 		}
 	}
 	return nil
 }
 
-// removeFile removes a file or a link, if there is one.
+// removeFile removes a regular file or a symbolic link. A missing file is not an error.
 func removeFile(out *os.Root, file string) error {
 	info, err := out.Lstat(file)
 	if err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
@@ -186,7 +201,7 @@ func removeFile(out *os.Root, file string) error {
 	return err
 }
 
-// moveFiles moves files of a folder from the journal.
+// moveFiles moves files of a folder from the journal to the output.
 func moveFiles(out *os.Root, dir string, files []string) error {
 	if len(files) == 0 {
 		return nil

@@ -14,8 +14,10 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// learn remembers the files of a part of the folder that was written just now: those that this run wrote, and that nobody has changed since they
-// were visible, and those that it had known and only given a second name. Nobody has looked at the files of roots that were kept.
+// learn records the metadata of the files in the part of the folder that was just committed. It
+// records files that this run wrote, if they did not change after they became visible, and files
+// that were already known and were only linked. Files of kept roots are not recorded, because
+// their content was not verified.
 func (o *Dir) learn(part string) {
 	k := o.opts.Known
 	if k == nil || o.parent == nil {
@@ -24,7 +26,7 @@ func (o *Dir) learn(part string) {
 	was := k.Forget(func(dir string) bool { return isIn(dir, part) })
 	top, err := openFolder(o.parent, o.base)
 	defer top.close()
-	if err != nil || !filestat.MaySettle(o.began) { // all of the part is younger
+	if err != nil || !filestat.MaySettle(o.began) { // all of part was written later
 		return
 	}
 	for _, st := range o.roots {
@@ -47,7 +49,8 @@ func (o *Dir) learn(part string) {
 	}
 }
 
-// Files returns a digest of the files that a root has after [Dir.Put] or [Dir.Reuse]: their paths and records.
+// Files returns a digest of the paths and records of a root's files. It is valid after [Dir.Put]
+// or [Dir.Reuse].
 func (o *Dir) Files(root string) krm.Digest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,8 +63,9 @@ func (o *Dir) Files(root string) krm.Digest {
 	return manifest.Digest(files)
 }
 
-// Reuse is [Dir.Put] of a list whose files are those of this digest of [Dir.Files]. It reports false, and does nothing, if these
-// are not the files that the folder has. It must not be called while Put or Keep are.
+// Reuse replaces [Dir.Put] if the digest of the files it would write is known from [Dir.Files] of
+// an earlier run. If the folder does not have exactly these files, Reuse does nothing and returns
+// false. It must not be called concurrently with Put or Keep.
 func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	root = path.Clean(root)
 	if o.out == nil || !o.old.Roots[root] || o.old.Torn[root] {
@@ -100,7 +104,7 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 
 // has reports whether a folder has all these files.
 func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) bool {
-	var d *folder // opened if something must be read
+	var d *folder // opened on demand
 	defer func() { d.close() }()
 	var buf []byte
 	for name, rec := range records {
@@ -132,7 +136,8 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 	return true
 }
 
-// private reports whether a file with a Secret is for its owner alone: see [rootWriter.onDisk].
+// private reports whether a file with a Secret is readable only for its owner; see
+// [rootWriter.onDisk].
 func (o *Dir) private(rec manifest.Record, mode fs.FileMode) bool {
 	return !rec.Secret || mode&0o077 == 0 || runtime.GOOS == "windows" || o.opts.Check
 }

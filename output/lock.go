@@ -14,18 +14,21 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// errNotLeft is about a file that has a name of krmflow's own and was not made by krmflow, so that it must not be removed.
+// errNotLeft reports a file with a reserved name that krmflow did not create and therefore must
+// not remove.
 var errNotLeft = errors.New("is not a file that krmflow left")
 
-// removeHint is for a file with a name of krmflow's own that no run holds.
+// removeHint is the hint for a file with a reserved name that no run holds.
 const removeHint = "remove it or move it away: no run uses it"
 
-// openLocked creates the file called name in dir with perm and locks it; while another process holds it, it waits for at most wait.
-// The lock dies with the process. A file that a dead process left is replaced by a new one and never written to, since it may have
-// a second name elsewhere. Symbolic links are refused. The holder before may remove or rename the file while we wait: then it starts
+// openLocked creates and locks the file name in dir, waiting at most wait for another process
+// that holds it. The lock ends with the process. An existing file of a dead process is replaced
+// and never written to, because it may be a hard link to a different file. Symbolic links are
+// refused. If the previous holder removes or renames the file while openLocked waits, it starts
 // again.
 //
-// If the lock is held, the error is flock.ErrBusy and the file is returned open and unlocked.
+// If the lock is held after wait, the error is flock.ErrBusy and the file is returned open and
+// unlocked.
 func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)
 	pause := time.Millisecond
@@ -56,7 +59,7 @@ func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration)
 	}
 }
 
-// removeLeft removes the file name in dir, which is f, if a process of ours can have left it.
+// removeLeft removes the file name in dir, which is open as f, if krmflow may have created it.
 func removeLeft(dir *os.Root, name string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -68,7 +71,8 @@ func removeLeft(dir *os.Root, name string, f *os.File) error {
 	return dir.Remove(name)
 }
 
-// openRegular opens or creates a regular file. It asks before it opens: opening follows links, creating never does.
+// openRegular opens or creates a regular file. It checks an existing file before opening it,
+// because opening follows links. Creating never does.
 func openRegular(dir *os.Root, name string, perm fs.FileMode) (f *os.File, created bool, err error) {
 	for {
 		f, err = dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
@@ -95,7 +99,7 @@ func openRegular(dir *os.Root, name string, perm fs.FileMode) (f *os.File, creat
 	}
 }
 
-// isFile reports whether name in dir still is the open file f.
+// isFile reports whether name in dir is still the open file f.
 func isFile(dir *os.Root, name string, f *os.File) bool {
 	there, err := dir.Lstat(name)
 	if err != nil {
@@ -105,14 +109,15 @@ func isFile(dir *os.Root, name string, f *os.File) bool {
 	return err == nil && os.SameFile(there, mine)
 }
 
-// An outputLock keeps other runs from writing the same output.
+// An outputLock prevents other runs from writing the same output.
 type outputLock struct {
 	dir  *os.Root
 	name string
 	f    *os.File
 }
 
-// lockOutput takes the lock file name in dir and writes the process id into it; out is what messages name.
+// lockOutput locks the file name in dir and writes the process id to it. out is the name of the
+// output in messages.
 func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock, error) {
 	f, err := openLocked(dir, name, 0o600, wait)
 	if errors.Is(err, flock.ErrBusy) {
@@ -121,7 +126,7 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 	}
 	if err != nil {
 		file := filepath.Join(out, "..", name)
-		if name == lockSuffix { // inside
+		if name == lockSuffix { // inside the output
 			file = filepath.Join(out, name)
 		}
 		refused := &RefusedError{Path: out, Reason: "cannot lock it: " + names.Show(file) + ": " + withoutPath(err).Error()}
@@ -138,8 +143,9 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 	return l, nil
 }
 
-// Lock takes the lock file called name in a directory, which messages call dir, until the function that it returns is called. The error is a
-// [*LockedError] while another process has it.
+// Lock locks the file called name in root until free is called. dir is the name of the directory
+// in messages. It does not wait: while another process holds the lock, the error is a
+// [*LockedError].
 func Lock(root *os.Root, name, dir string) (free func(), err error) {
 	l, err := lockOutput(root, name, dir, 0)
 	if err != nil {
@@ -148,7 +154,8 @@ func Lock(root *os.Root, name, dir string) (free func(), err error) {
 	return l.release, nil
 }
 
-// release removes the lock file while it is still locked: who waits for it notices and starts again.
+// release removes the lock file while it is still locked. A waiting process notices that and
+// starts again.
 func (l *outputLock) release() {
 	if l != nil {
 		if isFile(l.dir, l.name, l.f) {

@@ -8,15 +8,16 @@ import (
 	"syscall"
 )
 
-// GiveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
-// owner can go on with.
+// GiveTo changes the owner and group of f to those of another file, if permitted. Files edited as
+// root, for example in a container, then remain writable for their owner.
 func GiveTo(f *os.File, other fs.FileInfo) {
 	if st, ok := other.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
 }
 
-// canBeOurs reports whether a run of this user can have made a file: it is the user's and has one name.
+// canBeOurs reports whether a run of this user may have created a file: the user owns it and it
+// has no other hard link.
 func canBeOurs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()

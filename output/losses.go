@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
+// checkLosses refuses a commit of m that would replace or remove foreign or edited files.
 func (o *Dir) checkLosses(m *manifest.Manifest) error {
 	put := map[string][]string{}
 	for _, st := range o.roots {
@@ -24,11 +24,12 @@ func (o *Dir) checkLosses(m *manifest.Manifest) error {
 // maxFile is larger than any file that krmflow writes.
 const maxFile = 256 << 20
 
-// A loss is something in the folder that would be replaced or removed although krmflow did not write it as it is.
+// A loss is a foreign or edited file that would be replaced or removed.
 type loss struct {
 	path string
-	// edited is true for a file that krmflow wrote, that was changed since, and that the render still makes. To replace it is
-	// what --force is for: what takes its place is known. To remove what somebody else wrote is never right.
+	// edited is true for a file of krmflow that was edited since and that the render still
+	// produces. --force permits replacing it, because its replacement is known. No flag permits
+	// removing foreign content.
 	edited bool
 }
 
@@ -52,8 +53,8 @@ func refuseLosses(dir string, lost []loss, force bool) error {
 	return err
 }
 
-// taken returns what others have in the places where m has folders and files. It leaves regular files to [losses], and links in the
-// places of files, which are replaced.
+// taken returns the foreign entries at paths where m has folders or files. It omits regular
+// files, which [losses] checks, and symbolic links at paths of files, which are replaced.
 func (o *Dir) taken(m *manifest.Manifest) []loss {
 	var lost []loss
 	folders := m.Folders()
@@ -70,8 +71,9 @@ func (o *Dir) taken(m *manifest.Manifest) []loss {
 	return lost
 }
 
-// losses returns the files in out that would be lost, because they have neither the content that old records nor the one that
-// they will get. It looks at those that put names for each folder and at those of old that are not in next.
+// losses returns the files in out whose content would be lost: they have neither the recorded
+// content in old nor the content in next. It checks the files in put, which are to be written,
+// and the files of old that are not in next.
 func losses(out *os.Root, old, next *manifest.Manifest, put map[string][]string) []loss {
 	var lost []loss
 	for dir := range next.Files {
@@ -97,7 +99,7 @@ func folderLosses(out *os.Root, folder string, old, next *manifest.Manifest, put
 		}
 	}
 	if len(goes) == 0 || checkPlain(out, folder) != nil {
-		return nil // nothing is there, or it is not ours
+		return nil // missing, or not a folder of ours
 	}
 	dir, err := openFolder(out, folder)
 	if err != nil {
@@ -127,7 +129,8 @@ func folderLosses(out *os.Root, folder string, old, next *manifest.Manifest, put
 	return lost
 }
 
-// checkPlain returns an error if one of the folders that lead to root in dir, or root itself, is anything else, such as a link.
+// checkPlain returns an error unless root and all its parents in dir are directories and not, for
+// example, symbolic links.
 func checkPlain(dir *os.Root, root string) error {
 	for i := range len(root) + 1 {
 		if i < len(root) && root[i] != '/' {

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	stageSuffix = ".krmflow-" // and 16 random hexadecimal digits
+	stageSuffix = ".krmflow-" // followed by 16 random hexadecimal digits
 	lockSuffix  = ".krmflow-lock"
 	defaultWait = 5 * time.Second
 )
 
-// Open prepares to write the folder dir. It takes the lock that keeps other runs away, clears up after runs that
-// were killed, and refuses what must not be written to: all of that before anything is rendered. The caller must end
-// with [Dir.Commit] or [Dir.Abort].
+// Open prepares for writing the folder dir, before anything is rendered. It locks the folder
+// against other runs, cleans up after killed runs, and refuses folders that must not be written
+// to. The caller must call [Dir.Commit] or [Dir.Abort].
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
@@ -49,7 +49,7 @@ func (o *Dir) refuse(format string, args ...any) error {
 	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, args...)}
 }
 
-// refuseInput refuses a folder in which files of the output would stand among what they are made of.
+// refuseInput refuses a folder that contains input, because output files would be mixed with it.
 func (o *Dir) refuseInput(format, in string) error {
 	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, names.Show(in)), Hint: "choose a folder of its own for the output, for instance out/"}
 }
@@ -76,7 +76,7 @@ func (o *Dir) open() error {
 	return o.readState()
 }
 
-// checkPlace refuses what can be refused by looking at the path alone.
+// checkPlace refuses a folder for reasons that follow from its path alone.
 func (o *Dir) checkPlace() error {
 	if o.dir == "" {
 		return o.refuse("the output folder has no name")
@@ -96,7 +96,7 @@ func (o *Dir) checkPlace() error {
 	o.path = filepath.Join(filestat.Resolve(filepath.Dir(abs)), filepath.Base(abs))
 	o.base = filepath.Base(abs)
 	o.from = o.relative(o.opts.Base)
-	out, _ := os.Stat(o.path) // nil if there is nothing yet
+	out, _ := os.Stat(o.path) // nil if it does not exist
 	places := cmp.Or(o.opts.Places, &filestat.Dirs{})
 	wd, err := os.Getwd()
 	for _, in := range o.opts.Inputs {
@@ -128,7 +128,7 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 
 func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs) error {
 	real, info := places.Find(abs)
-	if real == "" { // it is a file, or not there
+	if real == "" { // a file, or missing
 		real = filestat.Resolve(abs)
 		info, _ = os.Stat(real)
 	}
@@ -143,7 +143,8 @@ func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs)
 	return nil
 }
 
-// openParent opens the folder that holds the output and makes it if need be. With Check it may be missing.
+// openParent opens the parent of the output folder and creates it if necessary. With Check it may
+// be missing.
 func (o *Dir) openParent() error {
 	dir := filepath.Dir(o.path)
 	if !o.opts.Check {
@@ -168,8 +169,9 @@ func (o *Dir) openParent() error {
 	return nil
 }
 
-// takeLock locks the output. The lock file lies beside it, or, since beside a mount point is another file system that
-// often cannot be written to, inside. Check makes no file: it only waits for a run that has one.
+// takeLock locks the output. The lock file is next to the folder. For a mount point it is inside,
+// because the parent is on a different file system and is often not writable. Check creates no
+// lock file; it only waits for a run that holds one.
 func (o *Dir) takeLock() error {
 	o.inside = swap.IsMountPoint(o.path)
 	dir, name := o.parent, o.base+lockSuffix
@@ -190,7 +192,8 @@ func (o *Dir) takeLock() error {
 	return err
 }
 
-// openOut opens the output folder, which may have been exchanged while we waited for the lock.
+// openOut opens the output folder. It does so after locking, because another run may have
+// exchanged the folder before.
 func (o *Dir) openOut() error {
 	info, err := o.parent.Lstat(o.base)
 	if notExist(err) {
@@ -214,7 +217,8 @@ func (o *Dir) openOut() error {
 	return nil
 }
 
-// finishInterrupted completes or removes what killed runs left. Only the holder of the lock may do that.
+// finishInterrupted completes or removes the leftovers of killed runs. The caller must hold the
+// lock.
 func (o *Dir) finishInterrupted() error {
 	if o.opts.Check {
 		info, err := o.out.Lstat(journalName)
@@ -233,7 +237,8 @@ func (o *Dir) finishInterrupted() error {
 	return nil
 }
 
-// sweep removes staging folders that killed runs left in dir. What cannot be removed does no harm.
+// sweep removes staging folders of killed runs from dir. Errors are ignored, because leftovers do
+// no harm.
 func sweep(dir *os.Root, base string) {
 	entries, _ := listFolder(dir, ".")
 	for _, e := range entries {
@@ -252,7 +257,7 @@ func isStageName(name, base string) bool {
 	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// readState reads the manifests and looks for files that are not in them.
+// readState reads the manifests and finds foreign files.
 func (o *Dir) readState() error {
 	now, err := discover(o.out, o.leading(), o.lists())
 	if err != nil {
@@ -276,7 +281,8 @@ func (o *Dir) readState() error {
 	return o.refuseDropped(runs)
 }
 
-// lists returns what earlier runs of this process know of the folders, nil if there are none.
+// lists returns the folder listings known from earlier runs of this process. It returns nil
+// without [Options].Again.
 func (o *Dir) lists() *known.Listings {
 	k := o.opts.Known
 	if k == nil || !o.opts.Again {
@@ -288,7 +294,7 @@ func (o *Dir) lists() *known.Listings {
 	return k.Lists
 }
 
-// leading returns the folders of the roots of the run, and those that lead to them.
+// leading returns the folders of the run's roots and their parents.
 func (o *Dir) leading() map[string]bool {
 	dirs := map[string]bool{}
 	for _, root := range o.opts.Roots {
@@ -299,8 +305,8 @@ func (o *Dir) leading() map[string]bool {
 	return dirs
 }
 
-// mayBeOurs returns the foreign files that may be those of a root whose manifest is missing or torn. Whether they are what krmflow would write shows
-// when they are put: only then they are taken over.
+// mayBeOurs returns the foreign files that may belong to a root with a missing or torn manifest.
+// They are taken over only if Put finds that they have the content it would write.
 func (o *Dir) mayBeOurs() map[string]bool {
 	lost := map[string]bool{}
 	for _, root := range o.opts.Roots {
@@ -317,8 +323,8 @@ func (o *Dir) mayBeOurs() map[string]bool {
 	return lost
 }
 
-// refuseStrangers refuses a folder with files of others, unless they may be there. Of o.lost those may that are found, or all as long as that is
-// not known.
+// refuseStrangers refuses a folder with foreign files, unless they are permitted. Files in o.lost
+// are permitted if they are in found, or provisionally if found is nil.
 func (o *Dir) refuseStrangers(found map[string]bool) error {
 	var strangers []string
 	refuse := false
@@ -351,14 +357,15 @@ func (o *Dir) refuseStrangers(found map[string]bool) error {
 	return refused
 }
 
-// companion reports whether a file of others may stand beside the output in any case: what git has in the folder that it has checked out, and
-// what Argo CD writes beside the files of the layout that is made for it.
+// companion reports whether a foreign file is always permitted next to the output: git's files at
+// the top of a checkout, and the files that Argo CD writes in the hydrator layout.
 func (o *Dir) companion(file string) bool {
 	dir, name := manifest.Split(file)
 	return dir == "." && strings.HasPrefix(name, ".git") || o.opts.Layout.Hydrator() && slices.Contains(names.Companions, name)
 }
 
-// refuseDropped refuses a run over other roots than those of the folder.
+// refuseDropped refuses a run that does not render all roots of the folder, unless the options
+// permit that.
 func (o *Dir) refuseDropped(runs map[string]bool) error {
 	moved := o.from != "" && o.old.Base != "" && o.from != o.old.Base
 	dropped := o.dropped(func(root string) bool { return runs[root] && !moved })
@@ -380,7 +387,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 		refused.Reason = fmt.Sprintf("holds what was rendered from %s, and this run renders %s", o.shown(o.old.Base), o.shown(o.from))
 	}
 	command := strings.TrimPrefix(o.opts.Command+" ", " ")
-	command = strings.Replace(command, " --only-these ", " ", 1) // which --prune excludes
+	command = strings.Replace(command, " --only-these ", " ", 1) // --prune excludes it
 	refused.Hint = "to remove their files: " + command + "--prune"
 	switch {
 	case !moved:
@@ -391,7 +398,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	return refused
 }
 
-// within reports whether a slash-separated path is that of a directory, or leads into it.
+// within reports whether path is dir or is below it. Both are slash-separated.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(path))
 	return err == nil && filepath.IsLocal(rel)
@@ -409,7 +416,8 @@ func (o *Dir) dropped(runs func(root string) bool) []string {
 	return dropped
 }
 
-// shown returns a path that is relative to the folder as one that is relative to the current directory.
+// shown converts a path relative to the folder to a path relative to the working directory, for
+// messages.
 func (o *Dir) shown(base string) string {
 	abs := filepath.Join(o.path, filepath.FromSlash(base))
 	if wd, err := os.Getwd(); err == nil {
@@ -420,8 +428,9 @@ func (o *Dir) shown(base string) string {
 	return names.Show(abs)
 }
 
-// relative returns the path of a directory relative to the folder, "" if the two have nothing in common but the root of the file system:
-// then the path says nothing elsewhere.
+// relative returns the path of a directory relative to the folder. It returns "" if they only
+// have the root of the file system in common, because such a path has no meaning on other
+// machines.
 func (o *Dir) relative(dir string) string {
 	abs, err := filepath.Abs(dir)
 	rel, relErr := filepath.Rel(o.path, filestat.Resolve(abs))
@@ -435,7 +444,8 @@ func (o *Dir) relative(dir string) string {
 	return rel
 }
 
-// scan walks a part of the folder and records what the manifests do not list, or list as what it is not. What was recorded of the rest stays.
+// scan walks a part of the folder and records the foreign entries: those that no manifest lists,
+// and listed entries of a different type. Records for the rest of the folder are kept.
 func (o *Dir) scan(part string, now *found) error {
 	maps.DeleteFunc(o.foreign, func(name string, _ fs.FileMode) bool { return part == "." || strings.HasPrefix(name, part+"/") })
 	known := o.leading()
@@ -472,7 +482,8 @@ func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
 	return nil
 }
 
-// ours reports whether an entry of a folder is one that krmflow keeps there.
+// ours reports whether a directory entry belongs to krmflow itself, for example a manifest or the
+// journal.
 func (o *Dir) ours(dir string, e fs.DirEntry) bool {
 	switch {
 	case e.Name() == manifest.Name:
@@ -487,8 +498,8 @@ func (o *Dir) ours(dir string, e fs.DirEntry) bool {
 	return e.IsDir() && isStageName(e.Name(), "")
 }
 
-// staging returns the folder that collects what will be written; the first call makes it. Only its owner can look into
-// it: it holds Secrets, and not yet the final state.
+// staging returns the staging folder and creates it on the first call. Only its owner can read
+// it, because it contains Secrets and does not have its final state yet.
 func (o *Dir) staging() (*os.Root, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -508,7 +519,7 @@ func (o *Dir) staging() (*os.Root, error) {
 		return nil, err
 	}
 	if o.out == nil {
-		o.mode = info.Mode() // what the umask makes of a new folder
+		o.mode = info.Mode() // as determined by the umask
 	}
 	if o.stage, err = dir.OpenRoot(name); err != nil {
 		return nil, err
@@ -516,7 +527,7 @@ func (o *Dir) staging() (*os.Root, error) {
 	return o.stage, o.stage.Chmod(".", 0o700)
 }
 
-// Abort gives up: nothing in the output folder changes. It does nothing after [Dir.Commit].
+// Abort discards the run: the output folder does not change. It does nothing after [Dir.Commit].
 func (o *Dir) Abort() {
 	o.closeStage()
 	if o.stageName != "" {
@@ -529,12 +540,13 @@ func (o *Dir) Abort() {
 	}
 	o.close()
 	for _, dir := range o.made {
-		os.Remove(dir) // fails if somebody uses it now
+		os.Remove(dir) // fails if it is used by now
 	}
 	o.made = nil
 }
 
-// closeStage closes the staging folder, and what [Dir.Reuse] has opened: some systems do not rename or remove what is open.
+// closeStage closes the staging folder and the folder opened by [Dir.Reuse]. Some systems cannot
+// rename or remove an open folder.
 func (o *Dir) closeStage() {
 	o.top.close()
 	o.top = nil
@@ -544,7 +556,7 @@ func (o *Dir) closeStage() {
 	}
 }
 
-// close releases the lock and the open folders.
+// close releases the lock and closes all folders.
 func (o *Dir) close() {
 	o.closeStage()
 	o.lock.release()
@@ -557,7 +569,8 @@ func (o *Dir) close() {
 	}
 }
 
-// Base returns the directory that the roots of the output folder called dir are relative to, as [Options] has had it, "" if it is not known.
+// Base returns the base directory of the roots in an output folder, which is [Options].Base of
+// the run that wrote it. It returns "" if that is unknown.
 func Base(dir string) string {
 	out, err := os.OpenRoot(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// part returns the innermost folder that holds all that a commit changes: only that must be exchanged, and not what is beside it. It is
-// "." for the whole output.
+// part returns the innermost folder that contains all changes of a commit, or "." for the whole
+// output. Exchanging only this folder saves linking the rest of the output.
 func (o *Dir) part(next *manifest.Manifest, texts map[string]string) string {
 	if o.inside || o.out == nil {
 		return "."
@@ -16,7 +16,7 @@ func (o *Dir) part(next *manifest.Manifest, texts map[string]string) string {
 	old, new := o.old.Folders(), next.Folders()
 	part, first := ".", true
 	add := func(dir string) {
-		for dir != "." && !(old[dir] && new[dir]) { // one that comes or goes changes the folder that it is in
+		for dir != "." && !(old[dir] && new[dir]) { // adding or removing a folder changes its parent
 			dir = path.Dir(dir)
 		}
 		if first {
@@ -54,7 +54,7 @@ func (o *Dir) part(next *manifest.Manifest, texts map[string]string) string {
 	return part
 }
 
-// isIn reports whether a folder is part or lies in it.
+// isIn reports whether dir is part or is below it.
 func isIn(dir, part string) bool {
 	return part == "." || dir == part || strings.HasPrefix(dir, part+"/")
 }

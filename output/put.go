@@ -13,21 +13,23 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// rootFolders are the folders of a root in the output and in the staging folder. They are safe for concurrent use.
+// rootFolders are the open folders of a root, in the output and in the staging folder. They are
+// safe for concurrent use.
 type rootFolders struct {
 	o    *Dir
 	root string
-	open chan struct{} // holds an item for each of the files that are open
+	open chan struct{} // semaphore for open files
 
 	mu       sync.Mutex
-	old, new map[string]*folder // by path; made when they are needed
+	old, new map[string]*folder // by path, opened on demand
 }
 
-// maxOpen is how many files of a root are read or written at the same time: systems make those of one folder one after the other, and a
-// process may have few open files.
+// maxOpen is the number of files of a root that are read or written concurrently. More do not
+// help, because file systems serialize the creation of files in one folder, and the number of
+// open files is limited.
 const maxOpen = 2
 
-// output returns a folder of what earlier runs wrote.
+// output returns a folder of the existing output.
 func (f *rootFolders) output(dir string) (_ *folder, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +42,7 @@ func (f *rootFolders) output(dir string) (_ *folder, err error) {
 	return f.old[dir], err
 }
 
-// staging returns a folder of what this run writes, and makes it if need be.
+// staging returns a folder of the staging folder and creates it if necessary.
 func (f *rootFolders) staging(dir string) (*folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,13 +68,13 @@ func (f *rootFolders) close() {
 	}
 }
 
-// A rootWriter puts files of one root.
+// A rootWriter writes files of one root. It is not safe for concurrent use.
 type rootWriter struct {
 	*rootFolders
 	buf, cmp []byte
 }
 
-// buffers holds rootWriters without their folders, so that roots share buffers.
+// buffers pools rootWriters without folders, so that roots reuse buffers.
 var buffers sync.Pool
 
 func (f *rootFolders) writer() *rootWriter {
@@ -84,21 +86,21 @@ func (f *rootFolders) writer() *rootWriter {
 	return w
 }
 
-// end keeps the buffers for other roots.
+// end returns the buffers to the pool.
 func (w *rootWriter) end() {
 	if cap(w.buf) < 1<<20 {
 		buffers.Put(&rootWriter{buf: w.buf[:0], cmp: w.cmp})
 	}
 }
 
-// A putFile is what is known about a file that was put.
+// A putFile is the result of putting a file.
 type putFile struct {
 	dir, name string
 	manifest.Record
-	had, same bool // whether krmflow wrote the file before, and whether the output has this content
+	had, same bool // in the old manifest; unchanged in the output
 }
 
-// put puts the files of a root.
+// put writes the files of a root.
 func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 	paths, err := o.opts.Layout.Files(l)
 	if err != nil {
@@ -118,10 +120,10 @@ func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 	return err
 }
 
-// putEach puts a file for each resource: those of a long list on several cores.
+// putEach writes one file per resource, using several cores for a long list.
 func (f *rootFolders) putEach(paths []string, l *krm.List) ([]putFile, error) {
 	files := make([]putFile, len(paths))
-	err := l.Clone().Parts(func(part *krm.List) error { // l itself may be put for another root meanwhile
+	err := l.Clone().Parts(func(part *krm.List) error { // l may be put for another root at the same time
 		w := f.writer()
 		defer w.end()
 		for i, r := range part.All() {
@@ -137,7 +139,7 @@ func (f *rootFolders) putEach(paths []string, l *krm.List) ([]putFile, error) {
 	return files, err
 }
 
-// putShared puts files that may hold several resources, each a stream as `build` prints it.
+// putShared writes files with several resources each, in the format of `build`.
 func (f *rootFolders) putShared(paths []string, l *krm.List) ([]putFile, error) {
 	w := f.writer()
 	defer w.end()
@@ -161,7 +163,7 @@ func (f *rootFolders) putShared(paths []string, l *krm.List) ([]putFile, error) 
 	return files, nil
 }
 
-// note makes the state of a root that of the files that were put.
+// note records the files that were put in the state of the root.
 func (o *Dir) note(root string, st *rootState, files []putFile) {
 	st.mended = o.old.Torn[root]
 	for _, file := range files {
@@ -188,7 +190,8 @@ func (o *Dir) note(root string, st *rootState, files []putFile) {
 	}
 }
 
-// put makes w.buf the content of a file of the root.
+// put makes w.buf the content of a file of the root. It writes nothing if the output already has
+// this content.
 func (w *rootWriter) put(file string, perm fs.FileMode) (putFile, error) {
 	if ctx := w.o.opts.Context; ctx != nil && ctx.Err() != nil {
 		return putFile{}, context.Cause(ctx)
@@ -206,14 +209,15 @@ func (w *rootWriter) put(file string, perm fs.FileMode) (putFile, error) {
 	return f, writeError(path.Join(w.o.dir, at), w.write(f, perm))
 }
 
-// onDisk reports whether the output has the content of w.buf; the manifest alone does not know of edits. Only what is to be written
-// needs the permissions of a Secret: repositories do not keep them.
+// onDisk reports whether the file in the output has the content of w.buf. The manifest alone is
+// not sufficient, because the file may have been edited. A file with a Secret must also be
+// private, except with Check: a checkout from a repository does not preserve permissions.
 func (w *rootWriter) onDisk(f putFile, perm fs.FileMode) bool {
 	old, err := w.output(f.dir)
 	if err != nil {
 		return false
 	}
-	// One byte more than needed shows a longer file.
+	// One additional byte detects a longer file.
 	if need := len(w.buf) + 1; cap(w.cmp) < need {
 		w.cmp = make([]byte, need+need/4)
 	}

@@ -18,112 +18,124 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// Options says how [Open] treats the folder.
+// Options configure [Open].
 type Options struct {
-	// Context makes [Dir.Put] fail with its cause when it ends; nil means never.
+	// Context makes [Dir.Put] fail with its cause when it is done; nil means never.
 	Context context.Context
-	// Inputs are the folders that are rendered and the files that were read for it: none may be the output or inside of it.
+	// Inputs are the rendered folders and the files read for them. None of them may be the output
+	// folder or inside of it.
 	Inputs []string
-	// Places knows where they are, if the run has looked for that; it may be nil.
+	// Places has the resolved locations of Inputs, if they are known already; it may be nil.
 	Places *filestat.Dirs
-	// Layout says which files a root has.
+	// Layout determines the files of a root.
 	Layout names.Layout
-	// Roots are the folders that the run will put or keep, if that is known before: then [Open] refuses what [Dir.Commit] would.
+	// Roots are the folders that the run will put or keep, if known in advance. [Open] then
+	// refuses the run for the same reasons as [Dir.Commit].
 	Roots []string
-	// Base is the directory that the folders of the roots are relative to. A folder remembers it, so that other roots are
-	// not taken for those that it has. "" if it is not known.
+	// Base is the directory that root folders are relative to, or "" if unknown. The output
+	// folder records it, so that roots from a different directory are not mistaken for its own.
 	Base string
-	// Prune removes roots that the folder has and that the run neither puts nor keeps, and OnlyThese keeps them. Otherwise they are a
-	// reason to refuse, in which Command, the command line of the run, is what the flags are shown with.
+	// Prune removes existing roots that the run neither puts nor keeps, and OnlyThese keeps them.
+	// Without either, such roots are a reason to refuse. Command is the command line of the run,
+	// for suggesting these flags in the message.
 	Prune, OnlyThese bool
 	Command          string
-	// Force allows a folder that holds files that krmflow did not write. They stay; a render that has files of the same
-	// names is refused. It also replaces files that were changed since krmflow wrote them, if the render still has them.
+	// Force permits foreign files in the folder. They are preserved, and a render with files of
+	// the same names is refused. Force also replaces files that were edited since krmflow wrote
+	// them, if the render still has them.
 	Force bool
-	// Check only compares: nothing is written, and [Dir.Commit] returns what would change. Roots that would have to be pruned are removed.
+	// Check compares without writing; [Dir.Commit] returns the changes that a run would make.
+	// Roots that would need pruning are reported as removed.
 	Check bool
-	// Known has what is known of the files of the folder, nil if nothing is: see [Dir.Reuse].
+	// Known has the metadata of unchanged files from earlier runs, or nil; see [Dir.Reuse].
 	Known *known.Files
-	// Again tells that this process wrote the folder before, with the same Known, and will again. Then folders in which nothing has come or gone
-	// since are not read, files in them not looked at unless they are to be replaced, and what is new is visible before it is brought to the disk:
-	// if the machine loses power in that moment, files of the last run may be torn.
+	// Again is for a process that writes the folder repeatedly with the same Known. Folders
+	// without added or removed entries are not listed again, unchanged files are not read unless
+	// they are to be replaced, and changes become visible before they are synced to disk. A power
+	// failure at that moment can leave torn files of the last run.
 	Again bool
-	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
+	// Wait is the time to wait for another run that writes the folder; 0 means five seconds.
 	Wait time.Duration
 }
 
-// A Dir is a folder that is about to receive the files of one run, in a folder per root. What
-// the run writes is collected beside the folder and takes its place in one step at [Dir.Commit]; until then, and if
-// the process dies at any moment, the folder holds what it held before. Files that are the same already are kept, so a
-// run that changes nothing writes nothing.
+// A Dir is an output folder during one run. The run writes to a staging folder, which replaces
+// the output folder in one step at [Dir.Commit]. Until then, and if the process dies at any
+// moment, the folder keeps its old content. Unchanged files are not rewritten, so a run without
+// changes writes nothing.
 //
-// A file that was changed since krmflow wrote it, or that it never wrote, is neither replaced nor removed: a commit that would
-// have to is refused (but see [Options.Force]). A symbolic link has no content that could be lost; one in the place of a file is replaced, never followed.
+// Files that krmflow did not write, and files edited since, are neither replaced nor removed. A
+// commit that would have to do so is refused (but see [Options.Force]). A symbolic link in the
+// place of a file has no content to lose; it is replaced and never followed.
 //
-// [Dir.Put] and [Dir.Keep] are safe for concurrent use; every other method must be called when they have returned.
+// [Dir.Put] and [Dir.Keep] are safe for concurrent use. All other methods must be called after
+// these have returned.
 type Dir struct {
-	dir   string // as the user named it
+	dir   string // as named by the user
 	opts  Options
 	began time.Time
 
 	parent *os.Root
-	made   []string // folders above the output that did not exist, innermost first
-	base   string   // the name in parent
+	made   []string // created parents of the output, innermost first
+	base   string   // name in parent
 	out    *os.Root // nil if the folder does not exist
-	top    *folder  // the same, if Reuse has looked into it
-	path   string   // the resolved absolute path
+	top    *folder  // same as out, opened by Reuse
+	path   string   // resolved absolute path
 	lock   *outputLock
 
-	// inside is true if the folder itself cannot be exchanged (a mount point) or holds files of others: staging happens
-	// inside it, and a journal takes the place of the exchange.
+	// inside is true if the folder cannot be exchanged, because it is a mount point or has
+	// foreign files. The staging folder is then inside of it, and a journal replaces the
+	// exchange.
 	inside  bool
-	pending bool // only with Check: an interrupted run must be completed first
+	pending bool // an interrupted run must be completed first; only with Check
 	old     *manifest.Manifest
-	from    string // opts.Base relative to the folder, "" if it is not known
+	from    string // opts.Base relative to the folder; "" if unknown
 	foreign map[string]fs.FileMode
-	lost    map[string]bool // of foreign: files that may be krmflow's, although no manifest says so any more
+	lost    map[string]bool // foreign files that may be krmflow's, from a lost manifest
 
 	mu        sync.Mutex
 	roots     map[string]*rootState
-	found     map[string]bool // of lost: those that are what the run makes
-	stage     *os.Root        // made when the first file must be written
+	found     map[string]bool // files of lost with the content that the run would write
+	stage     *os.Root        // created for the first file
 	stageName string
-	mode      fs.FileMode // what the folder will have
-	changed   string      // the folder that Commit has exchanged
-	shownAt   time.Time   // when others could see what it has there
+	mode      fs.FileMode // final mode of the folder
+	changed   string      // the folder exchanged by Commit
+	shownAt   time.Time   // when the new content became visible
 	failed    error
 }
 
-// rootState is what one root will consist of. It is owned by the call of Put or Keep that registered it.
+// rootState is the new state of a root. It is owned by the call of Put or Keep that registered
+// it.
 type rootState struct {
-	folders map[string]*folderState // by their paths in the output
+	folders map[string]*folderState // by path in the output
 	kept    bool
-	mended  bool // the manifest must be written in any case
+	mended  bool // the manifest must be rewritten
 }
 
-// folderState is what one root has in one folder.
+// folderState is the new state of one folder of a root.
 type folderState struct {
 	files          map[string]manifest.Record
-	same           []string // on disk already; the others are in the staging folder
+	same           []string // already in the output; all others are in the staging folder
 	added, changed []string
 }
 
-// Changes tells what a run changes in the output folder; paths are relative to it and sorted.
+// Changes are the changes of a run to the output folder. Paths are relative to the folder and
+// sorted.
 type Changes struct {
 	Added, Changed, Removed []string
-	// Unchanged counts the files that stay as they are.
+	// Unchanged is the number of unchanged files.
 	Unchanged int
 	// Created is true if the folder did not exist.
 	Created bool
 }
 
-// None reports whether the folder already is what it would become.
+// None reports whether there are no changes.
 func (c Changes) None() bool {
 	return !c.Created && len(c.Added)+len(c.Changed)+len(c.Removed) == 0
 }
 
-// Put adds the resources of l as the files of root, a slash-separated path inside the output folder ("." or "" for the
-// folder itself). It writes those that are new or different. After an error nothing will be committed.
+// Put adds the resources of l as the files of root, a slash-separated path inside the output
+// folder ("." or "" for the folder itself). It writes new and changed files. After an error,
+// Commit fails.
 func (o *Dir) Put(root string, l *krm.List) error {
 	root, st, err := o.claim(root)
 	if err != nil {
@@ -137,7 +149,8 @@ func (o *Dir) Put(root string, l *krm.List) error {
 	return nil
 }
 
-// Keep leaves the files that earlier runs wrote for root as they are: the root could not be rendered.
+// Keep preserves the files that earlier runs wrote for root. It is for a root that cannot be
+// rendered.
 func (o *Dir) Keep(root string) error {
 	root, st, err := o.claim(root)
 	if err != nil {
@@ -154,7 +167,7 @@ func (o *Dir) Keep(root string) error {
 	return nil
 }
 
-// claim registers root, which may happen once.
+// claim registers root. A second call for the same root is an error.
 func (o *Dir) claim(root string) (string, *rootState, error) {
 	if root == "" {
 		root = "."

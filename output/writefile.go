@@ -20,16 +20,20 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
-// crash. perm is what a new file gets, before the umask; a file whose permissions are narrower keeps them. A symbolic
-// link is replaced, not followed; a device, a pipe or a stream of the process (/dev/fd/3) is written to. The error is a
-// [*RefusedError] for a folder, a [*LockedError] while another run writes the file, else a [*WriteError].
+// WriteFileAtomic replaces the content of the file at path. A reader, also one after a crash,
+// sees either the old or the new content. perm is the mode of a new file before the umask;
+// narrower permissions of an existing file are preserved. A symbolic link is replaced and not
+// followed. A device, a pipe or a stream of the process (/dev/fd/3) is written to.
+//
+// The error is a [*RefusedError] for a folder, a [*LockedError] while another run writes the
+// file, and otherwise a [*WriteError].
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return writeFile(path, data, perm, (*os.File).Sync)
 }
 
-// CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before
-// there is anything to write. What can be opened for writing, such as a pipe, is left alone.
+// CheckFile returns a [*RefusedError] if [WriteFileAtomic] cannot write to path, as far as that
+// can be determined without writing. For a file that is opened and not replaced, such as a pipe,
+// it returns nil.
 func CheckFile(path string) error {
 	through, err := checkFile(path)
 	if err != nil || through {
@@ -51,8 +55,9 @@ func CheckFile(path string) error {
 	return nil
 }
 
-// checkFile refuses what names no file. It reports whether path is to be written to as it is, and not replaced: a link is
-// not, whatever it leads to, unless it stands for a stream.
+// checkFile refuses paths that cannot name a file. through reports whether to write to path
+// directly and not replace it. This is the case for devices, pipes and streams, but not for other
+// symbolic links, whatever their target is.
 func checkFile(path string) (through bool, err error) {
 	if path == "" {
 		return false, &RefusedError{Path: path, Reason: "the output file has no name"}
@@ -68,9 +73,11 @@ func checkFile(path string) (through bool, err error) {
 	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0, nil
 }
 
-// EditFile makes what edit returns for the content of the file at path its new content, as [WriteFileAtomic] does; edit gets nil if there is
-// no file: only then perm counts, otherwise the file keeps its mode, and its owner if the user may give files away. If several processes edit
-// one file, each gets what the one before has made. If edit returns an error or what it got, the file stays as it is.
+// EditFile replaces the content of the file at path with the result of edit, like
+// [WriteFileAtomic]. edit gets the old content, or nil if the file does not exist. perm applies
+// only to a new file; an existing file keeps its mode and, if permitted, its owner. Concurrent
+// edits by several processes are serialized. The file does not change if edit returns an error or
+// the old content.
 func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
 	through, err := checkFile(path)
 	if err == nil && through {
@@ -79,7 +86,7 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 	if err != nil {
 		return err
 	}
-	var failed error // of edit
+	var failed error // error of edit
 	var was fs.FileInfo
 	finish := func(f *os.File) error {
 		if was != nil {
@@ -154,7 +161,7 @@ const (
 func replacing(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
 	was, err := os.Stat(path)
 	switch {
-	case err != nil: // nothing, or a link that leads nowhere
+	case err != nil: // missing, or a dangling link
 		return Added, nil
 	case !was.Mode().IsRegular(), was.Size() == 0:
 		return Changed, nil
@@ -183,10 +190,10 @@ func digestOf(path string) (sum krm.Digest, err error) {
 	return krm.Digest(h.Sum(nil)), err
 }
 
-// errSame says that a file has the content that it shall have.
+// errSame reports that a file already has the new content.
 var errSame = errors.New("nothing changes")
 
-// WriteFile is [WriteFileAtomic] without a sync: after a crash of the machine, the file can be empty.
+// WriteFile is [WriteFileAtomic] without a sync: after a system crash, the file can be empty.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return writeFile(path, data, perm, nil)
 }
@@ -202,8 +209,9 @@ func writeFile(path string, data []byte, perm fs.FileMode, finish func(*os.File)
 	return replace(path, perm, finish, func() ([]byte, error) { return data, nil })
 }
 
-// replace makes what content returns the content of a file. No other process replaces the file in the meantime. What finish does, if it is not nil, is
-// done to the file before it has its name.
+// replace replaces a file with the result of content. Other processes of krmflow cannot replace
+// the file at the same time. finish, if not nil, is called with the new file before it is renamed
+// to path.
 func replace(path string, perm fs.FileMode, finish func(*os.File) error, content func() ([]byte, error)) error {
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -221,8 +229,9 @@ func replace(path string, perm fs.FileMode, finish func(*os.File) error, content
 	return writeError(path, err)
 }
 
-// isStream reports whether path names an open file of a process: such a link must not be replaced, also if it leads to a
-// regular file. Other links in these folders may be anybody's.
+// isStream reports whether path names an open file of a process. Such a link must not be
+// replaced, even if it leads to a regular file. Other links in these directories are ordinary
+// files of a user.
 func isStream(path string) bool {
 	path = filepath.Clean(path)
 	dir := filepath.Dir(path)
@@ -247,8 +256,9 @@ func writeThrough(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replaceFile writes a file beside name and renames it. The other file has a name that depends on name alone and is
-// locked: two runs take turns, and what a killed run left is replaced by the next one.
+// replaceFile writes a temporary file next to name and renames it. The temporary name depends
+// only on name, and the file is locked. Concurrent runs therefore take turns, and the next run
+// replaces the leftover of a killed one.
 func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, finish func(*os.File) error) error {
 	temp := tempNameOf(name)
 	f, err := openLocked(dir, temp, perm, defaultWait)

@@ -11,13 +11,14 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// charts is what the layers around a layer decide about its charts, as in kustomize: they have the namespace of the next layer that sets one.
+// charts are the settings that enclosing layers give the charts of a layer. As in kustomize, a
+// chart takes the namespace of the nearest enclosing layer that sets one.
 type charts struct {
 	namespace string
-	inherit   bool // a chart of the layer, or of one below it, has it
+	inherit   bool // a chart in the layer, or in a layer below it, uses namespace
 }
 
-// key tells apart the builds of a layer that have different charts.
+// key distinguishes builds of a layer whose charts differ.
 func (c charts) key() string {
 	if !c.inherit {
 		return ""
@@ -25,7 +26,7 @@ func (c charts) key() string {
 	return "in " + c.namespace
 }
 
-// helmCharts appends a call of helm for each entry of helmCharts.
+// helmCharts appends a helm call for each entry of helmCharts.
 func (s functionSteps) helmCharts() {
 	for i, c := range s.k.HelmCharts {
 		path := s.k.HelmPaths[i]
@@ -42,7 +43,8 @@ func (s functionSteps) helmCharts() {
 	}
 }
 
-// chartDocument makes e the call of helm that a document stands for, nil if it is wrong.
+// chartDocument turns e into the helm call configured by a document. It returns nil after
+// recording a mistake.
 func (s functionSteps) chartDocument(d document, role function.Role, e *entry) *entry {
 	if role != function.GeneratorRole && d.item == nil {
 		s.Fail(e.errorf("%s is a generator: list it under generators", e.kind))
@@ -66,7 +68,7 @@ func (s functionSteps) chartDocument(d document, role function.Role, e *entry) *
 	return e
 }
 
-// chart makes e the call of helm for a chart and reports whether that can be planned.
+// chart turns e into the helm call for a chart and reports whether the chart can be planned.
 func (s functionSteps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) bool {
 	if g.ValuesInline.Len() > 0 {
 		s.k.Source.HoldSecret()

@@ -14,18 +14,19 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
+// composition adds the nodes of a Composition. Each item transforms the output of the previous
+// one (CE-01).
 func (s itemSteps) composition() {
 	c := s.k.composed
 	if c.Failed {
-		return // reading it has said why
+		return // reported when it was read
 	}
 	s.catalogs = c.Catalogs
 	s.functions().checkCatalogs()
 	s.fields().mergeConfig(nil, builtins.DefaultConfig())
 	defer func(outer charts) { s.build.charts = outer }(s.build.charts)
 	s.build.charts = charts{}    // its items may be shared
-	if s.hasList || s.tracking { // what goes on top of a list, or says where it comes from, is each user's own
+	if s.hasList || s.tracking { // items on top of a list, or with tracked origins, are not shared
 		for i := range c.Items {
 			s.composed(composition.Place{Layer: s.prefix, Of: c, At: i, Catalogs: c.Catalogs})
 		}
@@ -37,7 +38,7 @@ func (s itemSteps) composition() {
 	}
 }
 
-// composed makes the nodes of one item.
+// composed adds the nodes of one item.
 func (s itemSteps) composed(p composition.Place) {
 	it := p.Of.Items[p.At]
 	defer func() {
@@ -69,7 +70,7 @@ func (s itemSteps) composed(p composition.Place) {
 	s.list, s.hasList, s.config, s.vars = x.list, x.hasList, x.config, x.vars
 }
 
-// originsOf returns the places of the overrides that changed an item.
+// originsOf returns the positions of the overrides that changed an item.
 func originsOf(it *composition.Item) (list []graph.Origin) {
 	for _, src := range it.Overrides() {
 		list = append(list, graph.Origin{Source: src})
@@ -77,7 +78,7 @@ func originsOf(it *composition.Item) (list []graph.Origin) {
 	return list
 }
 
-// originOf returns where the directory is that declares an item.
+// originOf returns the place of the directory that declares an item.
 func (s itemSteps) originOf(it *composition.Item) place {
 	if repo, ref, path := it.Dir.Repo(); it.Dir.IsFetched() && !s.dir.IsFetched() {
 		return place{path, repo, ref}
@@ -109,7 +110,8 @@ func (s itemSteps) accumulate(it *composition.Item) {
 	s.list, s.hasList = s.node(nil, graph.Merge{}, append(s.inputs(), inputs...), strings.Join(texts, ", ")), true
 }
 
-// inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
+// inlineKustomization applies an item that is a Kustomization to the output of the previous items
+// (KT-01 to KT-05).
 func (s itemSteps) inlineKustomization(it *composition.Item) {
 	if f := layerfile.Decode(it.Source, nil, s.Reporter); f != nil {
 		s.k = &kustomizationFile{File: f}
@@ -117,7 +119,7 @@ func (s itemSteps) inlineKustomization(it *composition.Item) {
 	}
 }
 
-// configured runs an item that is a built-in or the configuration of a function.
+// configured adds the step of an item that configures a built-in or a function.
 func (s itemSteps) configured(it *composition.Item) {
 	r := krm.NewResource(it.Value, s.schema)
 	r.Pos = it.Source.Locate(0)
@@ -143,8 +145,9 @@ func (s itemSteps) configured(it *composition.Item) {
 	}
 }
 
-// ownRuntime returns the configuration of a function. If an override brought the paths of its program or mounts, they and
-// the function's directory become those of the overriding file.
+// ownRuntime returns the configuration of a function. If an override introduced the paths of its
+// program or mounts, these paths and the function's directory become relative to the overriding
+// file.
 func (s itemSteps) ownRuntime(it *composition.Item) yaml.Value {
 	root := s.dir
 	for _, path := range it.Paths() {

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// namedComposition returns the directory of the composition file that text names, "" if it names something else.
+// namedComposition returns the directory of the composition file that text names, or "" if text
+// names anything else.
 func (s itemSteps) namedComposition(text string) string {
 	folder, named := layerfile.CompositionDir(text)
 	if !named || loaders.IsRemote(text) {
@@ -17,8 +18,8 @@ func (s itemSteps) namedComposition(text string) string {
 	return s.compositionIn(folder, filepath.Base(text))
 }
 
-// compositionAt returns the directory of the Composition that text names, as that directory or as the file in it (KX-06), ""
-// if it names something else.
+// compositionAt returns the directory of the Composition that text names, by its directory or its
+// file (KX-06), or "" if text names anything else.
 func (s itemSteps) compositionAt(text string) string {
 	if text == "" || loaders.IsRemote(text) {
 		return ""
@@ -29,7 +30,8 @@ func (s itemSteps) compositionAt(text string) string {
 	return s.compositionIn(text, "")
 }
 
-// compositionIn returns folder if it holds a Composition, in the file base if that is not empty.
+// compositionIn returns folder if it contains a Composition, in the file base if that is not
+// empty.
 func (s itemSteps) compositionIn(folder, base string) string {
 	if filepath.IsAbs(folder) || !s.c.files.IsDir(s.dir, folder) {
 		return ""
@@ -46,7 +48,7 @@ func (s itemSteps) compositionIn(folder, base string) string {
 	return folder
 }
 
-// addComposition adds what a Composition makes of nothing to the list (KX-01, KX-02).
+// addComposition adds the output of a Composition without an input to the list (KX-01, KX-02).
 func (s itemSteps) addComposition(e *entry) {
 	l := s.fields().sublayer(e.path, e.composition, nil)
 	if l == nil || l.failed {
@@ -57,7 +59,7 @@ func (s itemSteps) addComposition(e *entry) {
 	s.fields().merge(e.path, []graph.NodeID{l.out})
 }
 
-// applyComposition makes what a Composition makes of the list the list (KX-03).
+// applyComposition replaces the list by the output of a Composition applied to it (KX-03).
 func (s itemSteps) applyComposition(e *entry) {
 	if l := s.onList(e); l != nil {
 		s.fields().end(l)
@@ -66,7 +68,7 @@ func (s itemSteps) applyComposition(e *entry) {
 	}
 }
 
-// checkComposition runs a Composition on the list, for its failures alone (KX-04, KX-09).
+// checkComposition runs a Composition on the list only to detect failures (KX-04, KX-09).
 func (s itemSteps) checkComposition(e *entry) {
 	if l := s.onList(e); l != nil {
 		s.list = s.node(e.path, graph.Pass{}, append(s.inputs(), l.out), "checked by "+l.name)
@@ -74,7 +76,8 @@ func (s itemSteps) checkComposition(e *entry) {
 	}
 }
 
-// onList compiles the Composition that an entry names on top of the list, nil after recording what is wrong.
+// onList compiles the Composition that an entry names on top of the list. It returns nil after
+// recording a mistake.
 func (s itemSteps) onList(e *entry) *layer {
 	dir := s.enter(e.path, e.composition)
 	if dir == nil {

@@ -6,17 +6,18 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// draft is a graph that is being made, with what finds its nodes again.
+// A draft is a graph under construction, with indexes of its nodes.
 type draft struct {
 	g             *graph.Graph
 	layers        map[layerKey]*layer
-	schemas       map[layerKey]bool // layers with a custom schema, by keys without charts and own
+	schemas       map[layerKey]bool // keys (without charts and own) of layers with a custom schema
 	prefixes      map[prefixKey]*prefix
 	prefixSchemas map[prefixKey]bool // prefixes with an item that has a custom schema
-	ids           map[string]int     // the number of nodes that asked for an id
+	ids           map[string]int     // the number of nodes that requested an id
 }
 
-// nodesPerRoot is how many nodes a root has, more or less: the ids of many roots then are not moved each time that there are twice as many.
+// nodesPerRoot is a typical number of nodes per root. It presizes the map of ids, which would
+// otherwise be rehashed at each doubling.
 const nodesPerRoot = 16
 
 func newDraft(roots int) *draft {
@@ -36,7 +37,7 @@ func (d *draft) add(n *graph.Node) graph.NodeID {
 	return d.g.Add(n)
 }
 
-// aside compiles into a graph of its own.
+// aside runs compile with a separate graph and returns the graph.
 func (c *compiler) aside(compile func()) *graph.Graph {
 	outer := c.draft
 	defer func() { c.draft = outer }()

@@ -21,27 +21,27 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// document is a configuration document with the field that it came from. src is the text that it is resource n of, nil
-// if it is the result of a build.
+// A document is a configuration document and the field that it came from. src is the text that
+// contains it as resource n, nil if it is the result of a build.
 type document struct {
 	r      *krm.Resource
 	path   []any
 	src    *yaml.Source
 	n      int
-	inline bool // the text stands in the layer's file
-	// byProgram is whether a catalog is searched for the program: see [FileCall.ByProgram].
+	inline bool // the text is in the layer's own file
+	// byProgram is set to search catalogs by program: see [FileCall.ByProgram].
 	byProgram bool
 	// changes are the steps that changed the result of a build.
 	changes []graph.Origin
-	// fetched is set for the result of a build that anything fetched is part of.
+	// fetched is set for the result of a build with any fetched input.
 	fetched bool
 	// item is set instead of path, src and n for an item of a Composition.
 	item *composition.Item
-	// composition is set with path alone for the reference to a Composition.
+	// composition is set, together with path only, for a reference to a Composition.
 	composition string
 }
 
-// locate returns where a field of the document is.
+// locate returns the position of a field of the document.
 func (d document) locate(path ...any) diag.Pos {
 	if d.item != nil {
 		return d.item.Locate(path)
@@ -52,7 +52,8 @@ func (d document) locate(path ...any) diag.Pos {
 	return d.src.Locate(d.n, path...)
 }
 
-// configText returns the document as a function finds it in a file: with comments and style, where there is a text.
+// configText returns the document as the function's input file, with comments and style if there
+// is a source text.
 func (d document) configText(config yaml.Value) []byte {
 	if d.src == nil {
 		return yaml.AppendYAML(nil, config)
@@ -60,8 +61,9 @@ func (d document) configText(config yaml.Value) []byte {
 	return function.ConfigText(d.src, d.n)
 }
 
-// external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
-// come before those of files and folders, and no two may have the same identity.
+// external returns the configured entries of generators, transformers or validators. As in
+// kustomize, inline documents precede those from files and folders, and identities must be
+// unique.
 func (s functionSteps) external(field string, values []yaml.TextOrMap, role function.Role) []*entry {
 	if len(values) == 0 {
 		return nil
@@ -104,7 +106,7 @@ func (s functionSteps) external(field string, values []yaml.TextOrMap, role func
 	return entries
 }
 
-// mapping returns the document that an entry is itself, not as a text (KX-10).
+// mapping returns the document of an entry that is a mapping (KX-10).
 func (s configSteps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
 		s.ErrorAt(s.k.Source, path, diag.Nameless.Errorf("the object has no kind"))
@@ -118,7 +120,8 @@ func (s configSteps) mapping(path []any, v yaml.Value) *document {
 	return &d
 }
 
-// documents returns the documents that an entry holds as a text, or those that it names.
+// documents returns the documents in an entry's text, or in the file or folder that the text
+// names.
 func (s configSteps) documents(path []any, text string) (inline, files []document) {
 	rs, src, err := s.inline(path, text)
 	switch {
@@ -137,8 +140,8 @@ func (s configSteps) documents(path []any, text string) (inline, files []documen
 	return nil, s.configDocuments(path, text)
 }
 
-// inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
-// resources: a text of one line then is a path.
+// inline parses an entry's text as documents and returns them with the text. If the text is not
+// YAML resources, the error is the reason: a single-line text is then a path.
 func (s configSteps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, error) {
 	src := &yaml.Source{File: s.k.Source.File, Data: []byte(text)}
 	rs, err := krm.Configs(src, s.schema)
@@ -158,8 +161,9 @@ func (s configSteps) inline(path []any, text string) ([]*krm.Resource, *yaml.Sou
 	return rs, src, nil
 }
 
-// configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
-// known to plan, so it is evaluated here; a folder can only use built-ins for that.
+// configDocuments returns the configuration documents in a file, or the build result of the layer
+// in a folder. Planning needs this result, so the folder is evaluated here and can use only
+// built-ins.
 func (s configSteps) configDocuments(path []any, text string) (docs []document) {
 	dir, src, err := s.readConfig(text)
 	if err == nil && src == nil {
@@ -182,7 +186,8 @@ func (s configSteps) configDocuments(path []any, text string) (docs []document) 
 	return docs
 }
 
-// readConfig returns the file of configuration at path, nil if it is a directory; that is returned if it was fetched.
+// readConfig returns the configuration file at path, or nil if path is a directory. For a fetched
+// directory it also returns the directory.
 func (s configSteps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		return s.readUnlessDir(path)
@@ -194,7 +199,8 @@ func (s configSteps) readConfig(path string) (*loaders.Dir, *yaml.Source, error)
 	return nil, src, err
 }
 
-// fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
+// fold compiles a configuration folder into a separate graph and evaluates it, without finishing
+// steps.
 func (s configSteps) fold(path []any, text string, dir *loaders.Dir) (docs []document) {
 	var l *layer
 	before := s.fetchedFiles
@@ -228,8 +234,8 @@ func (s configSteps) fold(path []any, text string, dir *loaders.Dir) (docs []doc
 	return docs
 }
 
-// isFetched reports whether anything that was fetched has a part in what a document says. Such a configuration brings no program of its
-// own, and is no means to run one of this machine (P24, T07, EX-09).
+// isFetched reports whether any input of a document was fetched. Such a configuration cannot
+// bring its own program or run a program of this machine (P24, T07, EX-09).
 func (s configSteps) isFetched(d document) bool {
 	if it := d.item; it != nil {
 		return it.Dir.IsFetched() || s.c.files.IsFetched(it.Source) || slices.ContainsFunc(it.Overrides(), s.c.files.IsFetched)
@@ -237,8 +243,9 @@ func (s configSteps) isFetched(d document) bool {
 	return d.fetched || s.dir.IsFetched() || s.c.files.IsFetched(d.src)
 }
 
-// unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not
-// run. The fields are unknown to a built-in anyway.
+// unusedFunction warns about a built-in that names a function in an annotation or in metadata. As
+// in kustomize, the function does not run. Other fields that name a function are unknown to
+// built-ins anyway.
 func (s functionSteps) unusedFunction(d document) {
 	in, _ := function.ReadInline(d.r.Value(), d.locate)
 	if in == nil || len(in.Deprecated()) == 0 {
@@ -247,7 +254,8 @@ func (s functionSteps) unusedFunction(d document) {
 	s.Warnings.Add(diag.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
 }
 
-// unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
+// unusedEnv warns about env, the older form of envs, in a generator document. As in kustomize, it
+// is ignored.
 func (s functionSteps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
 		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}, Code: diag.UnknownField}
@@ -255,7 +263,7 @@ func (s functionSteps) unusedEnv(d document, e *entry) {
 	}
 }
 
-// entry configures the built-in that a document stands for.
+// entry configures the built-in or function of a document.
 func (s functionSteps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
@@ -294,7 +302,7 @@ func (s functionSteps) entry(d document, role function.Role) *entry {
 	return e
 }
 
-// decodeBuiltin decodes the document of a built-in, and records what is wrong with it.
+// decodeBuiltin decodes the document of a built-in and records its mistakes.
 func (s functionSteps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 	s.configWarnings(d)
 	s.unusedFunction(d)
@@ -307,7 +315,8 @@ func (s functionSteps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 	decoding.Ignored = func(de *yaml.DecodeError) {
 		switch {
 		case isObjectField(de.Path[0]):
-		case d.item != nil: // Compositions are new: no tree depends on what does nothing
+		case d.item != nil:
+			// Compositions are new: no existing tree depends on ignored fields.
 			de.Msg = strings.TrimSuffix(de.Msg, " is ignored")
 			unknown = append(unknown, de)
 		default:
@@ -324,7 +333,7 @@ func (s functionSteps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 	return errs
 }
 
-// configWarnings adds what the text of a built-in's configuration has that is accepted, but probably not meant.
+// configWarnings adds warnings about the text of a built-in's configuration.
 func (s functionSteps) configWarnings(d document) {
 	if d.src == nil {
 		return
@@ -337,10 +346,11 @@ func (s functionSteps) configWarnings(d document) {
 	}
 }
 
-// isObjectField reports whether every object has the field, whatever else it holds.
+// isObjectField reports whether every object has the field.
 func isObjectField(key any) bool { return key == "apiVersion" || key == "kind" || key == "metadata" }
 
-// mistake returns a mistake in d with its place. That of an inline document is known by the field that holds it.
+// mistake returns a mistake in d with its position. In an inline document, the position is the
+// field that contains the document.
 func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 	if m.More > 0 {
 		return &diag.Error{Msg: m.Msg, Err: m.More}
@@ -355,7 +365,7 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 	return e
 }
 
-// unknownBuiltin says that there is no built-in of a document's kind.
+// unknownBuiltin returns the error for an unknown kind of built-in.
 func (s functionSteps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
 	if d.item != nil {
@@ -368,7 +378,7 @@ func (s functionSteps) unknownBuiltin(d document) error {
 	return err
 }
 
-// configureError gives an error of a built-in the place of its document.
+// configureError adds the position of its document to an error of a built-in.
 func (s functionSteps) configureError(d document, err error) error {
 	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {

@@ -10,31 +10,36 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// Files are functions that are called, one after the other, with what the files of one root hold (IM-01). Which may run is decided as for those
-// of a layer (IM-13).
+// Files are functions that run one after the other on the content of one root's files (IM-01).
+// The same rules as for the functions of a layer decide which may run (IM-13).
 type Files struct {
-	// Read makes the list of what the files hold.
+	// Read creates the list from the content of the files.
 	Read  graph.Transformer
 	Calls []FileCall
 }
 
-// A FileCall is one of them.
+// A FileCall is one of these function calls.
 type FileCall struct {
-	// File is the path of the file in which the function is named, and Name which configuration it is if the file has several.
+	// File is the path of the file that configures the function. Name identifies the
+	// configuration if the file has several.
 	File, Name string
-	// Origin is that place, and Dir the directory that relative paths in the configuration start at, as the root is named.
+	// Origin is the position of the configuration. Dir is the directory that its relative paths
+	// start at, spelled like the root.
 	Origin graph.Origin
 	Dir    string
-	// Config is the configuration. Source is a text that it is object Doc of, nil if there is none.
+	// Config is the configuration. Source is the text that contains it as object Doc, nil if
+	// there is none.
 	Config *krm.Resource
 	Source *yaml.Source
 	Doc    int
 	Role   function.Role
 	Files  graph.Files
-	// ByProgram finds the entry of a catalog by the program or image that the configuration names: its kind says nothing.
+	// ByProgram selects the catalog entry by the program or image in the configuration. Its kind
+	// does not identify the function.
 	ByProgram bool
-	// IfKnown leaves the call out unless a trusted catalog has a function for the kind of Config. Complete, if it is not nil, sets what else there is of
-	// the call, when it is one: a directory may have many objects that are none.
+	// IfKnown skips the call unless a trusted catalog has a function for the kind of Config.
+	// Complete, if not nil, then sets the remaining fields of calls that are kept: a directory
+	// may contain many objects that do not configure a function.
 	IfKnown  bool
 	Complete func(*FileCall)
 }
@@ -67,7 +72,7 @@ func (c *compiler) compileFiles(name string, f *Files) {
 	}
 }
 
-// fileCall decides about a function and appends its call.
+// fileCall decides whether a function may run and appends its call.
 func (s functionSteps) fileCall(call *FileCall) {
 	e := &entry{path: call.Origin.Path}
 	s.function(document{r: call.Config, path: call.Origin.Path, src: call.Source, n: call.Doc, byProgram: call.ByProgram}, call.Role, e)

@@ -19,35 +19,38 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Functions say which functions may run and what this machine offers them. The zero Functions allow none.
+// Functions control which functions may run and describe this machine's support for them. The
+// zero Functions allow none.
 type Functions struct {
-	// Trusted are the catalogs that are trusted, in the order in which they are searched: those that are built in come first.
+	// Trusted are the trusted catalogs in search order. Built-in catalogs come first.
 	Trusted []trust.Source
-	// Publishers are those whose signatures count.
+	// Publishers are the publishers whose signatures are accepted.
 	Publishers []trust.Publisher
 	Policy     trust.Policy
-	// ListVersion is the apiVersion of the ResourceList that functions get, [function.ResourceListV1] if empty.
+	// ListVersion is the apiVersion of the ResourceList passed to functions,
+	// [function.ResourceListV1] if empty.
 	ListVersion string
-	// Isolation returns what isolates a program on this machine, empty for nothing, and why nothing does. It is asked when the
-	// first function is met; nil means nothing.
+	// Isolation returns the sandbox for programs on this machine, or "" and the reason why there
+	// is none. It is called for the first function. A nil Isolation means that there is no
+	// sandbox.
 	Isolation func() (isolation, missing string)
-	// Helm says how charts are rendered, if Policy allows that.
+	// Helm controls rendering of charts, if Policy allows it.
 	Helm helm.Options
-	// PluginHome is where kustomize's legacy plugins lie. They are not run, only recognised.
+	// PluginHome is the folder of kustomize's legacy plugins. They are recognized but not run.
 	PluginHome string
-	// Image returns what is known about an image, as [trust.Needs] means it, without starting it. It is asked once for each; nil
-	// means that nothing is known.
+	// Image returns information about an image, see [trust.Needs], without starting it. It is
+	// called once per image. A nil Image means that images are unknown.
 	Image func(reference string) trust.Image
 }
 
-// A Denial says that a node may not run. Nothing runs then.
+// A Denial reports that a node may not run. Then nothing runs.
 type Denial struct {
 	Node   string
 	Err    error
 	Reason trust.Reason
 }
 
-// rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
+// rendered returns the rendered directories known so far, without symbolic links.
 func (c *compiler) rendered() []string {
 	dirs := append(c.compositions.Dirs(), c.o.Rendered...)
 	for dir := range c.kusts {
@@ -61,7 +64,7 @@ func (c *compiler) rendered() []string {
 	return dirs
 }
 
-// foundAll reports whether each function of the plan was found in a catalog.
+// foundAll reports whether every function of the plan was found in a catalog.
 func (p *Plan) foundAll() bool {
 	for _, d := range p.Decisions {
 		if d.Entry == nil && d.Runtime != function.RuntimeHelm {
@@ -71,7 +74,8 @@ func (p *Plan) foundAll() bool {
 	return true
 }
 
-// deny records a denial. That of a catalog counts once, however many functions need the catalog.
+// deny records a denial. A catalog's denial is recorded once for all functions that need the
+// catalog.
 func (c *compiler) deny(d Denial) {
 	if !slices.ContainsFunc(c.plan.Denied, func(known Denial) bool { return known.Err == d.Err }) {
 		c.plan.Denied = append(c.plan.Denied, d)
@@ -87,21 +91,21 @@ func (s functionSteps) ownCatalogs() (list []catalog.Listed) {
 			if entries[i].IsNull() {
 				s.ErrorAt(s.k.Source, []any{"catalogs", i}, diag.MissingField.Errorf("must be a reference, not null"))
 			}
-			continue // anything else was reported as what it is
+			continue // other types were reported by the decoder
 		}
 		list = append(list, catalog.Listed{Text: text, Dir: s.dir.Real, Source: s.k.Source, Path: []any{"catalogs", i}})
 	}
 	return list
 }
 
-// A listedRef is a reference in a list of a file, in any of its forms.
+// A listedRef is a reference in a list of a file, independent of its spelling.
 type listedRef struct {
 	in       *yaml.Source
 	location string
 	pin      krm.Digest
 }
 
-// checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
+// checkCatalogs reports mistakes in the catalogs field and warns about untrusted catalogs.
 func (s functionSteps) checkCatalogs() {
 	seen := map[listedRef]bool{}
 	for _, c := range s.catalogs {
@@ -117,7 +121,7 @@ func (s functionSteps) checkCatalogs() {
 		seen[one] = true
 	}
 	if len(s.catalogs) > 0 {
-		s.c.files.Doubt(s.dir) // whom the user trusts is no file of the layer
+		s.c.files.Doubt(s.dir) // the user's trusted catalogs are not files of the layer
 		_, named := s.c.trusted.Search(s.catalogs)
 		for _, n := range named {
 			s.Warnings.Add(n.Warning())
@@ -125,8 +129,9 @@ func (s functionSteps) checkCatalogs() {
 	}
 }
 
-// function decides about the function that a configuration document stands for. The entry is never nil: a denied
-// function has its place in the plan, too.
+// function decides whether the function configured by a document may run, and stores its call in
+// e. A denied function also gets a node in the plan. If the configuration is invalid, e.call
+// stays nil.
 func (s functionSteps) function(d document, role function.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
@@ -142,7 +147,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 		return
 	}
 	req.Inline = inline
-	if s.c.o.Files == nil { // the annotation is the usual place there
+	if s.c.o.Files == nil { // with Files, the annotation is the usual place
 		s.c.legacy(inline)
 	}
 	s.c.trusted.Read()
@@ -158,7 +163,8 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
-		s.c.files.DependsOn(s.dir, slices.Collect(maps.Keys(req.Facts.Programs))...) // another one, or another mode of it, may be allowed
+		s.c.files.DependsOn(s.dir, slices.Collect(maps.Keys(req.Facts.Programs))...)
+		// A different program, or a different mode of it, may be allowed.
 	}
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil && !d.byProgram {
@@ -176,7 +182,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 	fn.Config = d.configText(config)
 	at := d.r.Pos
 	if d.inline || d.item != nil {
-		at.Line = 0 // other entries of the file may push it down
+		at.Line = 0 // the line changes with other entries of the file
 	}
 	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), at, dec.Line())
 	e.decision = &dec
@@ -186,7 +192,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 	}
 }
 
-// validateConfig checks a configuration against the schema of the catalog's entry.
+// validateConfig checks a configuration against the schema of the catalog entry.
 func (s functionSteps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
 		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e).With(diag.BadFunction))
@@ -200,10 +206,9 @@ func (s functionSteps) validateConfig(d document, entry *catalog.Entry, config y
 	}
 }
 
-// legacy warns about the places in which a configuration names its function and for which there is a newer spelling, once
-// for each place.
+// legacy warns about outdated fields that name a function, once for each such field.
 func (c *compiler) legacy(in *function.Inline) {
-	if in == nil || in.Starlark != "" { // which has no newer spelling: it cannot run
+	if in == nil || in.Starlark != "" { // it has no newer spelling and cannot run
 		return
 	}
 	for _, place := range in.Deprecated() {
@@ -222,7 +227,8 @@ func (c *compiler) legacy(in *function.Inline) {
 	}
 }
 
-// facts finds out what the decision needs to know: digests of programs and images, and where links lead.
+// facts collects the inputs of the decision: digests of programs and images, and targets of
+// links.
 func (s functionSteps) facts(policy trust.Policy, req *trust.Request) {
 	needs := policy.Needs(*req)
 	s.c.files.Uses(s.dir, slices.Concat(needs.Programs, needs.Mounts)...)
@@ -245,7 +251,7 @@ func (s functionSteps) facts(policy trust.Policy, req *trust.Request) {
 	}
 }
 
-// image returns what is known about an image.
+// image returns information about an image.
 func (c *compiler) image(reference string) trust.Image {
 	known, ok := c.images[reference]
 	if !ok && c.o.Functions.Image != nil {

@@ -16,38 +16,41 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// A layerKey identifies one build of a directory. Roots share a base: the base is compiled once for each
-// different key, and its nodes are in the graph once.
+// A layerKey identifies one build of a directory. Roots share a base: the base is compiled once
+// for each different key, and its nodes are in the graph once.
 //
-// A directory alone is not enough, because kustomize keeps global state while it builds a root, and a
-// base sees what earlier layers left there:
+// The directory alone is not enough. kustomize keeps global state while it builds a root, so a
+// base depends on earlier layers:
 //
 //   - The first layer in load order with a field openapi chooses the schema of the whole root
-//     (schema, schemaChosen). Later openapi fields have no effect. The schema decides how strategic
-//     merge patches merge lists.
-//   - kustomize reads its own schema at some steps. A custom schema adds to what was read before, and
-//     replaces it otherwise (builtinSchema). This counts only for layers with a custom schema, so the
-//     field is zero for all others, and their builds are shared.
+//     (schema, schemaChosen). Later openapi fields have no effect. The schema decides how
+//     strategic merge patches merge lists.
+//   - kustomize reads its own schema at some steps. A custom schema adds to the schema read
+//     before, and replaces it otherwise (builtinSchema). This matters only for layers with a
+//     custom schema, so the field is zero for all others, and their builds are shared.
 //   - buildMetadata of the root makes kustomize record where resources come from (tracking). The
 //     recorded path depends on the reference through which a base was reached (origin).
-//   - Charts without a namespace take that of the layer around them (charts).
+//   - Charts without a namespace take that of the enclosing layer (charts).
 //
-// A component has no key: it works on the list of its user, so it is compiled for each user.
+// A component has no key: it modifies the list of its consumer, so it is compiled for each
+// consumer.
 //
-// A key is known only in part before a layer is compiled: whether the layer has a custom schema, or a
-// chart that takes a namespace, is in its files. The lookup in build.known therefore first asks with the
-// plain key, and the draft (see draft.go) remembers which plain keys need more.
+// The complete key is not known before a layer is compiled: the layer's files decide whether it
+// has a custom schema, or a chart that inherits a namespace. The lookup in build.known therefore
+// tries the plain key first, and the draft (see draft.go) records the plain keys that need more
+// fields.
 type layerKey struct {
 	dir           loaders.DirKey
 	schema        *schema.Schema
 	builtinSchema schema.Builtin // build.own before the layer, if the layer has a custom schema
-	schemaChosen  bool           // whether a schema was chosen, so that the layer's own openapi has no effect
+	schemaChosen  bool           // a schema was chosen, so the layer's own openapi has no effect
 	tracking      bool
 	origin        place  // if origins are tracked
-	charts        string // what the namespace around the layer decides about, if charts in it have that one
+	charts        string // the inherited namespace, if charts in the layer use it
 }
 
-// layer is a compiled Kustomization or Composition, or a Component or Composition on top of the list of the layer that uses it.
+// A layer is a compiled Kustomization or Composition, or a Component or Composition compiled on
+// top of its consumer's list.
 type layer struct {
 	name   string // path of the kustomization file
 	k      *kustomizationFile
@@ -61,7 +64,7 @@ type layer struct {
 	charts charts
 }
 
-// layerState is what a component works on: the list, configuration and vars of the layer that uses it.
+// layerState is the input of a component: the list, configuration and vars of its consumer.
 type layerState struct {
 	list   graph.NodeID
 	config *builtins.Config
@@ -69,8 +72,8 @@ type layerState struct {
 	prefix string // of node ids
 }
 
-// layer compiles the Kustomization in dir, or the Component if parent is given. origin is where it is. It
-// returns nil if there is nothing to go on with; the mistakes are recorded.
+// layer compiles the Kustomization in dir, or the Component if parent is given. origin is the
+// place of dir. It returns nil after recording mistakes if the layer cannot be compiled.
 func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
 	key := layerKey{dir: dir.Key(), schema: b.schema, schemaChosen: b.schemaChosen, tracking: b.tracking, origin: origin}
 	if !b.tracking {
@@ -119,7 +122,8 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	return l
 }
 
-// nested compiles a layer that this one uses. What this one has opened is closed before: layers may be deep.
+// nested compiles a layer that this one uses. It closes this layer's directories first, because
+// layers may be deeply nested.
 func (s *steps) nested(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
 	if ns := s.k.Namespace; ns != "" {
 		defer func(outer charts) { s.build.charts = outer }(s.build.charts)
@@ -133,16 +137,16 @@ func (s *steps) nested(dir *loaders.Dir, origin place, parent *layerState, from 
 }
 
 const (
-	// maxLayers bounds the layers of a root. One that goes on top of a list is compiled for every use: a chain in which each
-	// uses the next one twice would fill the memory.
+	// maxLayers limits the layers of a root. A layer on top of a list is compiled for every use:
+	// a chain in which each layer uses the next one twice would exhaust memory.
 	maxLayers = 1 << 16
-	// maxNodes and maxIDs bound the steps of a root, and the bytes of their ids: those of a component repeat the ids of all that
-	// it is nested in.
+	// maxNodes and maxIDs limit the steps of a root and the total bytes of their ids. The ids of
+	// a component include the ids of all enclosing layers.
 	maxNodes = 1 << 17
 	maxIDs   = 32 << 20
 )
 
-// count counts a layer that is to be compiled, and reports false if there are too many of them.
+// count counts a layer before compilation and reports false if the limit is exceeded.
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
@@ -151,7 +155,7 @@ func (b *build) count(k *kustomizationFile) bool {
 	return b.layers <= maxLayers && !b.crowded
 }
 
-// reuse returns the layer that was compiled for key, nil if there is none.
+// reuse returns the layer compiled for key, nil if there is none.
 func (b *build) reuse(key layerKey) *layer {
 	l := b.known(key)
 	if l == nil && b.c.o.Functions.Policy.Helm {
@@ -177,7 +181,7 @@ func (b *build) known(key layerKey) *layer {
 	return b.c.draft.layers[key]
 }
 
-// compile makes the nodes of a layer, in the order in which kustomize runs them.
+// compile adds the nodes of a layer, in kustomize's order of execution.
 func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *layerState) *layer {
 	b.progress(graph.Origin{Source: k.Source})
 	b.stack = append(b.stack, &frame{dir, k.Source.File})
@@ -205,7 +209,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	return l
 }
 
-// kustomization makes the nodes of a Kustomization or Component.
+// kustomization adds the nodes of a Kustomization or Component.
 func (s fieldSteps) kustomization() {
 	s.catalogs = s.functions().ownCatalogs()
 	s.openapi()
@@ -219,9 +223,9 @@ func (s fieldSteps) kustomization() {
 	s.varsStep()
 }
 
-// variant returns a short name for what distinguishes this build of a directory from the plain one,
-// "" for the plain one. If the directory has a custom schema, own is the previous state of
-// kustomize's own schema.
+// variant returns a short name for the differences between this build of a directory and the
+// plain one, "" for the plain one. If the directory has a custom schema, own is the previous
+// state of kustomize's own schema.
 func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 	if !k.schemaChosen && !k.tracking && own == schema.Unread && !k.dir.Free {
 		return ""
@@ -249,15 +253,15 @@ func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:3])
 }
 
-// reference is the field that names a directory.
+// A reference is the field that names a directory.
 type reference struct {
 	src  *yaml.Source
 	path []any
 	text string
 }
 
-// enter resolves a directory that a layer refers to and checks that it does not contain a directory that is being
-// compiled: that would be a cycle.
+// enter resolves a directory that a layer refers to. It reports a cycle if the directory contains
+// one that is being compiled.
 func (s *steps) enter(path []any, text string) *loaders.Dir {
 	if text == "" {
 		s.ErrorAt(s.k.Source, path, errNoPath)
@@ -283,7 +287,8 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 	return s.enterDir(path, dir)
 }
 
-// enterDir checks that a directory that a layer refers to does not contain one that is being compiled.
+// enterDir checks that a directory that a layer refers to does not contain one that is being
+// compiled.
 func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
@@ -297,7 +302,7 @@ func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	return dir
 }
 
-// cycle describes how the layers that are being compiled lead back to dir.
+// cycle describes the chain of references from dir back to dir.
 func (b *build) cycle(i int, dir *loaders.Dir) error {
 	var names []string
 	for _, f := range b.stack[i:] {
@@ -311,7 +316,8 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint("a layer may not use a directory above it: move what it needs into a directory beside it")
 }
 
-// ambiguousPath refuses what YAML makes of two list entries of different indentation: "../../base - ../../prod".
+// ambiguousPath rejects text that YAML folds from two list entries of different indentation:
+// "../../base - ../../prod".
 func ambiguousPath(path string) error {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if part != ".." && strings.Contains(part, "..") {

@@ -8,16 +8,18 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// kustomizationFile is a file that makes a directory a layer.
+// A kustomizationFile is the file that makes a directory a layer.
 type kustomizationFile struct {
 	*layerfile.File
-	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
+	// errs are the mistakes in the file itself. The valid parts are planned nevertheless, to find
+	// further mistakes.
 	errs diag.Mistakes
-	// composed is what a Composition comes to, nil for a Kustomization or Component.
+	// composed is the consolidated Composition, nil for a Kustomization or Component.
 	composed *composition.List
 }
 
-// load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
+// load reads the kustomization file of dir. It returns nil after recording the error if there is
+// no usable file.
 func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	if k := b.c.kusts[dir.Key()]; k != nil {
 		b.Errs.AddOnce(k.errs)

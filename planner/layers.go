@@ -10,15 +10,17 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// reading collects what layers read and refer to, by the paths of their files. Entries may be there several times.
+// reading records the files and references of layers, by the paths of the layers' files. It may
+// contain duplicates.
 type reading struct {
 	layers map[string]*layers.Layer
-	roots  []layers.Use // the directory of a root, and its layer
+	roots  []layers.Use // the directory of each root, and its layer
 }
 
 func newReading() *reading { return &reading{layers: map[string]*layers.Layer{}} }
 
-// layer returns what is known about the layer in file. One that was not loaded itself is a Composition that is imported.
+// layer returns the record of the layer in file. A layer that was not loaded itself is an
+// imported Composition.
 func (r *reading) layer(file, kind string) *layers.Layer {
 	l := r.layers[file]
 	if l == nil {
@@ -28,26 +30,26 @@ func (r *reading) layer(file, kind string) *layers.Layer {
 	return l
 }
 
-// compositionReader is what Compositions are read by.
+// compositionReader is the [composition.Reader] of the planner.
 type compositionReader struct {
 	*loaders.Local
 	*reading
 }
 
-// Reads notes that a Composition reads a file.
+// Reads records that a Composition reads a file.
 func (r *reading) Reads(composition, file string) {
 	l := r.layer(composition, layerfile.CompositionKind)
 	l.Files = append(l.Files, file)
 }
 
-// Refers notes that a Composition refers to another one in the field at path.
+// Refers records that the field at path of a Composition refers to a different Composition.
 func (r *reading) Refers(composition *yaml.Source, path []any, other string) {
 	r.layer(other, layerfile.CompositionKind)
 	r.layer(composition.File, layerfile.CompositionKind).Refer(composition, path, other)
 }
 
-// Layers returns the graph of the layers that the roots of the plan are made of. Roots that could not be planned do not count. Files of a layer
-// are sorted, and each of its references is there once.
+// Layers returns the graph of the layers that the plan's roots are built from. It excludes roots
+// that could not be planned. The files of a layer are sorted, and its references are unique.
 func (p *Plan) Layers() *layers.Graph {
 	used := map[string]*layers.Layer{}
 	for _, root := range p.reading.roots {
@@ -56,10 +58,11 @@ func (p *Plan) Layers() *layers.Graph {
 	return layers.New(slices.Collect(maps.Values(used)))
 }
 
-// RootLayers returns the roots that were planned, by the names that they were given, and their layers.
+// RootLayers returns the planned roots by the names that were passed to [Compile], with their
+// layers.
 func (p *Plan) RootLayers() []layers.Use { return p.reading.roots }
 
-// visit adds the layer in file, and those that it uses, to what the root is made of.
+// visit adds the layer in file, and the layers it uses, to the layers of the root.
 func (r *reading) visit(file, root string, used map[string]*layers.Layer) {
 	l := used[file]
 	switch {
@@ -75,8 +78,9 @@ func (r *reading) visit(file, root string, used map[string]*layers.Layer) {
 	}
 }
 
-// LayersRead returns the graph of all layers that the planner has read, including those of roots
-// with mistakes, and including cycles. Uses and Files of a layer may be there several times, and it has no Roots.
+// LayersRead returns the graph of all layers that the planner read, including those of roots with
+// mistakes, and including cycles. Uses and Files of a layer may contain duplicates, and Roots is
+// empty.
 func (p *Plan) LayersRead() *layers.Graph {
 	return layers.New(slices.Collect(maps.Values(p.reading.layers)))
 }

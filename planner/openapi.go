@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// openapi makes the layer's schema the one in effect, unless one is chosen already.
+// openapi puts the layer's schema into effect, unless a schema was chosen before.
 func (s fieldSteps) openapi() {
 	if len(s.k.OpenAPI) == 0 {
 		return
@@ -52,8 +52,8 @@ func (s fieldSteps) openapi() {
 // own returns the current state of kustomize's own schema.
 func (b *build) own() schema.Builtin { return b.c.own.After(b.c.ctx, b.use) }
 
-// bringsSchema returns the state of kustomize's own schema if k has the custom schema that applies
-// from then on, and Unread if it does not.
+// bringsSchema returns the state of kustomize's own schema if k chooses the custom schema,
+// otherwise Unread.
 func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 	if b.schemaChosen || len(k.OpenAPI) == 0 {
 		return schema.Unread
@@ -61,8 +61,8 @@ func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 	return b.own()
 }
 
-// parseSchema returns the custom schema in a file. own is the state of kustomize's own schema. The
-// same file gives the same schema, so that layers are shared.
+// parseSchema returns the custom schema in a file. own is the state of kustomize's own schema.
+// The same file and state give the same pointer, so that layers are shared.
 func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, own schema.Builtin) (*schema.Schema, error) {
 	key := schemaKey{src, own}
 	if known := c.schemas[key]; known != nil {

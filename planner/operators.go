@@ -16,7 +16,8 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// generators appends a node for each generator: configMapGenerator, secretGenerator, then those of generators.
+// generators appends a node for each generator: configMapGenerator, secretGenerator, helmCharts,
+// then the entries of generators.
 func (s fieldSteps) generators() {
 	for i := range s.k.ConfigMapGenerator {
 		g := s.k.ConfigMapGenerator[i].Generator(s.k.GeneratorOptions)
@@ -64,8 +65,9 @@ func (s fieldSteps) ofField(path []any, t builtins.FieldLister, summary string) 
 	s.transform(path, t, summary)
 }
 
-// transformer appends the node of a transformer that is configured. Where kustomize runs one transformer for all entries of
-// a field, it records that one: only the last entry is to be recorded.
+// transformer appends the node of a configured transformer. With record, the node records its
+// origin. Where kustomize runs a single transformer for all entries of a field, only one origin
+// is recorded: callers set record for the last entry.
 func (s fieldSteps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
 	op := graph.Transform{Transformer: t}
 	if record {
@@ -74,7 +76,8 @@ func (s fieldSteps) transformer(path []any, t builtins.Transformer, summary stri
 	s.then(path, op, summary)
 }
 
-// patchesStrategicMerge appends a node for each entry of the field. Some of them may be empty, but not all.
+// patchesStrategicMerge appends a node for each entry of the field. Some entries may be empty,
+// but not all.
 func (s fieldSteps) patchesStrategicMerge() {
 	empty := 0
 	for i, p := range s.k.PatchesStrategicMerge {
@@ -104,7 +107,7 @@ func (s *steps) configure(path []any, b builtins.Builtin) bool {
 	return true
 }
 
-// kindOf returns the name of a built-in as configuration documents spell it.
+// kindOf returns the kind of a built-in in configuration documents.
 func kindOf(b builtins.Builtin) string {
 	name := fmt.Sprintf("%T", b)
 	return name[strings.LastIndexByte(name, '.')+1:]
@@ -118,7 +121,7 @@ func (s fieldSteps) transformers() {
 		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
 		s.transform([]any{"patches", i}, t, p.String())
 		if p.Patch != "" && t.ForSecrets() {
-			k.Source.HoldSecret() // the patch stands in it
+			k.Source.HoldSecret() // the patch is in the layer's file
 		}
 	}
 	if k.Namespace != "" {
@@ -153,7 +156,7 @@ func (s fieldSteps) transformers() {
 	}
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
-			r.Targets = nil // kustomize makes no difference here
+			r.Targets = nil // kustomize treats an empty list like an absent one
 		}
 		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
 		if path := []any{"replacements", i}; s.configure(path, t) {
@@ -176,8 +179,8 @@ func (s fieldSteps) transformers() {
 	}
 }
 
-// labels appends a node for each entry of labels, then one for commonLabels. What an entry reaches is decided by its
-// switches and by the labels section of the transformer configuration.
+// labels appends a node for each entry of labels, then one for commonLabels. The switches of an
+// entry and the labels section of the transformer configuration select the fields it changes.
 func (s fieldSteps) labels() {
 	for i, l := range s.k.Labels {
 		path := []any{"labels", i}
@@ -191,18 +194,19 @@ func (s fieldSteps) labels() {
 	if len(s.k.CommonLabels) > 0 {
 		s.ofField([]any{"commonLabels"}, &builtins.LabelTransformer{Labels: s.k.CommonLabels}, summary.Pairs(s.k.CommonLabels))
 	} else if s.tracking && len(s.k.Labels) > 0 {
-		// kustomize runs the transformer of commonLabels whenever there are labels, and records it.
+		// kustomize runs the transformer of commonLabels whenever there are labels, and records
+		// it.
 		s.transform([]any{"commonLabels"}, &builtins.LabelTransformer{}, "")
 	}
 }
 
-// labelsKey is what decides about the fields of an entry of labels that names none itself.
+// A labelsKey determines the fields of an entry of labels that lists no fields itself.
 type labelsKey struct {
 	config                       *builtins.Config
 	selectors, templates, claims bool
 }
 
-// labelSpecs returns the fields of an entry of labels. Entries that say the same share them.
+// labelSpecs returns the fields of an entry of labels. Entries with equal settings share them.
 func (s fieldSteps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, error) {
 	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
 	if len(l.FieldSpecs.All()) > 0 {
@@ -218,7 +222,7 @@ func (s fieldSteps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, er
 	return specs, err
 }
 
-// fields returns specs with the other fields of an entry.
+// fields returns specs merged with the default fields for the settings of k.
 func (k labelsKey) fields(specs *builtins.FieldSpecs) (_ *builtins.FieldSpecs, err error) {
 	more := []*builtins.FieldSpecs{k.config.Labels}
 	if k.selectors {
@@ -258,14 +262,14 @@ func (s fieldSteps) validators() {
 	}
 }
 
-// call appends the nodes of a function and reports whether e is one.
+// call appends the nodes of a function and reports whether e is a function.
 func (s functionSteps) call(e *entry) bool {
 	if e.call == nil {
 		return false
 	}
 	before, generates := s.inputs(), e.call.Role == function.GeneratorRole
 	if generates {
-		s.hasList = false // it takes no list
+		s.hasList = false // it has no input list
 	}
 	s.entryStep(e, *e.call)
 	n := s.c.draft.g.Nodes[s.list]
@@ -279,12 +283,13 @@ func (s functionSteps) call(e *entry) bool {
 	return true
 }
 
-// absorb appends the node that adds the answer of a call, the last node, to the list before it.
+// absorb appends a node that adds the output of call, the last node, to the list before it.
 func (s functionSteps) absorb(call *graph.Node, before []graph.NodeID) {
 	n := *call
 	n.ID = s.id(append(slices.Clip(call.Origin.Path), "absorb"))
 	n.Op, n.Inputs, n.After = graph.Absorb{}, append(slices.Clip(before), s.list), nil
-	n.Summary, _, _ = strings.Cut(call.Summary, "  ") // whose answer it is, without where and how that runs
+	// Keep the name without position and runtime.
+	n.Summary, _, _ = strings.Cut(call.Summary, "  ")
 	s.list = s.add(&n)
 }
 
@@ -296,10 +301,10 @@ func (s functionSteps) entryStep(e *entry, op graph.Op) {
 	}
 }
 
-// entry is one configuration document of generators, transformers or validators.
+// An entry is one configuration document of generators, transformers or validators.
 type entry struct {
 	path    []any
-	changes []graph.Origin // of the configuration, by steps of the directory that it comes from
+	changes []graph.Origin // to the configuration, by steps of its directory
 	kind    string
 	builtin builtins.Builtin
 	origin  *krm.Origin
@@ -308,11 +313,11 @@ type entry struct {
 	// call and decision are set instead of builtin for a function.
 	call     *graph.Call
 	decision *trust.Decision
-	// composition is set instead, with path, for the path of a Composition.
+	// composition is set, together with path only, for a reference to a Composition.
 	composition string
 }
 
-// generator returns the built-in if it is one that makes resources, nil if it is not.
+// generator returns the built-in if it generates resources, otherwise nil.
 func (e *entry) generator() builtins.Generator {
 	g, _ := e.builtin.(builtins.Generator)
 	return g

@@ -8,10 +8,11 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// place is where a layer is, as origins tell: its path from the root of the build or, if it was fetched, from that of its repository.
+// A place is the location of a layer in origin annotations: its path relative to the root of the
+// build or, if it was fetched, to its repository.
 type place struct{ path, repo, ref string }
 
-// at returns the place of a layer that is named by text in a layer at p, and is in dir.
+// at returns the place of the layer in dir, which a layer at p refers to by text.
 func (p place) at(dir *loaders.Dir, text string) place {
 	if !loaders.IsRemote(text) {
 		return place{filepath.Join(p.path, text), p.repo, p.ref}
@@ -20,7 +21,7 @@ func (p place) at(dir *loaders.Dir, text string) place {
 	return place{inRepo(path), repo, ref}
 }
 
-// inRepo returns a path in a repository as kustomize writes it.
+// inRepo returns a path in a repository in kustomize's spelling.
 func inRepo(path string) string {
 	if path == "." || path == "" {
 		return "notCloned"
@@ -28,7 +29,7 @@ func inRepo(path string) string {
 	return path
 }
 
-// origin returns the origin of a file that is named by text in a layer at p.
+// origin returns the origin of the file that a layer at p refers to by text.
 func (p place) origin(text string) *krm.Origin {
 	if !loaders.IsRemote(text) {
 		return &krm.Origin{Path: filepath.Join(p.path, text), Repo: p.repo, Ref: p.ref}

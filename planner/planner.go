@@ -1,10 +1,12 @@
-// Package planner compiles directories into a [Plan]: the graph of everything a run would do. It reads files and decides,
-// but can run nothing except pure built-ins (through package eval), which its imports prove.
+// Package planner compiles directories into a [Plan]: the graph of everything a run would do. It
+// reads files and decides which functions may run. It can execute only pure built-ins (through
+// package eval); its imports prove this.
 //
-// Compilation follows kustomize's order of steps inside a layer: resources, generators, components (on the list of the
-// layer that names them), transformers, validators, vars; and at each root the finishing steps. A layer that several
-// others use is compiled once per key: its directory, the schema in effect and whether origins are tracked. So are the items with which the
-// lists of several Compositions begin.
+// Compilation follows kustomize's order of steps inside a layer: resources, generators,
+// components (on the list of their consumer), transformers, validators, vars; and at each root
+// the finishing steps. A layer with several consumers is compiled once per key, which includes
+// its directory, the schema in effect and the tracking of origins (see layerKey). Compositions
+// whose lists begin with the same items share the nodes of these items.
 package planner
 
 import (
@@ -34,93 +36,101 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// KustomizeVersion is the release of kustomize whose output a plan produces.
+// KustomizeVersion is the release of kustomize whose output a plan reproduces.
 const KustomizeVersion = "v5.8.2"
 
-// Options say how directories are compiled.
+// Options control how directories are compiled.
 type Options struct {
-	// Cwd is the absolute directory that relative roots start from, and relative paths of catalogs.
+	// Cwd is the absolute base directory for relative roots and relative paths of catalogs.
 	Cwd string
-	// FS has the roots, and what layers name by a path; see [loaders.Config]. It must be safe for concurrent use if Jobs are several.
+	// FS contains the roots, and the files that layers name by path; see [loaders.Config]. It
+	// must be safe for concurrent use if Jobs is greater than 1.
 	FS fs.FS
-	// FSName is what messages put before names in FS.
+	// FSName is the prefix of names in FS in messages.
 	FSName string
 	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
 	Unrestricted bool
-	// Free reports that for single roots, by their paths without symbolic links, and for what they use; it may be nil. It must be safe for
-	// concurrent use if Jobs are several.
+	// Free reports the same for single roots, by their paths without symbolic links, and applies
+	// to all layers they use. It may be nil. It must be safe for concurrent use if Jobs is
+	// greater than 1.
 	Free func(dir string) bool
-	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
+	// Reorder is kustomize's --reorder: "legacy" or "none". ReorderSet is true if the user set
+	// it.
 	Reorder    string
 	ReorderSet bool
-	// Jobs is how many cores planning may use; less than 2 means one. It changes no plan.
+	// Jobs is the number of cores that planning may use; less than 2 means one. It does not
+	// affect the plan.
 	Jobs int
-	// Instead has files that are read with other contents; see [loaders.Config].
+	// Instead replaces the content of files; see [loaders.Config].
 	Instead map[string][]byte
-	// Input bounds what is read; nil means no limit.
+	// Input limits the bytes read; nil means no limit.
 	Input *loaders.Budget
-	// Fetch fetches what is remote. Without it, that is an error.
+	// Fetch fetches remote content. If it is nil, remote references are errors.
 	Fetch loaders.Fetch
 	// Progress is called with each step as it is planned; it may be nil.
 	Progress func(graph.Origin)
-	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
+	// ManagedByLabel adds the label app.kubernetes.io/managed-by to all resources.
 	ManagedByLabel bool
-	// Functions say which functions may run.
+	// Functions control which functions may run.
 	Functions Functions
-	// Rendered are more directories that the run renders, without symbolic links: what is made of them is known without a plan.
+	// Rendered are additional directories that the run renders, without symbolic links. Their
+	// output is known without a plan.
 	Rendered []string
-	// Observe makes [Plan.Observed] know what layers have seen.
+	// Observe enables [Plan.Observed].
 	Observe bool
-	// Files are planned in the place of layers, unless they are nil: for each root its own, see [Files].
+	// Files, if not nil, are planned instead of layers: one entry per root, see [Files].
 	Files []*Files
 }
 
-// A Warning is something that the user probably did not mean.
+// A Warning reports a likely mistake by the user.
 type Warning struct {
 	Pos   diag.Pos
 	Field string
 	Msg   string
 	Hints []string
-	// Code is which kind of message it is.
+	// Code identifies the kind of message.
 	Code diag.Code
 }
 
 // WarningOf returns a message as a warning.
 func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e)} }
 
-// Message returns the warning as messages are shown.
+// Message returns the warning in the form of a displayed message.
 func (w Warning) Message() *diag.Error {
 	return &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code}
 }
 
 func (w Warning) String() string { return w.Message().Error() }
 
-// A Plan is what a run would do.
+// A Plan describes the effects of a run.
 type Plan struct {
 	Graph *graph.Graph
-	// Warnings are what the user probably did not mean, each once; there are MoreWarnings besides those that are kept.
+	// Warnings are likely mistakes by the user, without duplicates. MoreWarnings is the number of
+	// warnings beyond the limit, which are not kept.
 	Warnings     []Warning
 	MoreWarnings int
-	// Failed lists the roots that could not be planned, in the order they were given, with all their mistakes. Their
-	// part of the tree is not in the Graph.
+	// Failed lists the roots that could not be planned, in the order of [Compile]'s arguments,
+	// with all their mistakes. Their nodes are not in the Graph, except those that other roots
+	// need.
 	Failed []RootError
-	// Denied lists what keeps functions of the plan from running. Nothing may run unless it is empty.
+	// Denied lists the reasons why functions of the plan may not run. Unless it is empty, nothing
+	// may run.
 	Denied []Denial
-	// Decisions are the decisions about the functions, by the id of their node.
+	// Decisions are the decisions about functions by node id.
 	Decisions map[string]*trust.Decision
 	// Catalogs are the trusted catalogs that were read, in the order of the flags.
 	Catalogs []trust.Trusted
-	// Compiled and Shared count how often a Kustomization, Component or Composition was compiled and how often one was reused.
+	// Compiled and Shared are the numbers of layers that were compiled and reused.
 	Compiled, Shared int
 
 	files   *loaders.Local
 	reading *reading
 }
 
-// Fetched returns what was fetched to make the plan, sorted by reference.
+// Fetched returns the content that was fetched to make the plan, sorted by reference.
 func (p *Plan) Fetched() []loaders.Fetched { return p.files.Fetched() }
 
-// warn makes list the warnings of the plan.
+// warn stores list as the warnings of the plan.
 func (p *Plan) warn(list *report.Warnings) {
 	all, more := list.All()
 	p.MoreWarnings = more
@@ -132,8 +142,9 @@ func (p *Plan) warn(list *report.Warnings) {
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
 
-// Observed returns what the layers of a root have seen, by the name of its directory: see [loaders.Local.Observed]. Their plan follows from
-// that alone, unless there are functions. [Options.Observe] must have been set.
+// Observed returns the observations of the file system by the layers of a root, by the name of
+// its directory: see [loaders.Local.Observed]. Without functions, the root's plan depends on
+// these observations only. [Options.Observe] must be set.
 func (p *Plan) Observed(dir string) ([]*loaders.Observation, bool) { return p.files.Observed(dir) }
 
 // A RootError holds the mistakes of one root.
@@ -142,7 +153,8 @@ type RootError struct {
 	Errs []error
 }
 
-// Err returns the mistakes of all roots as one error, each mentioned once, with the roots if these are several; nil if there are none.
+// Err returns the mistakes of all roots as one error without duplicates, nil if there are none. A
+// mistake in several roots lists them.
 func (p *Plan) Err() error {
 	var all []error
 	roots := map[string][]string{}
@@ -164,8 +176,9 @@ func (p *Plan) Err() error {
 	return errors.Join(all...)
 }
 
-// Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
-// others from being planned. When ctx has ended, the rest of the plan is a mistake.
+// Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a
+// mistake does not prevent the planning of others. If ctx ends, the rest of the plan is a
+// mistake.
 func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	c := newCompiler(ctx, dirs, o)
 	c.dirs = dirs
@@ -177,8 +190,10 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	}
 	c.ahead = ahead.Start(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.End()
-	// The roots are compiled one after the other: what they share, and in which order ids, warnings and schemas come, depends on those before. To read and to
-	// parse is most of the work, which the reader ahead does on other cores; two compilers, even with nothing to merge, were no faster on two cores.
+	// Roots are compiled one after the other: sharing, and the order of ids, warnings and
+	// schemas, depend on the previous roots. Most of the work is reading and parsing, which the
+	// reader in package ahead does on other cores. Two concurrent compilers, even without merging
+	// their results, were not faster on two cores.
 	for _, dir := range dirs {
 		c.root(dir)
 	}
@@ -222,11 +237,11 @@ func (c *compiler) failed(name string, b *build) {
 	}
 }
 
-// compiler holds what the roots of one plan share.
+// A compiler holds the state shared by the roots of one plan.
 type compiler struct {
 	ctx          context.Context
 	o            Options
-	dirs         []string // the roots, as they are named
+	dirs         []string // the roots, as named by the caller
 	files        *loaders.Local
 	ahead        *ahead.Reader
 	draft        *draft
@@ -236,15 +251,15 @@ type compiler struct {
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
 	helm         helm.Program
-	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
+	// legacyPlaces and schemaChecked record which warnings were given or ruled out.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
 	warnings      report.Warnings
-	// schemas are the schemas that were read, by file.
+	// schemas are the parsed schemas by file.
 	schemas     map[schemaKey]*schema.Schema
-	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
+	schemaNames map[*schema.Schema]string // distinguishes schemas in node ids
 	labels      map[labelsKey]*builtins.FieldSpecs
-	// own has the lists of nodes that planning had to compute.
+	// own holds the lists of nodes that planning had to compute.
 	own ownschema.Lists
 }
 
@@ -277,7 +292,7 @@ type schemaKey struct {
 	own schema.Builtin
 }
 
-// root plans one directory that the user asked for.
+// root plans one directory that the user named.
 func (c *compiler) root(name string) {
 	b := c.build()
 	dir, err := c.rootDir(name)
@@ -291,7 +306,8 @@ func (c *compiler) root(name string) {
 	c.failed(name, b)
 }
 
-// rootDir returns the directory of a root. What there is on this machine is not looked for elsewhere.
+// rootDir returns the directory of a root. A local directory takes precedence over a remote
+// reference.
 func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 	dir, err := c.files.Root(name)
 	if err != nil && loaders.IsRemote(name) {
@@ -300,7 +316,8 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 	return dir, err
 }
 
-// distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
+// distinct returns errs without errors of equal text: several layers may report the same mistake
+// in one file.
 func distinct(errs []error) []error {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(errs), func(err error) (again bool) {
@@ -321,22 +338,24 @@ func rootError(name string, err error) error {
 	return e
 }
 
-// build is the compilation of one root. It carries what kustomize keeps for the duration of a build: the schema, which
-// the root or else the first layer that names one decides for everything after it.
+// A build is the compilation of one root. It holds the state that kustomize keeps during a build:
+// the schema, which is chosen by the root or else by the first layer that names one, for all
+// later steps.
 type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
-	use    *ownschema.Use // of the layer that is being compiled
+	use    *ownschema.Use // of the layer being compiled
 	charts charts
-	// fetchedFiles counts the files that were read by name and fetched.
+	// fetchedFiles is the number of files that were read by name and fetched.
 	fetchedFiles int
-	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
+	// tracking is set if the root has buildMetadata: kustomize then records origins.
 	tracking bool
 	stack    []*frame
-	// layers are those that have been compiled, nodes those that were added, and ids the length of their ids.
+	// layers and nodes count the compiled layers and added nodes; ids is the total length of the
+	// ids.
 	layers, nodes, ids int
-	crowded            bool // there were too many
+	crowded            bool // a limit was exceeded
 }
 
 // schemaState is the schema in effect.
@@ -345,12 +364,12 @@ type schemaState struct {
 	schemaChosen bool // a layer has chosen it
 }
 
-// build returns a build that has not begun.
+// build returns a new build.
 func (c *compiler) build() *build {
 	return &build{c: c, use: &ownschema.Use{}, Reporter: &report.Reporter{Warnings: &c.warnings}}
 }
 
-// frame is a layer that is being compiled.
+// A frame is a layer that is being compiled.
 type frame struct {
 	dir  *loaders.Dir
 	file string // its kustomization file, for messages
@@ -391,7 +410,8 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	b.c.plan.reading.roots = append(b.c.plan.reading.roots, layers.Use{Field: name, Layer: l.k.Source.File})
 }
 
-// sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.
+// sortOptions returns the order of the output: the root's sortOptions, otherwise that of
+// --reorder.
 func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	if l.k.SortOptions != nil {
 		if b.c.o.ReorderSet {
@@ -411,7 +431,8 @@ func (b *build) progress(at graph.Origin) {
 	}
 }
 
-// add appends a node and makes sure that its id is unique. When there are too many nodes it records that once, and appends no more.
+// add appends a node with a unique id. When the number of nodes exceeds the limit, it records one
+// error and stops appending.
 func (b *build) add(n *graph.Node) graph.NodeID {
 	if b.crowded && len(b.c.draft.g.Nodes) > 0 {
 		return graph.NodeID(len(b.c.draft.g.Nodes) - 1)

@@ -11,29 +11,32 @@ import (
 	"github.com/krmflow/krmflow/planner/internal/ownschema"
 )
 
-// Compositions whose lists begin with the same items share the nodes of these: see [composition.Set.Places].
+// Compositions whose lists begin with the same items share the nodes of these items: see
+// [composition.Set.Places].
 
-// prefixKey tells apart what the items of a list up to one come to, after what was loaded before.
+// A prefixKey identifies the result of a list's items up to one item, given the earlier state of
+// the build.
 type prefixKey struct {
 	layer        string
 	last         int
 	schema       *schema.Schema
 	schemaChosen bool
-	free         bool           // whether layers may read files outside their directories
-	own          schema.Builtin // the previous state of kustomize's own schema, if an item has a custom one
+	free         bool // layers may read files outside their directories
+	// own is the previous state of kustomize's own schema, if an item has a custom one.
+	own schema.Builtin
 }
 
-// prefix is what the items of a list up to one come to.
+// A prefix is the result of a list's items up to one item.
 type prefix struct {
 	list   graph.NodeID
 	config *builtins.Config
 	vars   builtins.VarSet
 	after  schemaState
-	use    ownschema.Use // of that item
-	errs   diag.Mistakes // of that item
+	use    ownschema.Use // of the last item
+	errs   diag.Mistakes // of the last item
 }
 
-// shareItems makes the nodes of c, except those that other lists have made.
+// shareItems adds the nodes of c, except those already added for other lists.
 func (s itemSteps) shareItems(c *composition.List) {
 	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
@@ -61,7 +64,7 @@ func (s itemSteps) shareItems(c *composition.List) {
 	}
 }
 
-// reusePrefix goes on after items that were compiled before, and reports false if they were not.
+// reusePrefix continues after items compiled before, and reports false if there are none.
 func (s itemSteps) reusePrefix(key prefixKey) bool {
 	if s.c.draft.prefixSchemas[key] {
 		key.own = s.c.own.After(s.c.ctx, s.use.Outer)

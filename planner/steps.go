@@ -22,22 +22,22 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// steps is the compilation of one layer: the list it has so far and what goes with it.
+// steps is the compilation of one layer: its current list and the associated state.
 type steps struct {
 	*build
 	dir    *loaders.Dir
 	k      *kustomizationFile
 	origin place         // if origins are tracked
 	prefix string        // of node ids
-	reader *layers.Layer // that reads the files and refers to the layers
-	// catalogs are what the layer's functions are searched in first.
+	reader *layers.Layer // the record of the layer's files and references
+	// catalogs are searched first for the layer's functions.
 	catalogs []catalog.Listed
-	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
-	// then the directories of the overrides that changed it.
+	// label precedes the fields in node ids. item is the item of a Composition that is being
+	// planned, if any; roots are then the directories of the overrides that changed it.
 	label   string
 	item    *graph.Item
 	roots   []*loaders.Dir
-	changes []graph.Origin // of the item
+	changes []graph.Origin // to the item
 
 	list    graph.NodeID
 	hasList bool
@@ -45,13 +45,14 @@ type steps struct {
 	vars    builtins.VarSet
 }
 
-// The parts of compiling a layer: each is the steps of the layer with the methods of one subject.
+// The parts of compiling a layer. Each adds the methods of one subject to steps.
 type (
 	// fieldSteps compiles the fields of a Kustomization, in kustomize's order.
 	fieldSteps struct{ *steps }
 	// itemSteps compiles the items of a Composition.
 	itemSteps struct{ *steps }
-	// functionSteps compiles entries of generators, transformers and validators: built-ins, functions and charts.
+	// functionSteps compiles entries of generators, transformers and validators: built-ins,
+	// functions and charts.
 	functionSteps struct{ *steps }
 	// configSteps reads the configurations that such entries name.
 	configSteps struct{ *steps }
@@ -62,7 +63,7 @@ func (s *steps) items() itemSteps         { return itemSteps{s} }
 func (s *steps) functions() functionSteps { return functionSteps{s} }
 func (s *steps) configs() configSteps     { return configSteps{s} }
 
-// node appends a node of this layer whose id is made from the field at path.
+// node appends a node for the field at path of this layer.
 func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary string) graph.NodeID {
 	return s.add(&graph.Node{
 		ID:      s.id(path),
@@ -76,7 +77,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 	})
 }
 
-// id returns the id of the node that is made from the field at path.
+// id returns the id of the node for the field at path.
 func (s *steps) id(path []any) string {
 	field := diag.FieldPath(path)
 	switch {
@@ -88,7 +89,7 @@ func (s *steps) id(path []any) string {
 	return s.prefix + "#" + s.label + "." + field
 }
 
-// then appends a node that takes the list so far and makes its result the list.
+// then appends a node that transforms the current list and makes its output the current list.
 func (s *steps) then(path []any, op graph.Op, summary string) {
 	s.list = s.node(path, op, s.inputs(), summary)
 	s.hasList = true
@@ -104,7 +105,8 @@ func (s *steps) inputs() []graph.NodeID {
 	return []graph.NodeID{s.list}
 }
 
-// ErrorAt records a mistake at a field of this layer, unless it follows from what could not be read.
+// ErrorAt records a mistake at a field of this layer, unless it is a consequence of a field that
+// could not be read.
 func (s *steps) ErrorAt(src *yaml.Source, path []any, err error) {
 	for _, e := range report.Mistakes(err) {
 		if src != s.k.Source || !builtins.IsMissing(e) || !s.k.IsUnread(path) {
@@ -135,8 +137,8 @@ func (b *build) noteFetched(src *yaml.Source) {
 	}
 }
 
-// place returns the directory that path starts at, which decides what may be read: that of the layer, or that of an override that
-// brought the path.
+// place returns the directory that path is relative to, which also determines the load
+// restrictions: the directory of the layer, or of the override that introduced the path.
 func (s *steps) place(path string) (*loaders.Dir, string) {
 	if len(s.roots) == 0 || filepath.IsAbs(path) {
 		return s.dir, path
@@ -153,13 +155,13 @@ func (s *steps) place(path string) (*loaders.Dir, string) {
 	return s.dir, path
 }
 
-// env is what the built-in that is configured at path may use.
+// env returns the environment of the built-in configured at path.
 func (s *steps) env(path []any) builtins.Env {
 	warn := func(w *diag.Error) { s.warnText(path, w) }
 	return builtins.Env{Read: s.read, Warn: warn, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
 }
 
-// resources appends the files and layers that the layer is made from.
+// resources appends the files and layers in the field resources.
 func (s fieldSteps) resources() {
 	var inputs []graph.NodeID
 	for i, text := range s.k.Resources {
@@ -174,7 +176,7 @@ func (s fieldSteps) resources() {
 	s.merge([]any{"resources"}, inputs)
 }
 
-// merge makes the list so far and the inputs one list.
+// merge combines the current list and the inputs into one list.
 func (s fieldSteps) merge(path []any, inputs []graph.NodeID) {
 	if s.hasList {
 		if len(inputs) == 0 {
@@ -189,7 +191,7 @@ func (s fieldSteps) merge(path []any, inputs []graph.NodeID) {
 	s.list, s.hasList = s.node(path, graph.Merge{}, inputs, fmt.Sprintf("%d lists", len(inputs))), true
 }
 
-// absorbLayer takes over the transformer configuration and vars of a layer whose list is taken.
+// absorbLayer merges in the transformer configuration and vars of a layer whose list is an input.
 func (s fieldSteps) absorbLayer(path []any, l *layer) {
 	s.mergeConfig(path, l.config)
 	vars, err := s.vars.Merge(l.vars)
@@ -200,8 +202,8 @@ func (s fieldSteps) absorbLayer(path []any, l *layer) {
 	s.vars = vars
 }
 
-// resource adds what one entry of resources names: a file (a node of this layer) or a directory (another layer). It
-// returns -1 if the entry is in error.
+// resource adds one entry of resources: a file (a node of this layer) or a directory (a different
+// layer). It returns -1 after recording an error.
 func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
 		s.ErrorAt(s.k.Source, path, errNoPath)
@@ -240,8 +242,9 @@ func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 	return s.node(path, op, nil, src.File+" ("+strconv.Itoa(n)+")"), nil
 }
 
-// readUnlessDir returns the file at path, nil if it is a directory; that is returned if it was fetched. What has the name of a file is
-// opened without a look at it first: trees have many more files than directories.
+// readUnlessDir returns the file at path, or nil if path is a directory. For a fetched directory
+// it also returns the directory. A path with the extension of a file is opened without checking
+// for a directory first, because trees have many more files than directories.
 func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		dir, src, err := s.c.files.FetchAny(s.dir, path)
@@ -266,7 +269,8 @@ func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
 	return nil, src, err
 }
 
-// warnText adds a warning about a text. One that the layer's own file holds at path is known by that place.
+// warnText adds a warning about a text. For a text in the layer's own file at path, the warning's
+// position is that field.
 func (s *steps) warnText(path []any, w *diag.Error) {
 	switch {
 	case w.Pos.File != "":
@@ -276,7 +280,8 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	}
 }
 
-// sublayer compiles the layer that an entry of resources names. dir is its directory, nil if that is to be found.
+// sublayer compiles the layer named by an entry of resources. dir is its directory; if it is nil,
+// text is resolved.
 func (s fieldSteps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	if dir == nil {
 		dir = s.enter(path, text)
@@ -306,7 +311,8 @@ func (s *steps) fileOrigin(text string) *krm.Origin {
 	return s.origin.origin(text)
 }
 
-// builtinOrigin is recorded for what the built-in kind of a kustomization field makes or changes.
+// builtinOrigin returns the origin that kustomize records for resources generated or changed by
+// the built-in of a kustomization field.
 func (s *steps) builtinOrigin(kind string) *krm.Origin {
 	if !s.tracking {
 		return nil
@@ -318,7 +324,8 @@ func (s *steps) builtinOrigin(kind string) *krm.Origin {
 	}
 }
 
-// configurations merges the default transformer configuration, that of the layer's files and that of its CRDs.
+// configurations merges the default transformer configuration with those of the layer's files and
+// CRDs.
 func (s fieldSteps) configurations() {
 	var files []*builtins.Config
 	for i, text := range s.k.Configurations {
@@ -354,7 +361,8 @@ func (s fieldSteps) crds(text string) (*builtins.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(src.Data, []byte("{")) { // kustomize then reads it as JSON, and that strictly
+	// kustomize then parses it strictly as JSON.
+	if bytes.HasPrefix(src.Data, []byte("{")) {
 		if err := src.Repeated(); err != nil {
 			return nil, err
 		}
@@ -372,7 +380,7 @@ func (s fieldSteps) mergeConfig(path []any, more *builtins.Config) {
 	s.config = merged
 }
 
-// decodeFile decodes a file that the layer names, strictly. It reports whether that worked.
+// decodeFile strictly decodes a file that the layer names and reports success.
 func (s *steps) decodeFile(path []any, text string, into any) bool {
 	src, err := s.read(text)
 	if err != nil {
@@ -394,7 +402,7 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 	return len(errs) == 0
 }
 
-// components applies each component to the list so far.
+// components applies each component to the current list.
 func (s fieldSteps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
@@ -411,7 +419,7 @@ func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 	if k := s.load(dir, &reference{s.k.Source, path, text}); k == nil {
 		return
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
-		return // loading it has said so
+		return // loading it reported the error
 	} else if k.Kind != "Component" {
 		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).With(diag.Misplaced).Hint("list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
 		return
@@ -427,12 +435,13 @@ func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 	}
 	s.end(l)
 	s.list, s.vars = l.out, l.vars
-	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.
+	// kustomize merges a component's resulting configuration into an empty one. In that order,
+	// entries may contradict each other.
 	s.config = &builtins.Config{}
 	s.mergeConfig(path, l.config)
 }
 
-// varsStep records which resources the layer's vars take their values from.
+// varsStep records the resources that provide the values of the layer's vars.
 func (s fieldSteps) varsStep() {
 	if len(s.k.Vars) == 0 {
 		return
@@ -449,7 +458,8 @@ func (s fieldSteps) varsStep() {
 	s.then([]any{"vars"}, graph.Transform{Transformer: recordVars(s.k.Vars)}, diag.Plural(len(s.k.Vars), "var"))
 }
 
-// end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.
+// end marks the last node of a layer with a consumer, if it is a step that can give two resources
+// the same identity.
 func (s fieldSteps) end(l *layer) {
 	n := s.c.draft.g.Nodes[l.out]
 	if op, ok := n.Op.(graph.Transform); ok {
@@ -458,7 +468,7 @@ func (s fieldSteps) end(l *layer) {
 	}
 }
 
-// recordVars is the step that notes which resources vars take their values from.
+// recordVars is the step that records the resources that provide the values of vars.
 type recordVars []builtins.Var
 
 func (recordVars) Configure(builtins.Env) error { return nil }

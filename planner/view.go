@@ -8,9 +8,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Consolidate returns the Composition in the directory name with everything that it imports, overrides and reorders worked
-// in: saved as its composition.yaml it gives the same plan (CE-08). It runs nothing. Mistakes are in [Plan.Failed] and
-// warnings in [Plan.Warnings] of the plan that it returns besides, which has no graph.
+// Consolidate returns the Composition in the directory name with all imports, overrides and
+// reordering applied. Saved as the directory's composition.yaml, it gives the same plan (CE-08).
+//
+// Consolidate runs nothing. The returned plan has no graph. Its [Plan.Failed] has the mistakes
+// and [Plan.Warnings] the warnings.
 func Consolidate(ctx context.Context, name string, o Options) (yaml.Value, *Plan) {
 	c := newCompiler(ctx, []string{name}, o)
 	c.plan.Graph = &graph.Graph{}

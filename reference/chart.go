@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// parseChart reads REPOSITORY//NAME?version=VERSION. The repository is a URL with the scheme https, http or oci.
+// parseChart parses REPOSITORY//NAME?version=VERSION. The repository is an https, http or oci
+// URL.
 func parseChart(text string) (Reference, error) {
 	r := Reference{Scheme: Helm}
 	address, query, _ := strings.Cut(text, "?")
@@ -31,7 +32,7 @@ func parseChart(text string) (Reference, error) {
 	return r, nil
 }
 
-// ChartVersion returns the version of a chart that is meant, of those that its repository has.
+// ChartVersion returns the version that r selects from the versions in the chart's repository.
 func (r Reference) ChartVersion(versions []string) (string, error) {
 	if version, ok := LastVersion(versions, r.Ref); ok {
 		return version, nil
@@ -44,7 +45,7 @@ func (r Reference) ChartVersion(versions []string) (string, error) {
 		Hint("the last one is %q", last)
 }
 
-// InIndex returns the reference of a chart's archive, as the index of the repository says.
+// InIndex returns a reference to the chart's archive, as listed in the repository's index.
 func (r Reference) InIndex(index yaml.Value) (Reference, error) {
 	entries := index.At("entries", r.Path).Items()
 	var versions []string
@@ -63,7 +64,8 @@ func (r Reference) InIndex(index yaml.Value) (Reference, error) {
 	return Reference{}, errors.New("its repository does not say where it is")
 }
 
-// archive returns the reference of a chart's archive. Its address may start at that of the repository.
+// archive returns a reference to a chart's archive. The address may be relative to the
+// repository's URL.
 func (r Reference) archive(address, digest string) (a Reference, err error) {
 	base, err := url.Parse(r.Location + "/")
 	if err != nil {

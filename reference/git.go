@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// parseGit reads a reference to a repository as kustomize does: it cuts the text into the repository that git clones and the path
-// inside of it. The error is [ErrNotRemote] if kustomize would look for a directory.
+// parseGit parses a repository reference as kustomize does: it splits the text into the
+// repository that git clones and the path inside it. The error is [ErrNotRemote] if kustomize
+// would treat the text as a local directory.
 func parseGit(text string) (Reference, error) {
 	r := Reference{Scheme: Git, Submodules: true}
 	text, query, _ := strings.Cut(text, "?")
@@ -36,7 +37,7 @@ func parseGit(text string) (Reference, error) {
 	return r, r.checkLocation()
 }
 
-// checkLocation refuses what git or ssh would take for an option, or a URL that is none.
+// checkLocation rejects invalid URLs, and locations that git or ssh would parse as an option.
 func (r Reference) checkLocation() error {
 	if IsShort(r.Location) {
 		if host := r.Host(); host == "" || host[0] == '-' {
@@ -62,7 +63,8 @@ func (r Reference) checkLocation() error {
 	return nil
 }
 
-// cutHost cuts what names the machine from the path there. The host keeps its scheme, user and separator.
+// cutHost splits text into the host and the path on it. The host keeps its scheme, user and
+// separator.
 func cutHost(text string) (host, rest string, err error) {
 	scheme := ""
 	for _, s := range []string{"ssh://", "https://", "http://", "file://"} {
@@ -100,8 +102,9 @@ func cutHost(text string) (host, rest string, err error) {
 	return scheme + user + host, rest, nil
 }
 
-// cutRepository cuts the path of a repository from the path inside of it: after the folder below _git/, at a double slash, after
-// .git, or after two parts; a repository of this machine has none of its own.
+// cutRepository splits text into the path of the repository and the path inside it. The split is
+// after the folder below _git/, at a double slash, after .git, or after two path elements. A
+// local repository has no path inside it unless one of the first three applies.
 func cutRepository(text string, local bool) (repository, inside string, ok bool) {
 	if i := strings.Index(text, "_git/"); i >= 0 {
 		name, inside, _ := strings.Cut(text[i+len("_git/"):], "/")
@@ -124,7 +127,7 @@ func cutRepository(text string, local bool) (repository, inside string, ok bool)
 	return org + "/" + name, inside, true
 }
 
-// cutPrefixFold is [strings.CutPrefix] whatever the case of the text is.
+// cutPrefixFold is [strings.CutPrefix] with case folding.
 func cutPrefixFold(s, prefix string) (string, bool) {
 	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
 		return s[len(prefix):], true
@@ -132,7 +135,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// cutUser cuts off "git@".
+// cutUser cuts a leading user such as "git@" off s.
 func cutUser(s string) (user, rest string) {
 	user, rest, ok := strings.Cut(s, "@")
 	if !ok || user == "" {

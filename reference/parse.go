@@ -14,33 +14,36 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Use says what a reference is read for. The same text may name a file in one place and a repository in another.
+// A Use is the purpose that a reference is parsed for. The same text can be a file for one use
+// and a repository for another.
 type Use int
 
 // The uses.
 const (
-	Any        Use = iota // an entry of resources: a file, or a layer
+	Any        Use = iota // an entry of resources: a file or a layer
 	Dir                   // a layer
-	File                  // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
+	File                  // a patch, schema or data file: a path, or repo.git/path@ref
 	Catalog               // a catalog: a file in any form
-	Blob                  // a program: what is sent, also if it is an archive
+	Blob                  // a program: the content as served, even if it is an archive
 	Signatures            // the signatures of an artifact, which has a digest
-	Chart                 // a helm chart, in a form of its own: REPOSITORY//NAME?version=VERSION
-	Published             // a catalog that is trusted for its address, which must have served it; in the form of Catalog
+	Chart                 // a Helm chart, in the separate form REPOSITORY//NAME?version=VERSION
+	Published             // a Catalog that is trusted by its address and must be served by it
 )
 
-// maxReference is the length of the longest reference that is read, in bytes.
+// maxReference is the maximum length of a reference in bytes.
 const maxReference = 4096
 
-// MaxTimeout is the longest timeout that a reference can ask for.
+// MaxTimeout is the maximum timeout that a reference can request.
 const MaxTimeout = 10 * time.Minute
 
-// ErrNotRemote is returned by [Parse] for a text that names something on this machine.
+// ErrNotRemote is returned by [Parse] for text that names a local file or directory.
 var ErrNotRemote = errors.New("it names nothing remote")
 
-// Parse reads a reference. It knows the forms of kustomize (https://host/org/repo//path?ref=tag, github.com/org/repo,
-// git@host:org/repo, ssh://, file://, with _git/, .git/ or // before the path), repo.git/path@ref, git::, oci://registry/repository:tag
-// and https://host/file with a checksum. For anything that kustomize would look for on this machine the error is [ErrNotRemote].
+// Parse parses a reference. It accepts the forms of kustomize
+// (https://host/org/repo//path?ref=tag, github.com/org/repo, git@host:org/repo, ssh://, file://,
+// with _git/, .git/ or // before the path), repo.git/path@ref, git::,
+// oci://registry/repository:tag, and https://host/file with a checksum. The error is
+// [ErrNotRemote] for text that kustomize would treat as a local path.
 func Parse(text string, use Use) (Reference, error) {
 	switch {
 	case len(text) > maxReference:
@@ -110,7 +113,7 @@ func parseHTTP(text string, use Use) (Reference, error) {
 	return file, nil
 }
 
-// noRepository replaces [ErrNotRemote] for a text that can only be a URL.
+// noRepository replaces [ErrNotRemote] for text that can only be a URL.
 func noRepository(err error) error {
 	if errors.Is(err, ErrNotRemote) {
 		return errors.New("it names no repository")
@@ -124,14 +127,15 @@ func hasCommitForm(text string) bool {
 	return ok && !strings.Contains(rest, "?") && strings.Contains(rest, "@") && !strings.Contains(rest, "@sha256:")
 }
 
-// hasDoubleSlash reports whether the path of a URL has the mark between a repository and the path in it.
+// hasDoubleSlash reports whether the URL's path contains a double slash, which separates a
+// repository from the path inside it.
 func hasDoubleSlash(text string) bool {
 	address, _, _ := strings.Cut(text, "?")
 	_, rest, _ := strings.Cut(address, "://")
 	return strings.Contains(rest, "//")
 }
 
-// isRepository reports whether a URL names a repository, whatever is there.
+// isRepository reports whether the text of a URL alone identifies a repository.
 func isRepository(text string) bool {
 	address, _, _ := strings.Cut(text, "?")
 	_, address, _ = strings.Cut(address, "://")
@@ -164,8 +168,9 @@ func isYAML(location string) bool {
 	return false
 }
 
-// parseFile reads the URL of a file or an archive. A program's archive may come without a checksum: it is for those who know what is
-// in it to unpack it.
+// parseFile parses the URL of a file or an archive. An archive needs a checksum, with two
+// exceptions: with [Blob], the caller unpacks the content, and with [Catalog], a URL without a
+// checksum is a file.
 func parseFile(text string, use Use) (r Reference, err error) {
 	r.Scheme = HTTPS
 	address, pin, pinned := cutPin(text)
@@ -207,13 +212,13 @@ func parseFile(text string, use Use) (r Reference, err error) {
 	return r, nil
 }
 
-// Forms are the forms of archives that a reference can name with ?archive=FORM. Names of files end
-// in one of them, or in the short .tgz, .txz and .tzst.
+// Forms are the archive formats that a reference can name with ?archive=FORM. The name of an
+// archive ends in one of them.
 var Forms = []string{"tar", "tar.gz", "tar.xz", "tar.zst", "zip", "tgz", "txz", "tzst"}
 
-// archiveForm returns the parameter archive of a URL with a checksum, and removes it: the server gets
-// the URL without it, as with kustomize v3. Any other value is for the server, and so is the
-// parameter of a URL without a checksum.
+// archiveForm removes the archive parameter from a URL and returns its value, so that the server
+// gets the URL without it, as with kustomize v3. It leaves values that are not in [Forms] for the
+// server. The caller leaves URLs without a checksum unchanged.
 func archiveForm(u *url.URL) (form string) {
 	form = u.Query().Get("archive")
 	if !slices.Contains(Forms, form) {
@@ -223,8 +228,9 @@ func archiveForm(u *url.URL) (form string) {
 	return form
 }
 
-// archiveEnd returns where the name of an archive ends, which is the last part of a URL's path or
-// stands before a double slash. If form is empty, the name says that it is an archive.
+// archiveEnd returns the offset after the archive's name in a URL's path, or 0 if the path names
+// no archive. The name is the last element, or the last one before a double slash. With an empty
+// form, only an extension of [Forms] identifies an archive.
 func archiveEnd(p, form string) int {
 	end := len(p)
 	if i := strings.Index(p, "//"); i > 0 {
@@ -237,7 +243,7 @@ func archiveEnd(p, form string) int {
 	return 0
 }
 
-// cutPin cuts off "#sha256=…" or "@sha256:…".
+// cutPin cuts a trailing "#sha256=…" or "@sha256:…" off text.
 func cutPin(text string) (rest, pin string, ok bool) {
 	if rest, pin, ok = strings.Cut(text, "#sha256="); ok {
 		return rest, "sha256:" + pin, true
@@ -248,7 +254,7 @@ func cutPin(text string) (rest, pin string, ok bool) {
 	return text, "", false
 }
 
-// withoutParameter removes a parameter and leaves the others as they are written.
+// withoutParameter removes a parameter and keeps the spelling of the others.
 func withoutParameter(query, name string) string {
 	var keep []string
 	for part := range strings.SplitSeq(query, "&") {
@@ -259,7 +265,7 @@ func withoutParameter(query, name string) string {
 	return strings.Join(keep, "&")
 }
 
-// parseOCI reads registry/repository[:tag][@sha256:digest][//path].
+// parseOCI parses registry/repository[:tag][@sha256:digest][//path].
 func parseOCI(rest string) (r Reference, err error) {
 	r.Scheme = OCI
 	rest, inside, _ := strings.Cut(rest, "//")
@@ -309,7 +315,7 @@ func isTag(tag string) bool {
 		strings.Trim(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// parameters reads the query of a reference to a repository.
+// parameters parses the query of a repository reference.
 func (r *Reference) parameters(query string) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package reference parses what names something remote: a file or an archive by https, a repository, an artifact of a registry.
+// Package reference parses references to remote content: files and archives over https, git
+// repositories, artifacts in registries, and Helm charts.
 //
-// It is plain data: nothing is asked for, so that also those who may not reach the network can compare, print and pin references.
-// Package loaders/remote fetches what they name.
+// References are plain data. The package does no I/O, so code without network access can also
+// compare, print and pin them. Package loaders/remote fetches their content.
 package reference
 
 import (
@@ -14,45 +15,52 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Scheme is a way to fetch.
+// A Scheme is a method of fetching content.
 type Scheme string
 
 // The schemes.
 const (
-	HTTPS Scheme = "https" // a file, or an archive with a checksum; also http where that is allowed
-	Git   Scheme = "git"   // a repository at a commit: over https, ssh or from this machine
-	OCI   Scheme = "oci"   // an artifact of a registry
-	Helm  Scheme = "helm"  // a chart, of a repository with an index or of a registry
+	HTTPS Scheme = "https" // a file, or an archive with a checksum; also http where allowed
+	Git   Scheme = "git"   // a repository at a commit: over https, ssh or from the local machine
+	OCI   Scheme = "oci"   // an artifact in a registry
+	Helm  Scheme = "helm"  // a chart in a repository with an index, or in a registry
 )
 
-// A Reference names something remote, and perhaps which content of it. It is made by [Parse] and can be compared.
+// A Reference names remote content and, optionally, a version of it. [Parse] returns References.
+// They are comparable with ==.
 type Reference struct {
 	Scheme Scheme
-	// Location is what is asked: the URL of a file, what git clones, or registry/repository. It may hold credentials; String hides them.
+	// Location is the address of the request: the URL of a file, the repository that git clones,
+	// or registry/repository. It may contain credentials, which String hides.
 	Location string
-	// Path is the directory or file that is meant in a repository, archive or artifact; empty for all of it.
+	// Path is the directory or file in a repository, archive or artifact, empty for all of its
+	// content. For a chart it is the chart's name.
 	Path string
-	// Ref is git's branch, tag or commit, empty for HEAD, the tag of an artifact, or the version of a chart, empty for the last stable one.
+	// Ref is the branch, tag or commit of a repository (empty for HEAD), the tag of an artifact,
+	// or the version of a chart (empty for the last stable one).
 	Ref string
-	// Pin is the SHA-256 digest that the file, archive or manifest must have; zero if any will do.
+	// Pin is the required SHA-256 digest of the file, archive or manifest, or zero to accept any.
 	Pin krm.Digest
-	// Timeout bounds the fetch, zero for the default of the session.
+	// Timeout limits the fetch. Zero is the session's default.
 	Timeout time.Duration
-	// Submodules says that the reference asks for git's submodules, which are not fetched: those below Path are missing.
+	// Submodules is set if the reference requests git submodules. They are not fetched:
+	// submodules below Path are missing.
 	Submodules bool
-	// Archive says that the file is to be unpacked.
+	// Archive is set if the file must be unpacked.
 	Archive bool
-	// Form is the form of the archive if the reference names it, one of [Forms]; empty if the name of the file has it.
+	// Form is the archive format if the reference names it, one of [Forms]. It is empty if the
+	// file name identifies the format.
 	Form string
 
-	// Direct means that the URL must serve the content itself: redirects are not followed, and in a
-	// repository only branches and tags are found.
+	// Direct means that the URL must serve the content itself: redirects are not followed, and in
+	// a repository only branches and tags are found.
 	Direct bool
-	// Either says that the URL of a file may also name a repository, which is what it is when there is no such file.
+	// Either means that the URL may name a file or a repository. It is a repository if there is
+	// no such file.
 	Either bool
 }
 
-// String returns the reference as it may be shown, without credentials.
+// String returns the reference without credentials, for display.
 func (r Reference) String() string {
 	var b strings.Builder
 	switch r.Scheme {
@@ -101,7 +109,8 @@ func (r Reference) String() string {
 	return b.String()
 }
 
-// Mutable reports whether what the reference names can change: it has neither commit nor digest.
+// Mutable reports whether the content of the reference can change: it has neither a commit nor a
+// digest.
 func (r Reference) Mutable() bool {
 	if r.Scheme == Git {
 		return !IsCommit(r.Ref)
@@ -109,12 +118,12 @@ func (r Reference) Mutable() bool {
 	return r.Pin.IsZero()
 }
 
-// A Version is which content a reference stands for.
+// A Version identifies the content that a reference resolved to.
 type Version struct {
 	Scheme Scheme
-	// Commit is git's, in hexadecimal digits.
+	// Commit is git's commit id in hexadecimal digits.
 	Commit string
-	// Digest is that of a file or archive as it was sent, or of a manifest.
+	// Digest is the digest of a file or archive as served, or of a manifest.
 	Digest krm.Digest
 }
 
@@ -126,7 +135,7 @@ func (v Version) String() string {
 	return v.Digest.String()
 }
 
-// At returns the reference with the version that it was resolved to, so that it is not mutable.
+// At returns the reference pinned to v, its resolved version. The result is not mutable.
 func (r Reference) At(v Version) Reference {
 	if v.Scheme == Git && r.Either {
 		r, _ = r.Repository()
@@ -139,13 +148,13 @@ func (r Reference) At(v Version) Reference {
 	return r
 }
 
-// Repository returns what a reference with Either names if it names a repository.
+// Repository returns the repository for a reference with Either.
 func (r Reference) Repository() (Reference, error) { return parseGit(r.Location) }
 
-// IsDir reports whether the reference can be one to a directory: a layer.
+// IsDir reports whether the reference can name a directory, that is, a layer.
 func (r Reference) IsDir() bool { return r.Scheme != HTTPS || r.Archive || r.Either }
 
-// Host returns the machine that is asked, with a port if there is one; empty for this one.
+// Host returns the host of the request with its port, if any. It is empty for the local machine.
 func (r Reference) Host() string {
 	switch {
 	case r.Scheme == OCI:
@@ -166,7 +175,7 @@ func (r Reference) Host() string {
 	return u.Host
 }
 
-// IsShort reports whether a location is git's short form user@host:path.
+// IsShort reports whether a location has git's short form user@host:path.
 func IsShort(location string) bool { return !strings.Contains(location, "://") }
 
 // Protocol returns https, http, ssh or file.
@@ -184,13 +193,14 @@ func (r Reference) Protocol() string {
 	return scheme
 }
 
-// IsCommit reports whether ref is the whole name of a commit.
+// IsCommit reports whether ref is a full commit id.
 func IsCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && IsHex(ref) }
 
-// IsHex reports whether text has nothing but hexadecimal digits, in lower case.
+// IsHex reports whether text contains only lower-case hexadecimal digits.
 func IsHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
 
-// isRef reports whether ref can be given to git: it begins like no option, and has nothing that git would expand.
+// isRef reports whether ref can be passed to git: it cannot be parsed as an option and contains
+// nothing that git would expand.
 func isRef(ref string) bool {
 	if ref == "" || len(ref) > 255 || !isAlphanumeric(ref[0]) {
 		return false
@@ -212,7 +222,8 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// cleanPath returns a path inside of something fetched in the form of [fs.FS], empty for its root.
+// cleanPath converts a path inside fetched content to the form of [fs.FS], empty for the root. It
+// reports false for a path that leaves the root.
 func cleanPath(p string) (string, bool) {
 	p = path.Clean("./" + strings.TrimLeft(p, "/"))
 	if p == "." {

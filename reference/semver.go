@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// AnyVersion is the range that all versions of a chart are in, also those before a release.
+// AnyVersion is the range of all chart versions, including prereleases.
 const AnyVersion = ">0.0.0-0"
 
-// IsVersion reports whether the version of a chart is the one that is wanted, or in the range that is wanted. Ranges are those that helm
-// knows: ^1.2, ~1.2.3, 1.x, >=1.2 <2, 1.2 - 1.4, and several of them joined by ||. An empty one has all but those before a release.
+// IsVersion reports whether the version of a chart equals the wanted version or is in the wanted
+// range. Ranges have Helm's syntax: ^1.2, ~1.2.3, 1.x, >=1.2 <2, 1.2 - 1.4, and several of them
+// joined by ||. An empty range accepts all versions except prereleases.
 func IsVersion(version, wanted string) bool {
 	if version == wanted {
 		return true
@@ -28,13 +29,13 @@ func IsVersion(version, wanted string) bool {
 	return false
 }
 
-// IsExactVersion reports whether text is a version and no range.
+// IsExactVersion reports whether text is a version, not a range.
 func IsExactVersion(text string) bool {
 	_, ok := parseSemver(text)
 	return ok
 }
 
-// LastVersion returns the version that is wanted: the one with that name, else the last one in the range.
+// LastVersion returns the version equal to wanted, otherwise the highest version in that range.
 func LastVersion(versions []string, wanted string) (version string, ok bool) {
 	if slices.Contains(versions, wanted) {
 		return wanted, true
@@ -48,20 +49,22 @@ func LastVersion(versions []string, wanted string) (version string, ok bool) {
 	return version, ok
 }
 
-// A semver is a version: three numbers, and what stands behind a dash. parts is how many of the numbers there were.
+// A semver is a version: three numbers and the prerelease after the dash. parts is the number of
+// numbers in the text.
 type semver struct {
 	n     [3]uint64
 	pre   string
 	parts int
 }
 
-// parseSemver reads a version. As helm does, it takes a leading v, and a version of fewer than three numbers.
+// parseSemver parses a version. Like Helm, it accepts a leading v and fewer than three numbers.
 func parseSemver(text string) (v semver, ok bool) {
 	v, wild, ok := parsePartial(text)
 	return v, ok && !wild
 }
 
-// parsePartial reads a version of which numbers may be missing, or be x, X or *, which is the same; wild is true for the latter.
+// parsePartial parses a version whose last numbers may be missing or a wildcard (x, X or *),
+// which is equivalent. wild reports a wildcard.
 func parsePartial(text string) (v semver, wild, ok bool) {
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "+")
 	numbers, pre, dashed := strings.Cut(text, "-")
@@ -82,7 +85,7 @@ func parsePartial(text string) (v semver, wild, ok bool) {
 	return v, false, true
 }
 
-// compare returns a number as cmp.Compare does. A version before a release comes before it.
+// compare returns the same values as [cmp.Compare]. A prerelease precedes its release.
 func (v semver) compare(w semver) int {
 	if c := slices.Compare(v.n[:], w.n[:]); c != 0 || v.pre == w.pre {
 		return c
@@ -96,7 +99,7 @@ func (v semver) compare(w semver) int {
 	return slices.CompareFunc(strings.Split(v.pre, "."), strings.Split(w.pre, "."), comparePre)
 }
 
-// comparePre compares parts of what stands behind the dash: numbers come before words.
+// comparePre compares two elements of a prerelease. Numbers precede words.
 func comparePre(a, b string) int {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)
@@ -111,7 +114,8 @@ func comparePre(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// inRange reports whether v meets all conditions of text, which are separated by commas and blanks.
+// inRange reports whether v meets all conditions in text, which are separated by commas or
+// blanks.
 func inRange(v semver, text string) bool {
 	if from, to, ok := strings.Cut(text, " - "); ok {
 		text = ">=" + strings.TrimSpace(from) + " <=" + strings.TrimSpace(to)
@@ -119,7 +123,8 @@ func inRange(v semver, text string) bool {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	for i := 0; i < len(fields); i++ {
 		condition := fields[i]
-		if strings.Trim(condition, operators) == "" && i+1 < len(fields) { // a blank between operator and version
+		// A blank may separate operator and version.
+		if strings.Trim(condition, operators) == "" && i+1 < len(fields) {
 			i++
 			condition += fields[i]
 		}
@@ -132,7 +137,8 @@ func inRange(v semver, text string) bool {
 
 const operators = "=!<>~^"
 
-// meets reports whether v meets one condition. Versions before a release meet only those that name one.
+// meets reports whether v meets one condition. Prereleases meet only conditions that name a
+// prerelease.
 func (v semver) meets(condition string) bool {
 	text := strings.TrimLeft(condition, operators)
 	w, _, ok := parsePartial(text)
@@ -140,7 +146,8 @@ func (v semver) meets(condition string) bool {
 		return false
 	}
 	c := v.compare(w)
-	same := w.parts == 0 || slices.Equal(v.n[:w.parts], w.n[:w.parts]) // as far as w goes
+	// same reports equality in the numbers that w has.
+	same := w.parts == 0 || slices.Equal(v.n[:w.parts], w.n[:w.parts])
 	exact := c == 0
 	if w.parts < 3 {
 		exact = same
@@ -166,7 +173,8 @@ func (v semver) meets(condition string) bool {
 	return false
 }
 
-// caret returns how many of the numbers of w have to be the same: those up to the first that is not 0.
+// caret returns the number of leading numbers of w that must be equal: those up to and including
+// the first one that is not 0.
 func (w semver) caret() int {
 	for i := range w.parts {
 		if w.n[i] != 0 {

@@ -12,8 +12,9 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// ReadCatalog reads the catalog that ref names and verifies its pin. It trusts nothing. The digest is what a pin of it has: that of the
-// manifest of an artifact, else of the file. The error is one of fetching, or a [*DeniedError] if the pin is wrong.
+// ReadCatalog reads the catalog named by ref and verifies its pin. It does not check trust. The
+// returned digest is the one that a pin has: of the manifest for an artifact, otherwise of the
+// file. The error is a fetch error, or a [*DeniedError] if the pin does not match.
 func (s Sources) ReadCatalog(ctx context.Context, ref catalog.Ref) (c *catalog.Catalog, digest krm.Digest, err error) {
 	defer recovered(&err)
 	src, digest, err := s.catalogFile(ctx, ref)
@@ -33,9 +34,11 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 		defer end()
 		files := loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch})
 		if ref.Scheme != catalog.OCI && !s.Offline {
-			ref.Pin = krm.Digest{} // ask the address, follow its redirects, and compare the pin afterwards
+			// Fetch from the address and follow redirects. The caller compares the pin.
+			ref.Pin = krm.Digest{}
 		}
-		if ref.Pin.IsZero() || ref.IsCommit() { // its content always comes from the address
+		if ref.Pin.IsZero() || ref.IsCommit() {
+			// The content comes from the address in any case.
 			return files.FetchCatalog(ref.Address(), catalog.MaxSize)
 		}
 		return files.FetchPublished(ref.Address(), catalog.MaxSize)

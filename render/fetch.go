@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// Fetch fetches the programs of a plan's functions into the cache, at the same time, and verifies them as [Run] does with the same options.
-// Nothing is executed. Functions that are denied are left out, and images, which are not in that cache.
+// Fetch concurrently fetches the programs of a plan's functions into the cache and verifies them
+// as [Run] does with the same options. It executes nothing. It skips denied functions, and
+// images, which are not in this cache.
 func Fetch(ctx context.Context, plan *planner.Plan, o Options) (found []loaders.Fetched, err error) {
 	defer recovered(&err)
 	if o.Sources == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// execute makes a run fetch the programs of functions, and count their answers. The function that it returns releases what that has used.
+// execute sets up a run to fetch functions' programs and to count their output as input. The
+// returned function releases the resources of both.
 func (o *Options) execute() (end func()) {
 	executor, input := o.Run.Executor, o.Plan.Input
 	if o.Run.Reuse.Answers != nil && input != nil {
@@ -35,28 +36,31 @@ func (o *Options) execute() (end func()) {
 	return end
 }
 
-// countedAnswers are answers that count as input of the run that they are used in, as those of executors do.
+// countedAnswers counts cached answers as input of the run that uses them, like the output of
+// executors.
 type countedAnswers struct {
 	scheduler.Answers
 	input *loaders.Budget
 }
 
-// Lookup counts what is there.
+// Lookup counts the answer it finds.
 func (x countedAnswers) Lookup(ctx context.Context, key krm.Digest) (function.Output, bool) {
 	out, ok := x.Answers.Lookup(ctx, key)
 	x.input.Add(int64(out.List.Len()))
 	return out, ok
 }
 
-// A countedExecutor is an executor whose answers count as input of the run.
+// A countedExecutor counts the output of its executor as input of the run.
 type countedExecutor struct {
 	scheduler.Executor
 	input *loaders.Budget
 }
 
-// Execute counts what the function may answer until its answer is there.
+// Execute reserves the function's maximum output and, when the function ends, replaces the
+// reservation by the actual size.
 func (x countedExecutor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
-	most := min(f.Limits.Output, 1<<40) // more than any answer, and little enough to be added for all jobs
+	// The reservation exceeds any real output, but the sum over all jobs cannot overflow.
+	most := min(f.Limits.Output, 1<<40)
 	x.input.Add(most)
 	out, err := x.Executor.Execute(ctx, f, list)
 	x.input.Add(int64(out.List.Len()) - most)

@@ -13,15 +13,17 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// opener opens references: it is that of a session.
+// An opener opens references in a session.
 type opener func(r reference.Reference) (*remote.Content, error)
 
-// locked opens a reference as the lock says. What a layer names is opened as if the text had the commit or the digest of the entry, so that
-// nothing but that content can come. A catalog or a program is opened as the user names it and compared: whoever can edit the lock must
-// not be able to choose what runs, for instance a commit that somebody else has pushed to a copy of the repository.
+// locked opens a reference and enforces its lock entry. References in layers are opened as if the
+// text contained the entry's commit or digest, so no other content can be returned. Catalogs and
+// programs are opened as the user names them, and the result is compared with the entry: anyone
+// who can edit the lock must not be able to choose the code that runs, for instance a commit that
+// an attacker pushed to a fork of the repository.
 func (s Sources) locked(text string, use reference.Use, r reference.Reference, open opener) (*remote.Content, error) {
 	e, known := s.entry(r)
-	if e.Kind == lock.Program { // with the digest of what runs, which the plan is compared with
+	if e.Kind == lock.Program { // the digest of the executable, which is compared with the plan
 		known = false
 	}
 	var c *remote.Content
@@ -29,7 +31,8 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	switch {
 	case known && !r.Mutable() && versionOf(r) != e.Version():
 		err = differs(e, "it is referred to as "+versionOf(r))
-	case !known && r.Mutable() && s.Locked && use != reference.Blob: // the digest of a program is what its catalog says
+	case !known && r.Mutable() && s.Locked && use != reference.Blob:
+		// A program's digest comes from its catalog.
 		err = s.missing(lockName(r))
 	case known && r.Mutable() && !decidesWhatRuns(use):
 		c, err = openEntry(text, r, e, open)
@@ -45,28 +48,29 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	return c, err
 }
 
-// decidesWhatRuns reports whether content of a use is a catalog or a program. The author of a tree
-// can also write its lock, its vendor folder and a cache in it, and must not influence where such
-// content comes from.
+// decidesWhatRuns reports whether content for a use is a catalog, a program or a signature. The
+// author of a tree can also write its lock, its vendor folder and a cache in it, and must not
+// influence where such content comes from.
 func decidesWhatRuns(use reference.Use) bool {
 	return use == reference.Catalog || use == reference.Published || use == reference.Blob || use == reference.Signatures
 }
 
-// moved asks which commits are between the one that was locked before and the one that came.
+// moved requests the commits between the one locked before and the one opened, and passes them to
+// s.Moved.
 func (s Sources) moved(ctx context.Context, in opened, r reference.Reference, c *remote.Content, from remote.Origin) {
 	name := lockName(r)
 	old, ok := s.Before.Get(name)
 	if !ok || old.Commit == "" || c.Version.Commit == "" || old.Commit == c.Version.Commit {
 		return
 	}
-	if r.Either { // it could name a file, and named a repository
+	if r.Either { // it could have been a file, but is a repository
 		r, _ = r.Repository()
 	}
 	subjects, err := in.History(ctx, r, old.Commit, c.Version.Commit, from)
 	s.Moved(name, subjects, err)
 }
 
-// missing returns the error for what has to be in the lock.
+// missing returns the error for a reference that must be in the lock but is not.
 func (s Sources) missing(name string) error {
 	path := lock.Name
 	if s.Lock != nil {
@@ -76,7 +80,8 @@ func (s Sources) missing(name string) error {
 	return e.Hint("with --locked, nothing is fetched that is not locked; krmflow lock adds it")
 }
 
-// entry returns what the lock says about a reference. An entry that was made before the reference had a digest counts, too.
+// entry returns the lock entry of a reference. An entry made before the reference had a digest
+// also applies.
 func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
 	e, ok := s.Lock.Get(lockName(r))
 	if !ok && !r.Pin.IsZero() {
@@ -86,7 +91,7 @@ func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
 	return e, ok
 }
 
-// lockName returns the name of the entry for a reference: all that share a fetch have one.
+// lockName returns the name of a reference's entry. References that share a fetch share an entry.
 func lockName(r reference.Reference) string {
 	if r.Scheme != reference.Helm {
 		r.Path = ""
@@ -94,7 +99,7 @@ func lockName(r reference.Reference) string {
 	return nameWithPath(r)
 }
 
-// nameWithPath returns the name of the entry for one file in what is fetched.
+// nameWithPath returns the name of the entry for one file of the fetched content.
 func nameWithPath(r reference.Reference) string {
 	if u, err := url.Parse(r.Location); err == nil && u.User != nil && u.Scheme != "ssh" {
 		u.User = nil
@@ -103,7 +108,7 @@ func nameWithPath(r reference.Reference) string {
 	return r.String()
 }
 
-// entryOf returns the entry for what a reference has turned out to be.
+// entryOf returns the entry for a reference that resolved to v.
 func entryOf(r reference.Reference, v reference.Version) lock.Entry {
 	e := lock.Entry{Name: lockName(r), Kind: lock.Content, Commit: v.Commit, Digest: v.Digest}
 	switch v.Scheme {
@@ -117,7 +122,7 @@ func entryOf(r reference.Reference, v reference.Version) lock.Entry {
 	return e
 }
 
-// versionOf returns the commit or the digest that a reference has in its text.
+// versionOf returns the commit or digest in the text of a reference.
 func versionOf(r reference.Reference) string {
 	if r.Scheme == reference.Git {
 		return r.Ref
@@ -134,10 +139,10 @@ func openEntry(text string, r reference.Reference, e lock.Entry, open opener) (*
 	c, err := open(at)
 	switch {
 	case errors.Is(err, remote.ErrVerification):
-		text, _ := diag.Parts(err) // its hint is for a digest in the text
+		text, _ := diag.Parts(err) // drops the hint, which is about a digest in the text
 		return nil, withUpdate(text, e, err)
 	case errors.Is(err, remote.ErrRetrieval) && e.Commit != "":
-		// The commit is not there any more, or the server gives none but what has a name.
+		// The commit no longer exists, or the server serves only named refs.
 		now, errNow := open(r)
 		if errNow == nil && now.Version.Commit == e.Commit {
 			return now, nil
@@ -149,9 +154,10 @@ func openEntry(text string, r reference.Reference, e lock.Entry, open opener) (*
 	return c, err
 }
 
-// atEntry returns the reference with the version of its entry.
+// atEntry returns the reference pinned to the version of its entry.
 func atEntry(text string, r reference.Reference, e lock.Entry) (reference.Reference, error) {
-	if e.Commit != "" && r.Scheme == reference.HTTPS { // it could name a file, and named a repository
+	// The reference could have been a file, but is a repository.
+	if e.Commit != "" && r.Scheme == reference.HTTPS {
 		if repo, err := reference.Parse(text, reference.Dir); err == nil {
 			r = repo
 		}
@@ -167,7 +173,7 @@ func atEntry(text string, r reference.Reference, e lock.Entry) (reference.Refere
 	return r, nil
 }
 
-// differs returns the error for something that is not what its entry says.
+// differs returns the error for content that does not match its entry.
 func differs(e lock.Entry, how string) error {
 	return withUpdate(fmt.Sprintf("%s must be %s, and %s", e.Name, e.Version(), how), e, remote.ErrVerification)
 }

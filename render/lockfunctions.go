@@ -22,18 +22,19 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A functionLock compares what the functions of a plan need with a lock. It denies, and allows nothing.
+// A functionLock compares the dependencies of a plan's functions with a lock. It can deny
+// functions, never allow them.
 type functionLock struct {
 	*Options
 	ctx  context.Context
 	plan *planner.Plan
-	call graph.Call // that is compared, and its node
+	call graph.Call // the current call, its node and its decision
 	node string
 	dec  *trust.Decision
 }
 
-// lockFunctions compares what the functions of a plan need with the lock, the programs of all platforms, and tells Found about it. Without
-// Sources there is nothing to compare.
+// lockFunctions compares the dependencies of a plan's functions, including the programs of all
+// platforms, with the lock, and reports them to Found. Without Sources it does nothing.
 func (o *Options) lockFunctions(ctx context.Context, plan *planner.Plan) {
 	if s := o.Sources; s == nil || len(plan.Decisions) == 0 || s.Lock == nil && !s.Locked && s.Found == nil {
 		return
@@ -51,7 +52,8 @@ func (o *Options) lockFunctions(ctx context.Context, plan *planner.Plan) {
 	}
 }
 
-// catalogs tells about the remote catalogs that were read. Where they come from was compared when they were fetched.
+// catalogs reports the remote catalogs that were read. Their source was compared when they were
+// fetched.
 func (l *functionLock) catalogs() {
 	for _, t := range l.plan.Catalogs {
 		if !t.Ref.Remote() || t.Content != nil {
@@ -60,9 +62,9 @@ func (l *functionLock) catalogs() {
 		address := t.Asked().Address()
 		r, err := reference.Parse(address, reference.Catalog)
 		if err != nil {
-			continue // it was fetched
+			continue // cannot happen: the catalog was fetched from it
 		}
-		serial, _ := t.Catalog.Serial() // which was read before
+		serial, _ := t.Catalog.Serial() // cannot fail: the serial was parsed before
 		e := lock.Entry{Name: nameWithPath(r), Kind: lock.Catalog, Digest: t.Digest, Serial: uint64(serial)}
 		if r.Scheme == reference.Git {
 			e.Digest, e.Commit = krm.Digest{}, l.commit(address)
@@ -71,7 +73,7 @@ func (l *functionLock) catalogs() {
 	}
 }
 
-// commit returns the commit that was fetched for an address.
+// commit returns the fetched commit of an address.
 func (l *functionLock) commit(address string) string {
 	for _, f := range l.plan.Fetched() {
 		if f.Reference == diag.Redact(address) {
@@ -81,10 +83,10 @@ func (l *functionLock) commit(address string) string {
 	return ""
 }
 
-// entry compares what an entry of a catalog can run.
+// entry compares the image and programs of a catalog entry.
 func (l *functionLock) entry(e *catalog.Entry) {
 	if e.Container != nil {
-		if pin, err := e.Container.Digest(); err == nil { // else it is denied
+		if pin, err := e.Container.Digest(); err == nil { // otherwise the function is denied
 			l.image(e.Container.Text, pin)
 		}
 	}
@@ -93,12 +95,12 @@ func (l *functionLock) entry(e *catalog.Entry) {
 	}
 }
 
-// program compares a program at an address, unless nothing says what it is and it is for another platform: it is not fetched then, but
-// to make a lock.
+// program compares a program with an address. It skips a program for a different platform that
+// has no digest: such a program is fetched only to make a lock.
 func (l *functionLock) program(p catalog.Platform) {
 	ref, err := catalog.ParseRef(p.URI)
 	if err != nil || !catalog.IsAddress(p.URI) || p.Pin.Err() != nil {
-		return // it lies beside the catalog, or could not run
+		return // a file next to the catalog, or a program that cannot run
 	}
 	pin := p.Pin.Digest
 	if !p.Pin.Given {
@@ -134,12 +136,12 @@ func isArchive(location string) bool {
 	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip"}, func(end string) bool { return strings.HasSuffix(location, end) })
 }
 
-// image compares an image, which has the digest pin if that is not zero. Which one a tag stands for on this machine is what counts; to make
-// a lock, the registry is asked if there is none.
+// image compares an image, which has the digest pin if that is not zero. For a tag, the digest of
+// the local image applies. To make a lock, the registry is asked if the image is missing locally.
 func (l *functionLock) image(text string, pin krm.Digest) {
 	m, err := function.ParseImage(text)
 	if err != nil || m.Registry == "localhost" {
-		return // it exists on this machine alone
+		return // the image exists only on this machine
 	}
 	e := lock.Entry{Name: m.String(), Kind: lock.Image, Digest: cmp.Or(pin, m.Digest)}
 	runs := l.dec.Allowed && l.dec.Runtime == function.RuntimeContainer
@@ -149,7 +151,7 @@ func (l *functionLock) image(text string, pin krm.Digest) {
 		l.compare(e)
 		return
 	case runs && known && slices.Contains(l.Plan.Functions.Image(text).Digests, old.Digest):
-		e.Digest = old.Digest // an index and what is in it have a digest each
+		e.Digest = old.Digest // an index and the images in it have different digests
 	case runs && !l.dec.Digest.IsZero():
 		e.Digest = l.dec.Digest
 	case l.Sources.Learns && l.dec.Allowed:
@@ -166,7 +168,7 @@ func (l *functionLock) image(text string, pin krm.Digest) {
 	l.compareMutable(e)
 }
 
-// imageDigest asks the registry which digest the tag of an image is on.
+// imageDigest asks the registry for the digest of an image's tag.
 func (s Sources) imageDigest(ctx context.Context, m function.Image) (krm.Digest, error) {
 	session, end := lazily(s.ordinary)
 	defer end()
@@ -178,7 +180,7 @@ func (s Sources) imageDigest(ctx context.Context, m function.Image) (krm.Digest,
 	return v.Digest, err
 }
 
-// compareMutable is compare for what only the lock says the digest of.
+// compareMutable is compare for an entry whose digest is recorded only in the lock.
 func (l *functionLock) compareMutable(e lock.Entry) {
 	if _, known := l.Sources.Lock.Get(e.Name); !known && l.Sources.Locked {
 		l.deny(trust.Mismatch, l.Sources.missing(e.Name))
@@ -190,8 +192,9 @@ func (l *functionLock) compareMutable(e lock.Entry) {
 	}
 }
 
-// compare denies the function if the lock has another version of what it needs. A new lock gets all that is needed, a run that uses a
-// lock needs no entry for what a catalog or the reference itself says.
+// compare denies the function if the lock has a different version of e. With Learns, every entry
+// is reported to Found. Otherwise only catalogs are, because an entry is not required if a
+// catalog or the reference itself fixes the version.
 func (l *functionLock) compare(e lock.Entry) {
 	if old, known := l.Sources.Lock.Get(e.Name); known && old.Version() != e.Version() {
 		l.differs(old, "it is "+e.Version())
@@ -204,7 +207,7 @@ func (l *functionLock) compare(e lock.Entry) {
 
 func (l *functionLock) differs(e lock.Entry, how string) { l.deny(trust.Mismatch, differs(e, how)) }
 
-// deny denies the function that is compared. The same is said once.
+// deny denies the function being compared. [DeniedError.Unwrap] removes duplicates.
 func (l *functionLock) deny(why trust.Reason, err error) {
 	if l.dec != nil {
 		text, hints := diag.Parts(err)

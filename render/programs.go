@@ -21,7 +21,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// programs fetches the programs of functions for one run: each is verified and written, once, to a folder that only the user can read.
+// programs fetches the programs of functions for one run. Each program is verified and written
+// once, to a folder that only the user can read.
 type programs struct {
 	session func() (opened, error)
 	folder  func() (string, error)
@@ -30,19 +31,20 @@ type programs struct {
 	known map[programKey]func() (*local, error)
 }
 
-// A programKey says which program it is, and what it is called.
+// A programKey identifies a program and the file name that it gets.
 type programKey struct {
 	uri, archive, member, name string
 	digest                     krm.Digest
 }
 
-// A local program is one that was fetched.
+// A local program is a fetched program in a local file.
 type local struct {
 	path   string
 	digest krm.Digest // of the program itself
 }
 
-// programs returns what fetches programs. The folder for them is made when there is the first one; end removes it.
+// programs returns a program fetcher. Its folder is created for the first program; end removes
+// it.
 func (s Sources) programs() (p *programs, end func()) {
 	session, endSession := lazily(s.ordinary)
 	dir := ""
@@ -62,7 +64,7 @@ func (s Sources) programs() (p *programs, end func()) {
 	}
 }
 
-// local returns f with a program of its own in place of one that is fetched or in an archive.
+// local returns f with a local program if the program must be fetched or unpacked.
 func (p *programs) local(ctx context.Context, f function.Function) (function.Function, error) {
 	if f.URI == "" && f.Archive == "" {
 		return f, nil
@@ -94,7 +96,8 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 		return nil, err
 	}
 	if key.digest.IsZero() {
-		return nil, diag.BadProgram.Errorf("nothing says which program it is") // trust demands it
+		// Trust requires a digest.
+		return nil, diag.BadProgram.Errorf("nothing says which program it is")
 	}
 	program, err := in.program(ctx, key)
 	if err != nil {
@@ -116,7 +119,7 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	return l, os.WriteFile(l.path, program.Data, 0o500)
 }
 
-// program returns the program of a key, verified.
+// program returns the verified program for a key.
 func (in opened) program(ctx context.Context, key programKey) (*remote.Program, error) {
 	if key.archive != "" {
 		data, err := loaders.ReadFile(key.archive, loaders.MaxProgram)
@@ -136,7 +139,7 @@ func (in opened) program(ctx context.Context, key programKey) (*remote.Program, 
 	return in.Program(ctx, r, key.member, key.digest, remote.FromUser)
 }
 
-// A fetchingExecutor is an executor for functions whose programs may have to be fetched.
+// A fetchingExecutor fetches the programs of functions before it executes them.
 type fetchingExecutor struct {
 	scheduler.Executor
 	programs *programs
@@ -151,7 +154,7 @@ func (x fetchingExecutor) Prepare(ctx context.Context, f function.Function) erro
 	return x.Executor.Prepare(ctx, f)
 }
 
-// Execute runs f with the program that was fetched.
+// Execute runs f with the fetched program.
 func (x fetchingExecutor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
 	f, err := x.programs.local(ctx, f)
 	if err != nil {

@@ -1,14 +1,16 @@
-// Package render is krmflow as a library: it plans directories, decides which of their functions may run, and runs the plan.
+// Package render is krmflow as a library: it plans directories, decides which of their functions
+// may run, and runs the plan.
 //
-// [Render] does all of that. A program that wants to look at the plan first calls [Compile], then [Run] with the same options: what
-// the plan shows is what runs.
+// [Render] does all of that. To inspect the plan first, call [Compile], then [Run] with the same
+// options: only nodes of the plan run.
 //
-// The package keeps no state, prints nothing, writes no files and ends no process: options have callbacks for what happens meanwhile,
-// and package output writes folders. Its functions may be called at the same time, also for the same directories. A bug of
-// krmflow is an error of the type [*diag.PanicError].
+// The package has no global state, prints nothing, writes no files and does not end the process.
+// Options have callbacks for progress; package output writes folders. Functions may be called
+// concurrently, also for the same directories. A bug in krmflow is returned as a
+// [*diag.PanicError].
 //
-// Steps run in this process, functions never do: what runs them is no part of this package, but given to it, see
-// [scheduler.Options.Executor]. Nothing is fetched unless [Options.Sources] say how.
+// Built-in steps run in this process, functions never do. The caller supplies the executor of
+// functions, see [scheduler.Options.Executor]. Nothing is fetched without [Options.Sources].
 package render
 
 import (
@@ -28,30 +30,34 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// Options say what is rendered, and how. Only Dirs are needed.
+// Options are the inputs of a render and its settings. Only Dirs is required.
 type Options struct {
-	// Dirs are the directories to render: paths of this machine, names in Plan.FS if that is set, or references to something remote.
+	// Dirs are the directories to render: local paths, names in Plan.FS if that is set, or remote
+	// references.
 	Dirs []string
-	// Plan says how they are compiled. The zero value means what kustomize build means without flags; an empty Cwd is the working
-	// directory. Functions are denied unless Plan.Functions trusts them; package executors/probe asks this machine what isolates
-	// programs, and which images there are.
+	// Plan controls compilation. The zero value matches kustomize build without flags. An empty
+	// Cwd means the working directory. Functions are denied unless Plan.Functions trusts them.
+	// Package executors/probe detects this machine's sandboxes and images.
 	Plan planner.Options
-	// Sources say how what is remote is fetched, unless Plan.Fetch says so. If they are nil, what is remote is an error.
+	// Sources controls fetching of remote content, unless Plan.Fetch is set. If it is nil, remote
+	// references are errors.
 	Sources *Sources
-	// Run says how the plan is run. Without an Executor, a plan that has functions cannot run.
+	// Run controls execution. A plan with functions requires an Executor.
 	Run scheduler.Options
 }
 
-// A Result is what [Render] has made.
+// A Result is the outcome of [Render].
 type Result struct {
 	Plan *planner.Plan
-	// Lists are the resources of each of [Options.Dirs], in that order. Those of a root that failed are nil.
+	// Lists are the resources of each entry of [Options.Dirs], in the same order. The list of a
+	// failed root is nil.
 	Lists []*krm.List
-	// Warnings are those of the plan, then the first thousand of the steps that ran. They change no resources.
+	// Warnings are the warnings of the plan, followed by the first thousand from executed steps.
+	// They do not affect resources.
 	Warnings []planner.Warning
 }
 
-// WriteYAML writes the resources of all roots as one YAML stream, as kustomize writes it.
+// WriteYAML writes the resources of all roots as one YAML stream, in kustomize's format.
 func (r *Result) WriteYAML(w io.Writer) error {
 	first := true
 	for _, list := range r.Lists {
@@ -71,9 +77,10 @@ func (r *Result) WriteYAML(w io.Writer) error {
 	return nil
 }
 
-// Render compiles the directories and runs the plan. If a root has mistakes or a function is denied, nothing runs and the error says
-// all that is wrong. With o.Run.KeepGoing a root that fails keeps no other from being rendered, and the result has those beside the
-// error. Without a plan there is no result.
+// Render compiles the directories and runs the plan. If a root has mistakes or a function is
+// denied, nothing runs and the error contains all problems. With o.Run.KeepGoing, the other roots
+// are rendered, and the result is returned together with the error. The result is nil if there is
+// no plan.
 func Render(ctx context.Context, o Options) (*Result, error) {
 	plan, err := Compile(ctx, o)
 	if err != nil {
@@ -88,11 +95,11 @@ func Render(ctx context.Context, o Options) (*Result, error) {
 	return result, errors.Join(mistakes, Run(ctx, plan, o))
 }
 
-// collect makes a run of o keep its lists and warnings in r, after those who are told of them.
+// collect makes a run of o store its lists and warnings in r, after calling the callbacks of o.
 func (r *Result) collect(o *Options) {
 	var mu sync.Mutex
 	root, warn, dirs := o.Run.Root, o.Run.Warn, o.Dirs
-	r.Warnings = slices.Clip(r.Warnings) // those of the plan stay as they are
+	r.Warnings = slices.Clip(r.Warnings) // appending must not modify the plan's slice
 	most := len(r.Warnings) + 1000
 	o.Run.Root = func(made graph.Root, list *krm.List) error {
 		if root != nil {
@@ -121,8 +128,8 @@ func (r *Result) collect(o *Options) {
 	}
 }
 
-// Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended, or is a
-// [*diag.PanicError] for a bug of krmflow.
+// Compile plans the directories. It runs nothing. Mistakes in the directories are part of the
+// plan. The error is the cause of ctx's end, or a [*diag.PanicError] for a bug in krmflow.
 func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 	defer recovered(&err)
 	defer o.prepare(ctx)()
@@ -136,10 +143,11 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 	return plan, nil
 }
 
-// prepare completes the options for planning. The function that it returns releases what planning has used.
+// prepare completes the options for planning. The returned function releases the resources of
+// planning.
 func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Cwd == "" {
-		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
+		o.Plan.Cwd, _ = os.Getwd() // without it, only absolute paths can be rendered
 	}
 	if o.Plan.Functions.Isolation == nil {
 		o.Plan.Functions.Isolation = func() (string, string) { return "", "the options do not say what does" }
@@ -151,7 +159,7 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 	return end
 }
 
-// sources returns o.Sources, which must not be nil, with the directories that are rendered.
+// sources returns a copy of o.Sources, which must not be nil, with the rendered directories set.
 func (o *Options) sources() *Sources {
 	s := *o.Sources
 	if s.Rendered == nil {
@@ -160,15 +168,15 @@ func (o *Options) sources() *Sources {
 	return &s
 }
 
-// recovered makes a panic an error.
+// recovered turns a panic into an error.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = diag.Panicked("the planner", p)
 	}
 }
 
-// Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate]. The error is that
-// of [Compile].
+// Consolidate returns the Composition of a directory as one list, and the plan with the files
+// read: see [planner.Consolidate]. The error is as for [Compile].
 func Consolidate(ctx context.Context, dir string, o Options) (list yaml.Value, plan *planner.Plan, err error) {
 	defer recovered(&err)
 	defer o.prepare(ctx)()
@@ -179,9 +187,10 @@ func Consolidate(ctx context.Context, dir string, o Options) (list yaml.Value, p
 	return list, plan, err
 }
 
-// Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the
-// plan is denied, nothing runs and the error is that of [Denied]; but with o.Run.KeepGoing the roots that need no such function are
-// rendered, if there are any.
+// Run runs a plan. It returns all failures as one error. Failures of steps are
+// [*scheduler.NodeError] values. If a function of the plan is denied, nothing runs and Run
+// returns the error of [Denied]. With o.Run.KeepGoing, the roots that do not need the denied
+// functions are rendered, if there are any.
 func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	denied, g := Denied(plan), plan.Graph
 	if denied != nil {
@@ -197,8 +206,8 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	return errors.Join(denied, errors.Join(failed...))
 }
 
-// allowed returns the part of a plan that needs no denied function. What is wrong with no node in particular, such as a catalog that is not
-// what it was said to be, concerns all roots.
+// allowed returns the part of a plan that does not need denied functions. A denial without a
+// node, such as a catalog with a wrong digest, affects all roots.
 func allowed(plan *planner.Plan) *graph.Graph {
 	denied := map[string]bool{}
 	for _, d := range plan.Denied {
@@ -211,12 +220,13 @@ func allowed(plan *planner.Plan) *graph.Graph {
 	return plan.Graph.Only(func(r graph.Root) bool { return !slices.Contains(without, r) })
 }
 
-// A DeniedError says that functions of a plan may not run.
+// A DeniedError reports functions of a plan that may not run.
 type DeniedError struct{ Denials []planner.Denial }
 
 func (e *DeniedError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap returns the error of each denial, none twice: a base that is planned in two variants is denied twice.
+// Unwrap returns the error of each denial without duplicates: a base planned in two variants is
+// denied twice.
 func (e *DeniedError) Unwrap() []error {
 	var errs []error
 	said := map[string]bool{}
@@ -229,7 +239,7 @@ func (e *DeniedError) Unwrap() []error {
 	return errs
 }
 
-// Denied returns a [*DeniedError] if functions of the plan may not run, else nil.
+// Denied returns a [*DeniedError] if functions of the plan may not run, otherwise nil.
 func Denied(plan *planner.Plan) error {
 	if len(plan.Denied) == 0 {
 		return nil

@@ -17,14 +17,15 @@ import (
 // A Root is a directory to render.
 type Root struct {
 	Dir string
-	// Out is the folder that its resources go to: a slash-separated path relative to the output folder.
+	// Out is the output folder of the root: a slash-separated path relative to the base folder of
+	// the output.
 	Out string
 }
 
-// Roots are what one run renders.
+// Roots are the roots of one run.
 type Roots []Root
 
-// Dirs returns the directories, as [Options] have them.
+// Dirs returns the directories, in the form of [Options.Dirs].
 func (r Roots) Dirs() []string {
 	dirs := make([]string, len(r))
 	for i, root := range r {
@@ -33,7 +34,7 @@ func (r Roots) Dirs() []string {
 	return dirs
 }
 
-// Outs returns the folders that their resources go to.
+// Outs returns the output folders.
 func (r Roots) Outs() []string {
 	outs := make([]string, len(r))
 	for i, root := range r {
@@ -42,7 +43,8 @@ func (r Roots) Outs() []string {
 	return outs
 }
 
-// Base returns the absolute path of the directory that the folders of [Place] are relative to, "" if no root is a local directory.
+// Base returns the absolute path of the directory that the folders of [Place] are relative to, or
+// "" if no root is a local directory.
 func (r Roots) Base() string {
 	for _, root := range r {
 		abs, err := filepath.Abs(root.Dir)
@@ -59,13 +61,14 @@ func (r Roots) Base() string {
 	return ""
 }
 
-// Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
-// holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
+// Place decides the output folder of each directory: its path relative to base, or relative to
+// the deepest folder that contains all roots if one is outside base. A directory with several
+// names appears once, under its first name.
 func Place(dirs []string, base string) (Roots, error) { return PlaceIn(&filestat.Dirs{}, dirs, base) }
 
-// PlaceIn is [Place] for a run that needs to know again where the directories are: places knows it then.
+// PlaceIn is [Place] with a cache of resolved paths, for a run that needs them again.
 func PlaceIn(places *filestat.Dirs, dirs []string, base string) (Roots, error) {
-	wd, _ := os.Getwd() // once: it asks the file system
+	wd, _ := os.Getwd() // once: it accesses the file system
 	base, err := located(base, wd)
 	if err != nil && len(dirs) > 0 && filepath.IsAbs(dirs[0]) {
 		base, err = dirs[0], nil // the working directory was removed
@@ -81,7 +84,7 @@ func PlaceIn(places *filestat.Dirs, dirs []string, base string) (Roots, error) {
 		if err != nil {
 			return nil, err
 		}
-		real := cmp.Or(places.Real(abs), abs) // planning says what is wrong with what is no directory
+		real := cmp.Or(places.Real(abs), abs) // planning reports a path that is not a directory
 		if seen[real] {
 			continue
 		}
@@ -107,7 +110,8 @@ func PlaceIn(places *filestat.Dirs, dirs []string, base string) (Roots, error) {
 	return roots, nil
 }
 
-// located returns the absolute path of a directory, in the working directory wd. One that is remote has the path that it would have if it were here.
+// located returns the absolute path of a directory, relative to the working directory wd. A
+// remote directory has the path that it would have on this machine.
 func located(dir, wd string) (string, error) {
 	if loaders.IsRemote(dir) {
 		if _, err := os.Stat(dir); err != nil {
@@ -117,7 +121,7 @@ func located(dir, wd string) (string, error) {
 	return absolute(dir, wd)
 }
 
-// absolute is [filepath.Abs] in the working directory wd, "" if that is not known.
+// absolute is [filepath.Abs] with the working directory wd, or "" if that is unknown.
 func absolute(path, wd string) (string, error) {
 	if wd == "" || !filepath.IsLocal(path) && filepath.VolumeName(wd) != "" {
 		return filepath.Abs(path)
@@ -128,10 +132,12 @@ func absolute(path, wd string) (string, error) {
 	return filepath.Join(wd, path), nil
 }
 
-// FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
-// directories below dir are not followed, and directories whose name starts with a dot are left out, as is what files called .krmflowignore
-// list. What is no directory is returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no
-// layer limits it.
+// FindRoots returns the directories at or below dir that contain a Kustomization or a
+// Composition, in lexical order. It does not follow symbolic links to directories below dir. It
+// skips directories with a leading dot and those listed in .krmflowignore files. If dir is not a
+// directory, it is returned unchanged so that planning reports the problem.
+//
+// FindRoots is not subject to the load restrictions of layers, because the user names dir.
 func FindRoots(ctx context.Context, dir string) ([]string, error) {
 	found, err := roots.Selection{Jobs: runtime.GOMAXPROCS(0)}.Find(ctx, []string{dir})
 	if err != nil {

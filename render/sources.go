@@ -18,52 +18,60 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Sources say how what is remote is fetched.
+// Sources controls how remote content is fetched.
 type Sources struct {
-	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
+	// Options are the session's options. Without a Cache, one is opened for the first fetch and
+	// closed after planning.
 	remote.Options
-	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a
-	// temporary one. It is also temporary if CacheDir is empty and the user's folder cannot be used
-	// or written to. CacheUnused is then called with the reason, once for each cache that is
-	// opened. It may be nil.
+	// CacheDir is the folder of that cache, [cache.Dir] if it is empty. With NoCache the cache is
+	// temporary. It is also temporary if CacheDir is empty and the user's folder is unusable or
+	// not writable. CacheUnused is then called with the reason, once for each cache opened. It
+	// may be nil.
 	CacheDir    string
 	CacheUnused func(error)
 	NoCache     bool
-	// CacheApart refuses a CacheDir in the repository of a rendered directory or of the working
-	// directory: anyone who can write to a cache can choose the result of a render. It is for a
-	// CacheDir from the settings, which the user did not choose for this run. [cache.Dir] is always
-	// refused there.
+	// CacheApart rejects a CacheDir in the repository of a rendered directory or of the working
+	// directory: anyone who can write to a cache can choose the result of a render. Set it for a
+	// CacheDir from the settings file, which the user did not choose for this run. [cache.Dir] is
+	// always rejected there.
 	CacheApart bool
-	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
+	// CacheMax is the maximum size of the cache in bytes, [cache.DefaultMax] if it is 0: see
+	// [cache.Cache.Bound].
 	CacheMax int64
-	// Rendered are the directories that the cache must not be in, because its files would be part
-	// of them. The default is [Options.Dirs]. CacheApart applies to their repositories.
+	// Rendered are the directories that must not contain the cache, because its files would be
+	// part of them. The default is [Options.Dirs]. CacheApart applies to their repositories.
 	Rendered []string
-	// Places knows where they are, if the run has looked for that; it may be nil.
+	// Places caches the resolved paths of these directories. It may be nil.
 	Places *filestat.Dirs
 
-	// Vendor is a copy of a cache, see [cache.Cache.CopyUsed], that holds what layers refer to: nothing else is taken for that then. Whoever
-	// wrote the folder says what is in a repository, as if it was part of the tree; so catalogs and programs never come from there. Empty
-	// stands for none.
+	// Vendor is a folder with a copy of a cache, see [cache.Cache.CopyUsed]. If it is set,
+	// references in layers are opened only from it. The author of the folder controls the content
+	// of repositories, as if it were part of the tree. Catalogs and programs therefore never come
+	// from there.
 	Vendor string
 
-	// Lock says which content references must have, nil for no lock. With Locked, a reference that has neither a version of its own nor an
-	// entry is an error. What differs from a lock is one that wraps [remote.ErrVerification].
+	// Lock records the required content of references, nil for no lock. With Locked, a reference
+	// with neither a version of its own nor an entry is an error. The error for content that does
+	// not match the lock wraps [remote.ErrVerification].
 	Lock   *lock.File
 	Locked bool
-	// Found is told what was opened and what functions need, by several goroutines at a time and once for each place that names it. It may be
-	// nil.
+	// Found is called with each opened reference and each dependency of a function, once for each
+	// place that names it. Calls are concurrent. It may be nil.
 	Found func(lock.Entry)
-	// Learns is set to make a lock. Then Found is also told about what needs no entry, and what nothing says the digest of is fetched,
-	// although it is for another platform, or asked for, although it is not on this machine.
+	// Learns is set to make a lock. Found is then also called for content that needs no entry.
+	// Programs for other platforms that have no digest are fetched, and the registry is asked for
+	// the digest of images that are not on this machine.
 	Learns bool
-	// Before is the lock that a new one replaces. Moved is told which commits a repository has got since, by several goroutines at a time and
-	// once for each place that names it: what each says in its first line, which anybody can have written, or why nobody knows. Both may be nil.
+	// Before is the lock that a new lock replaces. Moved is called with the commits that a
+	// repository has gained since then, once for each place that names it. Calls are concurrent.
+	// subjects are the first lines of the commit messages, which are untrusted text; err is the
+	// reason if they are unknown. Both may be nil.
 	Before *lock.File
 	Moved  func(name string, subjects []string, err error)
 }
 
-// Fetching returns what fetches, as a [planner.Options] wants it. Sessions are made when something is fetched; end releases what they hold.
+// Fetching returns a fetch function for [planner.Options]. It opens sessions when they are first
+// needed; end releases their resources.
 func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
 	ordinary, endOrdinary := lazily(s.ordinary)
 	vendored, endVendored := lazily(s.vendored)
@@ -85,7 +93,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		if err != nil {
 			return nil, err
 		}
-		if use == reference.Signatures { // they are verified, which no lock can do better
+		if use == reference.Signatures { // signatures are verified, so a lock would add nothing
 			list, err := in.Signatures(ctx, r, from)
 			return &remote.Content{Reference: r, Signatures: list}, err
 		}
@@ -105,14 +113,15 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 	return fetch, func() { endOrdinary(); endVendored(); endOwn() }
 }
 
-// An opened session has its cache beside it. That cache is closed with it if it is owned.
+// opened is an open session with its cache. The cache is closed with it if owned is set.
 type opened struct {
 	*remote.Session
 	cache *cache.Cache
 	owned bool
 }
 
-// lazily returns what makes a session of a run when it is needed, and what releases what that holds.
+// lazily returns a function that opens a session on first use, and one that releases its
+// resources.
 func lazily(open func() (opened, error)) (session func() (opened, error), end func()) {
 	var made opened
 	session = sync.OnceValues(func() (_ opened, err error) {
@@ -129,7 +138,7 @@ func lazily(open func() (opened, error)) (session func() (opened, error), end fu
 	}
 }
 
-// ordinary returns the session that fetches.
+// ordinary returns the session that fetches from the network.
 func (s Sources) ordinary() (in opened, err error) {
 	if in.cache = s.Cache; in.cache == nil {
 		if in.cache, err = s.OpenCache(); err != nil {
@@ -151,8 +160,8 @@ func needsOwnCache(use reference.Use, r reference.Reference) bool {
 	return use == reference.Published || use == reference.Catalog && r.Scheme == reference.Git
 }
 
-// own returns a session with a temporary cache. It is for catalogs if the author of the rendered
-// files may have written the cache of the run.
+// own returns a session with a temporary cache. It is used for catalogs if the author of the
+// rendered files may have written the cache of the run.
 func (s Sources) own() (in opened, err error) {
 	if in.cache, err = cache.Temporary(); err != nil {
 		return in, err
@@ -164,9 +173,9 @@ func (s Sources) own() (in opened, err error) {
 	return in, nil
 }
 
-// cacheInTree reports whether the author of a rendered tree may have written the cache of the run,
-// which the command line can name. It looks at directories itself: fetches run concurrently, and
-// [Sources].Places must not be used concurrently.
+// cacheInTree reports whether the author of a rendered tree may have written the cache of the
+// run, which the command line can name. It resolves directories itself: fetches run concurrently,
+// and [Sources].Places must not be used concurrently.
 func (s Sources) cacheInTree() bool {
 	dir, err := s.CacheFolder()
 	if s.Cache != nil {
@@ -175,7 +184,7 @@ func (s Sources) cacheInTree() bool {
 	return !s.NoCache && err == nil && s.treeAround(dir, &filestat.Dirs{}) != ""
 }
 
-// vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
+// vendored returns a session that opens only content from the folder [Sources.Vendor].
 func (s Sources) vendored() (opened, error) {
 	c, err := cache.OpenCopy(s.Vendor)
 	if err != nil {
@@ -186,15 +195,15 @@ func (s Sources) vendored() (opened, error) {
 	return opened{Session: remote.NewSession(opt), cache: c}, nil
 }
 
-// CacheFolder returns the folder that CacheDir says.
+// CacheFolder returns the folder selected by CacheDir.
 func (s Sources) CacheFolder() (string, error) {
 	if s.CacheDir == "" {
 		return cache.Dir()
 	}
-	return filepath.Abs(s.CacheDir) // git runs elsewhere
+	return filepath.Abs(s.CacheDir) // git runs in a different directory
 }
 
-// OpenLasting opens the cache that CacheDir says. The caller closes it.
+// OpenLasting opens the persistent cache selected by CacheDir. The caller closes it.
 func (s Sources) OpenLasting() (*cache.Cache, error) {
 	dir, err := s.CacheFolder()
 	if err == nil {
@@ -214,12 +223,13 @@ func (s Sources) OpenLasting() (*cache.Cache, error) {
 	return c, nil
 }
 
-// isOwn reports whether nobody has asked for the cache. Then there may be no place for it, as in a container without a home.
+// isOwn reports whether the cache folder is krmflow's own default and optional. There may be no
+// place for it, as in a container without a home directory.
 func (s Sources) isOwn() bool {
 	return s.CacheDir == "" && !s.Offline
 }
 
-// OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
+// OpenCache opens the cache selected by CacheDir and NoCache. The caller closes it.
 func (s Sources) OpenCache() (*cache.Cache, error) {
 	if s.NoCache {
 		return cache.Temporary()
@@ -244,7 +254,7 @@ func (s Sources) unused(why error) {
 // errNotApart is the error for a cache folder in a rendered tree.
 var errNotApart = errors.New("the cache folder is in the tree that is rendered")
 
-// A placeError is an errNotApart with the folder and the tree.
+// A placeError is errNotApart with the folder and the tree.
 type placeError struct{ dir, tree, why string }
 
 func (e *placeError) Is(err error) bool { return err == errNotApart }
@@ -271,13 +281,13 @@ func (s Sources) checkPlace(dir string) error {
 	return nil
 }
 
-// treeAround returns the tree that a folder is in, of those that are rendered, "" if it is in none.
+// treeAround returns the rendered tree that contains a folder, "" if none does.
 func (s Sources) treeAround(dir string, places *filestat.Dirs) string {
 	wd, _ := os.Getwd()
 	return places.TreesOf(s.renderedDirs(), wd).Around(dir)
 }
 
-// renderedDirs returns the absolute paths of the directories that are rendered on this machine.
+// renderedDirs returns the absolute paths of the local directories that are rendered.
 func (s Sources) renderedDirs() (dirs []string) {
 	wd, _ := os.Getwd()
 	for _, root := range s.Rendered {

@@ -22,30 +22,32 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Reuse says how answers of earlier runs take the place of calls: those of [graph.Call.Reusable] with the same key. The zero Reuse has every
-// function run.
+// Reuse configures the reuse of answers from earlier runs. An answer replaces a call with the
+// same key if [graph.Call.Reusable] is set. The zero Reuse runs every function.
 type Reuse struct {
-	// Answers has the answers of earlier runs, and takes those of this one. Nil stands for none.
+	// Answers stores the answers of earlier runs and of this one. If it is nil, nothing is reused.
 	Answers Answers
-	// Version is that of the program. It is part of every key.
+	// Version is the version of krmflow. It is part of every key.
 	Version string
-	// Secrets has also answers reused, and therefore kept, that have a Secret, and those to a list or a configuration with one.
+	// Secrets also reuses, and therefore stores, answers with a Secret in the function's input,
+	// configuration or output.
 	Secrets bool
-	// Verify has functions run all the same. An answer that differs from the kept one is an error.
+	// Verify runs every function even if there is a stored answer. A differing answer is an error.
 	Verify bool
 }
 
-// Answers are what functions have answered. They are called from several goroutines at the same time. What goes wrong with them is for
-// them to tell: it fails no run.
+// Answers is a store for the output of functions. Implementations must be safe for concurrent
+// use. They report their own errors; a failing store does not fail the run.
 type Answers interface {
-	// Lookup returns the answer that was stored for a key.
+	// Lookup returns the output stored under a key.
 	Lookup(ctx context.Context, key krm.Digest) (out function.Output, ok bool)
-	// Store keeps the answer for a key.
+	// Store saves an output under a key.
 	Store(ctx context.Context, key krm.Digest, out function.Output)
 }
 
-// Has reports whether there is an answer to a call that gets no list, so that this is known before anything runs. It reports false twice for all
-// other calls, and for those that are never reused.
+// Has reports whether an answer is stored for a call without an input list. Only for such calls
+// is the key known before the run starts. For all other calls, and for calls that are never
+// reused, known is false.
 func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
 	if u.Answers == nil || !u.may(op, nil) || op.Role != function.GeneratorRole {
 		return false, false
@@ -53,18 +55,20 @@ func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
 	return u.has(ctx, newRequest(op, nil)), true
 }
 
-// may reports whether an answer may take the place of a call with the list in.
+// may reports whether a stored answer may replace a call with the input list in.
 func (u Reuse) may(op graph.Call, in *krm.List) bool {
 	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !holdsSecrets(op, in))
 }
 
-// A request is a call with its list.
+// A request is a call with its input list.
 type request struct {
 	op   graph.Call
 	in   *krm.List // nil for a generator
 	wire function.WireOptions
-	sent yaml.Chunks  // what the executor gets, once that is encoded
-	keys []krm.Digest // what answers may be kept for, see Reuse.find; the second one, if any, is for those with Secrets
+	sent yaml.Chunks // encoded input of the executor, nil until encoded
+	// keys to look up and store the answer, see Reuse.find; the second, if any, is for answers with
+	// Secrets
+	keys []krm.Digest
 }
 
 func newRequest(op graph.Call, list *krm.List) *request {
@@ -80,17 +84,18 @@ func newRequest(op graph.Call, list *krm.List) *request {
 	return c
 }
 
-// seed makes the ids of a call's resources: equal calls get equal lists, wherever they are in a graph, and functions that come after each
-// other do not see each other's ids.
+// seed returns the seed for the ids of a call's resources. Equal calls get equal lists wherever
+// they are in a graph, and a function does not see the ids of the function before it.
 func seed(op graph.Call) krm.Digest {
 	w := newKeyWriter("krmflow ids 1")
 	w.program(op.Function)
-	w.bytes(yaml.AppendJSON(nil, op.Config)) // not its style, which functions do not see
+	w.bytes(yaml.AppendJSON(nil, op.Config)) // without style, which functions do not see
 	w.text(op.Version, string(rune(op.Role)))
 	return w.sum()
 }
 
-// encode makes what the executor gets: the list for a function, or the chart for helm.
+// encode encodes the input of the executor: a ResourceList for a function, or the chart for
+// helm.
 func (c *request) encode() (err error) {
 	if c.sent != nil {
 		return nil
@@ -103,7 +108,7 @@ func (c *request) encode() (err error) {
 	return nil
 }
 
-// read decodes what a function or helm has answered.
+// read decodes the output of a function or of helm.
 func (c *request) read(printed yaml.Chunks) (*function.Reply, error) {
 	if c.op.Chart != nil {
 		return readChart(c.op, printed)
@@ -111,12 +116,19 @@ func (c *request) read(printed yaml.Chunks) (*function.Reply, error) {
 	return function.DecodeResourceList(printed, c.in, c.wire)
 }
 
-// keyVersion changes with what is kept, and with what a key is made of.
+// keyVersion must change with the format of stored answers and with the composition of keys.
 const keyVersion = "krmflow answer 1"
 
-// key returns a digest of all that decides what a function answers (K03): the program, what it gets, and what it may do. It does not depend on
-// where the program and the tree are, nor on the graph. Answers in which there is a Secret have keys of their own: who does not ask for them
-// gets none.
+// key returns the digest of everything that determines the answer of a function (K03): the
+// program, its input and its capabilities. The location of the program and of the tree, and the
+// rest of the graph, are not part of the key, so that an answer is valid in every checkout and
+// for every root.
+//
+// Answers with a Secret have separate keys, marked by secret. A run without [Reuse.Secrets]
+// never computes such a key and so never reads one of these answers.
+//
+// A key must include a new field of [function.Function] if that field can change the answer. A
+// missing field makes krmflow reuse a wrong answer; a superfluous one only costs a call.
 func (u Reuse) key(c *request, secret bool) krm.Digest {
 	f := c.op.Function
 	w := newKeyWriter(keyVersion)
@@ -136,7 +148,7 @@ func (u Reuse) key(c *request, secret bool) krm.Digest {
 	for _, n := range []int64{f.Limits.Output, f.Limits.Memory, int64(f.Limits.Procs), int64(c.op.Role)} {
 		w.uint(uint64(n))
 	}
-	if f.Runtime != function.RuntimeExec { // others find the text of the configuration in a file
+	if f.Runtime != function.RuntimeExec { // only exec functions do not receive the text of the configuration as a file
 		w.bytes(f.Config)
 	}
 	if chart := c.op.Chart; chart != nil {
@@ -157,7 +169,8 @@ func (u Reuse) key(c *request, secret bool) krm.Digest {
 	return w.sum()
 }
 
-// A keyWriter writes texts so that different ones are written differently.
+// A keyWriter hashes a sequence of values. It writes the length before each value, so that
+// different sequences have different encodings.
 type keyWriter struct{ h hash.Hash }
 
 func newKeyWriter(what string) keyWriter {
@@ -194,8 +207,9 @@ func (w keyWriter) flag(on bool) {
 	}
 }
 
-// program writes which program a function is, and how it is called. Where it lies does not count, but what it is called does: some programs are
-// several, by name.
+// program writes the identity of a function's program and its arguments. The directory of the
+// program is not part of it, but the name is: some programs behave differently depending on the
+// name by which they are called.
 func (w keyWriter) program(f function.Function) {
 	w.text(string(f.Runtime))
 	w.h.Write(f.Digest[:])
@@ -203,7 +217,8 @@ func (w keyWriter) program(f function.Function) {
 	address, _, _ := strings.Cut(f.URI, "?")
 	switch {
 	case f.Runtime == function.RuntimeContainer:
-	case f.URI != "" || f.Archive != "": // the digest may be that of an archive
+	// The digest of an image identifies the program.
+	case f.URI != "" || f.Archive != "":
 		w.text(f.Program, f.Bin, path.Base(address))
 	case f.Bin != "":
 		w.text("", f.Bin, "")
@@ -212,13 +227,14 @@ func (w keyWriter) program(f function.Function) {
 	}
 }
 
-// holdsSecrets reports whether the input of a call contains a Secret.
+// holdsSecrets reports whether the input or the configuration of a call contains a Secret.
 func holdsSecrets(op graph.Call, in *krm.List) bool { return in.HoldsSecrets() || secret.In(op.Config) }
 
-// maxHeld is how many bytes of an encoded list are held while a call waits for its turn. A longer one is encoded twice.
+// maxHeld is the maximum size in bytes of an encoded list that is kept in memory while its call
+// waits. A larger list is encoded a second time.
 const maxHeld = 64 << 10
 
-// find makes the keys of a request, none if no answer may take its place.
+// find sets the keys of a request. There are none if a stored answer may not replace the call.
 func (u Reuse) find(c *request) {
 	if u.Answers == nil || !u.may(c.op, c.in) || c.op.Chart == nil && c.encode() != nil {
 		return
@@ -231,7 +247,7 @@ func (u Reuse) find(c *request) {
 	}
 }
 
-// has reports whether there is an answer to a request.
+// has reports whether an answer to a request is stored.
 func (u Reuse) has(ctx context.Context, c *request) bool {
 	u.find(c)
 	return slices.ContainsFunc(c.keys, func(key krm.Digest) bool {
@@ -240,7 +256,8 @@ func (u Reuse) has(ctx context.Context, c *request) bool {
 	})
 }
 
-// kept returns the answer of an earlier run to a request, nil if there is none that may take its place.
+// kept returns the stored answer to a request, or nil if there is none that may replace the
+// call.
 func (r *run) kept(ctx context.Context, n *graph.Node, c *request, wait func(func())) (a *answer) {
 	r.o.Reuse.find(c)
 	for i, key := range c.keys {
@@ -256,7 +273,7 @@ func (r *run) kept(ctx context.Context, n *graph.Node, c *request, wait func(fun
 	return nil
 }
 
-// keep stores what a function has just answered to a request, if it may be reused (K04, K05).
+// keep stores a new answer to a request if it may be reused (K04, K05).
 func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Output) {
 	if len(c.keys) == 0 || a.err != nil {
 		return
@@ -270,13 +287,14 @@ func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Outp
 	}
 }
 
-// mayKeep reports whether an answer is one that is kept: whole, without errors among its results, and with no Secret unless that is known.
+// mayKeep reports whether an answer may be stored and reused: it is complete, has no results
+// with severity error, and contains no Secret unless secret is true.
 func mayKeep(a *answer, secret bool) bool {
 	return a.err == nil && (secret || !a.reply.List.HoldsSecrets()) &&
 		!slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError })
 }
 
-// compare returns an error if a function has not answered what it did before.
+// compare returns an error if two answers of a function to the same request differ.
 func compare(f function.Function, now, before *answer) error {
 	a, b := now.reply, before.reply
 	if bytes.Equal(a.List.AppendYAML(nil), b.List.AppendYAML(nil)) && reflect.DeepEqual(a.Results, b.Results) {

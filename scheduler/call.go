@@ -16,17 +16,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A ResultsError says that a function reported an error among its results although it ended well.
+// A ResultsError reports that a function exited successfully but returned a result with severity
+// error.
 type ResultsError struct{ Name string }
 
 func (e *ResultsError) Error() string {
 	return fmt.Sprintf("%s reported errors in its results", e.Name)
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the code of the message: see [diag.CodeOf].
 func (e *ResultsError) Kind() diag.Code { return diag.FunctionResults }
 
-// An answer is what a function has answered, before anything is done with it.
+// An answer is the decoded output of a function, before it is applied to the list.
 type answer struct {
 	reply  *function.Reply
 	report *CallReport // nil if the function was not called
@@ -35,7 +36,7 @@ type answer struct {
 	ended  time.Time
 }
 
-// list returns the resources of the answer, nil if there are none.
+// list returns the resources of the answer, or nil if there are none.
 func (a *answer) list() *krm.List {
 	if a.reply == nil {
 		return nil
@@ -43,8 +44,9 @@ func (a *answer) list() *krm.List {
 	return a.reply.List
 }
 
-// call runs the function of a node and returns the list after it and what was answered. Only what the
-// node does itself takes a slot of the walk: wait gives that back meanwhile.
+// call runs the function of a node. It returns the resulting list and the answer, which is never
+// nil. The work of the node itself occupies a slot of the walk; wait releases the slot while the
+// function runs.
 func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
 	list := eval.Take(inputs)
 	all := list
@@ -67,8 +69,8 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	return list, a, err
 }
 
-// report passes on a report, of a generator only once its answer is absorbed: generators run at the
-// same time, and messages keep the order of the steps.
+// report passes on a report. The report of a successful generator is held back until its answer
+// is absorbed: generators run concurrently, and messages must be in the order of the steps.
 func (r *run) report(id graph.NodeID, op graph.Call, report CallReport, err error) {
 	if op.Role != function.GeneratorRole || err != nil {
 		r.o.Call(report)
@@ -79,7 +81,7 @@ func (r *run) report(id graph.NodeID, op graph.Call, report CallReport, err erro
 	r.reports[id] = report
 }
 
-// passReports passes on the reports of those calls that have one.
+// passReports passes on the reports that were held back for calls, if any.
 func (r *run) passReports(calls ...graph.NodeID) {
 	for _, id := range calls {
 		r.mu.Lock()
@@ -92,11 +94,11 @@ func (r *run) passReports(calls ...graph.NodeID) {
 	}
 }
 
-// answer returns what a function answers to list, which a generator does not get: what it has answered in an earlier run, if that may be
-// taken, else it runs.
+// answer returns the answer of a function to list, which a generator does not receive. It reuses
+// the answer of an earlier run if that is allowed, and otherwise runs the function.
 func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *krm.List, wait func(func())) (a *answer) {
 	defer func() {
-		if a != nil { // nothing has panicked
+		if a != nil { // nil after a panic
 			a.ended = time.Now()
 		}
 	}()
@@ -123,7 +125,7 @@ func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *
 	return a
 }
 
-// execute runs the function of a node.
+// execute runs the function of a node. It returns the answer and the raw output.
 func (r *run) execute(ctx context.Context, n *graph.Node, c *request, wait func(func())) (a *answer, out function.Output) {
 	a = &answer{began: time.Now()}
 	var ex Executor
@@ -154,7 +156,7 @@ func (r *run) execute(ctx context.Context, n *graph.Node, c *request, wait func(
 	return a, out
 }
 
-// read decodes what a function that has ended well has printed.
+// read decodes the output of a function that exited successfully.
 func (a *answer) read(c *request, printed yaml.Chunks) {
 	a.reply, a.err = c.read(printed)
 	if a.err != nil {
@@ -172,7 +174,8 @@ func (a *answer) read(c *request, printed yaml.Chunks) {
 	}
 }
 
-// apply makes the list after a call from the one before it, what the function got of that, and its answer.
+// apply returns the list after a call. all is the list before the call, list is the part of it
+// sent to the function, and reply is the function's answer.
 func apply(op graph.Call, all, list *krm.List, reply *function.Reply) (*krm.List, error) {
 	if op.Files != nil && op.Role != function.ValidatorRole {
 		return op.Files.After(all, list, reply.List)

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// readChart returns the resources in what helm has printed for a chart.
+// readChart parses the resources that helm printed for a chart.
 func readChart(op graph.Call, printed yaml.Chunks) (*function.Reply, error) {
 	src := yaml.NewAnswer(op.Function.Name, printed.Join())
 	rs, err := krm.Resources(src, op.Schema)

@@ -12,14 +12,14 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// A preparation is what came of obtaining and verifying functions.
+// A preparation is the result of obtaining and verifying functions.
 type preparation struct {
 	errs  []error          // in the order of the graph
-	stops func(i int) bool // reports whether node i is for nothing, because of errs
-	cause error            // why the run ended meanwhile
+	stops func(i int) bool // reports whether node i cannot run because of errs
+	cause error            // why the run ended during the preparation
 }
 
-// mayReuse reports whether the run has calls that an answer of an earlier run may take the place of.
+// mayReuse reports whether the run has calls that may be replaced by stored answers.
 func (r *run) mayReuse() bool {
 	if r.o.Reuse.Answers == nil || r.o.Pure {
 		return false
@@ -32,11 +32,14 @@ func (r *run) mayReuse() bool {
 	return false
 }
 
-// prepare obtains and verifies every function of the graph that may have to run before the first one runs, so that a failure means that no
-// function has run. Calls whose answer is there already are left out, and what is fetched for them alone. Calls that come after the fetch of an
-// image are looked at when all images are there: they fail for other reasons alone.
+// prepare obtains and verifies every function that may have to run, before the first one runs.
+// If it fails, no function has run. It skips calls that already have an answer, and fetches
+// needed only by such calls.
+//
+// It works in two phases. Calls that depend on a fetched image are prepared after all fetches
+// have succeeded; a failed fetch is then reported once and not again for each of its calls.
 func (r *run) prepare(ctx context.Context) *preparation {
-	fetched := make([]bool, len(r.g.Nodes)) // nodes that are needed before a call that may have to run
+	fetched := make([]bool, len(r.g.Nodes)) // nodes required by a call that may have to run
 	for i, n := range r.g.Nodes {
 		if _, ok := n.Op.(graph.Call); ok && !r.settled[i].Load() {
 			for _, id := range n.After {
@@ -74,7 +77,8 @@ func (r *run) fetches(n *graph.Node) bool {
 	})
 }
 
-// needsNone returns a function that reports whether a root needs no node that errs are about.
+// needsNone returns a predicate that reports whether a root depends on none of the nodes that
+// failed with errs.
 func (r *run) needsNone(errs []error) func(graph.Root) bool {
 	failed := map[string]bool{}
 	for _, err := range errs {
@@ -87,8 +91,8 @@ func (r *run) needsNone(errs []error) func(graph.Root) bool {
 	return func(root graph.Root) bool { return !slices.Contains(without, root) }
 }
 
-// prepareFirst prepares what may have to run when the first function must. Calls whose keys are known are looked up before: their functions
-// may not be needed.
+// prepareFirst prepares the functions when the first one has to run. Before that it looks up the
+// answers of the calls with known keys, because their functions may not be needed.
 func (r *run) prepareFirst(ctx context.Context) *preparation {
 	if !r.o.Reuse.Verify {
 		r.settle(ctx)
@@ -112,7 +116,8 @@ func (r *run) prepareFirst(ctx context.Context) *preparation {
 	return p
 }
 
-// settle finds out which of the calls that get no list have an answer. It keeps none of them: there may be many.
+// settle marks the calls without an input list that have a stored answer. It does not keep the
+// answers in memory, because there may be many.
 func (r *run) settle(ctx context.Context) {
 	r.each(func(i int, n *graph.Node) func() {
 		op, ok := n.Op.(graph.Call)
@@ -127,7 +132,8 @@ func (r *run) settle(ctx context.Context) {
 	}, func(int, any) {})
 }
 
-// ready returns when the function of node id may run: all that may have to run were prepared.
+// ready prepares all functions that may have to run, once, and reports whether the function of
+// node id may run.
 func (r *run) ready(ctx context.Context, id graph.NodeID) error {
 	if r.onFirst == nil {
 		return nil
@@ -138,14 +144,15 @@ func (r *run) ready(ctx context.Context, id graph.NodeID) error {
 		return p.cause
 	case p.stops != nil && p.stops(int(id)):
 		return errStopped
-	case r.settled[id].Load(): // its answer has gone since
+	case r.settled[id].Load(): // its answer has been removed from the store since
 		op := r.g.Nodes[id].Op.(graph.Call)
 		return r.prepareOne(ctx, r.g.Nodes[id], op.Function)
 	}
 	return nil
 }
 
-// prepareEach prepares the functions that of returns for nodes, some at the same time.
+// prepareEach prepares the functions that of returns for the nodes, several concurrently. It
+// returns the errors in the order of the graph.
 func (r *run) prepareEach(ctx context.Context, of func(int, *graph.Node) *function.Function) []error {
 	errs := make([]error, len(r.g.Nodes))
 	r.each(func(i int, n *graph.Node) func() {
@@ -162,7 +169,8 @@ func (r *run) prepareEach(ctx context.Context, of func(int, *graph.Node) *functi
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// each calls the functions that of returns for nodes, some at the same time. A panic of one is told to panicked.
+// each calls the functions that of returns for the nodes, several concurrently. It skips nil and
+// passes the value of a panic to panicked.
 func (r *run) each(of func(int, *graph.Node) func(), panicked func(int, any)) {
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))

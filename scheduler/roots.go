@@ -6,8 +6,9 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// groupByCause makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
-// Composition it keeps the first message.
+// groupByCause merges failures with the same cause, such as a step that fails for several roots,
+// and adds the affected roots to the message. For an item of a Composition it keeps only the
+// first message.
 func (r *run) groupByCause(errs []error) []error {
 	if len(r.g.Roots) < 2 && !r.o.Several {
 		return errs
@@ -22,7 +23,7 @@ func (r *run) groupByCause(errs []error) []error {
 	for _, err := range errs {
 		e, ok := err.(*NodeError)
 		if !ok || len(kept) >= diag.MaxMistakes {
-			kept = append(kept, err) // of so many, not all are shown
+			kept = append(kept, err) // with this many errors, not all are printed
 			continue
 		}
 		at := e.At()
@@ -39,7 +40,7 @@ func (r *run) groupByCause(errs []error) []error {
 	for e, nodes := range failed {
 		roots := r.g.RootsThatNeed(nodes)
 		if len(roots) == 1 && strings.HasPrefix(e.At().Pos.File, roots[0].Dir+"/") {
-			continue // the place of the error tells
+			continue // the position of the error already names the root
 		}
 		for _, root := range roots {
 			e.Roots = append(e.Roots, root.Dir)

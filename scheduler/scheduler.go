@@ -1,5 +1,5 @@
-// Package scheduler runs a graph: it passes lists from node to node, runs at most so many nodes at a time, drops each list when
-// its last user has taken it, and reports what it does.
+// Package scheduler runs a graph. It passes lists from node to node, limits the number of
+// concurrent nodes and functions, frees each list after its last use, and reports progress.
 package scheduler
 
 import (
@@ -21,95 +21,106 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Event tells that a node has ended.
+// An Event reports the end of a node.
 type Event struct {
 	Node *graph.Node
 	// Resources is the length of the resulting list.
 	Resources int
-	// Duration is how long the node took.
+	// Duration is the time from Start to End.
 	Duration time.Duration
-	// Start and End are when the node was visited: it began with its inputs, and its list was there.
+	// Start and End are the times when the node started, with its inputs ready, and when its list
+	// was complete.
 	Start, End time.Time
-	// Called and Answered are when the function of a call was called and had answered, both zero for all else.
+	// Called and Answered are the times when a function was called and when it answered. They are
+	// zero for nodes that are not calls.
 	Called, Answered time.Time
-	// Taken and Made are about how many bytes the lists of the inputs have, and the resulting one.
+	// Taken and Made are the approximate sizes in bytes of the input lists and of the resulting
+	// list.
 	Taken, Made int
-	// Cached is true for a call whose answer is that of an earlier run.
+	// Cached is true for a call that was replaced by the answer of an earlier run.
 	Cached bool
 	Err    error
 }
 
-// DefaultCalls is how many functions run at the same time by default. They run in other processes and
-// often wait, so there are more than cores.
+// DefaultCalls is the default number of concurrent functions. Functions run in other processes
+// and often wait, so it does not depend on the number of cores.
 const DefaultCalls = 8
 
-// Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
+// Options configure a run. The functions must be safe for concurrent use; nil functions are not
 // called.
 type Options struct {
-	// Jobs is how many nodes may run at the same time, at least 1. A call does not count while its function runs.
+	// Jobs is the maximum number of concurrent nodes, at least 1. A call does not occupy a job
+	// while its function runs.
 	Jobs int
-	// Calls is how many functions may run at the same time, 0 for [DefaultCalls].
+	// Calls is the maximum number of concurrent functions, 0 for [DefaultCalls].
 	Calls int
-	// Limit returns how many of all nodes or functions may run at the moment; less than 1 means one. It
-	// is called before each node and must be quick.
+	// Limit returns the current limit for nodes or functions, given their maximum. A result below 1
+	// means 1. It is called before each node and must be fast.
 	Limit func(all int) int
-	// KeepGoing runs everything that does not need a failed node.
+	// KeepGoing continues after a failure with all nodes that do not depend on a failed one.
 	KeepGoing bool
-	// Several makes errors name their roots, also if there is one in the graph: it is one of several that the user named.
+	// Several makes errors name their roots even if the graph has a single root, because the user
+	// named several.
 	Several bool
-	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
+	// Pure omits functions and the nodes that depend on them. Nothing is fetched or started, and
+	// Executor is not called.
 	Pure bool
 	// Begin is called before each node.
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
-	// Made is called with the list of each node that has not failed. The list does not change any more, so that the run takes more memory.
+	// Made is called with the list of each successful node. With Made set no list is modified after
+	// its node, so the run needs more memory.
 	Made func(n *graph.Node, list *krm.List)
 	// Seen is called with the list of each successful node, before a different node gets the list.
-	// The list must not be kept.
+	// The function must not retain the list.
 	Seen func(n *graph.Node, list *krm.List)
-	// Warn is called for what the user probably did not mean. The warning is made when it is asked for.
+	// Warn is called for probable mistakes of the user. The warning is constructed only when the
+	// function warning is called.
 	Warn func(n *graph.Node, warning func() *diag.Error)
-	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
+	// Executor returns the executor for functions of a runtime. It is called only if a function
+	// must run.
 	Executor func(function.Runtime) (Executor, error)
-	// Call is called with what each function reported.
+	// Call is called with the report of each function.
 	Call func(CallReport)
-	// Reuse says which answers of earlier runs take the place of calls.
+	// Reuse configures the reuse of answers from earlier runs.
 	Reuse Reuse
-	// AllowErrorResults lets a function that ends well report errors.
+	// AllowErrorResults accepts results with severity error from functions that exit successfully.
 	AllowErrorResults bool
-	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
+	// Root is called with each root's final list as soon as it is complete. An error is returned
+	// from [Run] as a [RootError].
 	Root func(r graph.Root, list *krm.List) error
 }
 
-// An Executor obtains and runs functions: see package executors, whose interface this is. Its methods are
-// called concurrently, also with one job; Options.Calls bounds the calls of Execute.
+// An Executor obtains and runs functions. Package executors documents this interface. Its
+// methods are called concurrently, even with one job; Options.Calls limits the concurrent calls
+// of Execute.
 type Executor interface {
-	// Prepare obtains and verifies what f runs. It runs nothing.
+	// Prepare obtains and verifies the program or image of f without running it.
 	Prepare(ctx context.Context, f function.Function) error
-	// Execute runs f once with list, a ResourceList.
+	// Execute runs f once with the input list, a ResourceList.
 	Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error)
 }
 
-// A CallReport is what a function has said besides its list.
+// A CallReport is the output of a function besides its list.
 type CallReport struct {
 	Node     *graph.Node
 	Results  []function.Result
 	Warnings []string
-	// Removed are the resources that the function took and did not return.
+	// Removed lists the resources in the function's input that its output does not contain.
 	Removed []krm.ID
-	// Stderr is the end of what it wrote there, raw.
+	// Stderr is the end of the function's standard error, unmodified.
 	Stderr []byte
-	// Cached is true if all this is from an earlier run, whose answer has taken the place of the call.
+	// Cached is true if the report comes from an earlier run whose answer replaced the call.
 	Cached bool
-	// Failed is true if the call ends with an error, for which Stderr may be the reason.
+	// Failed is true if the call failed. Stderr may contain the reason.
 	Failed bool
-	// Hide has the values of Secrets in the input and output of the function, which its messages may
-	// contain.
+	// Hide contains the values of Secrets in the input and output of the function. Its messages may
+	// contain them.
 	Hide *secret.Set
 }
 
-// Shown returns the report with the texts of Hide hidden.
+// Shown returns a copy of the report with the texts of Hide hidden.
 func (c CallReport) Shown() CallReport {
 	c.Results, c.Warnings = slices.Clone(c.Results), slices.Clone(c.Warnings)
 	for i := range c.Results {
@@ -128,15 +139,16 @@ func (c CallReport) Shown() CallReport {
 	return c
 }
 
-// A NodeError is the failure of one node.
+// A NodeError is the failure of a node.
 type NodeError struct {
 	Node *graph.Node
 	Err  error
-	// Roots are the roots that fail with it, unless the place of the error tells.
+	// Roots lists the roots that fail because of the node. It is empty if the position of the error
+	// names the root.
 	Roots []string
 }
 
-// At returns the error at the place of the node's configuration, unless it has a place of its own.
+// At returns the error at its own position or, if it has none, at the node's configuration.
 func (e *NodeError) At() *diag.Error {
 	at := *diag.AsError(e.Err)
 	if at.Pos.File == "" {
@@ -160,10 +172,10 @@ func (e *NodeError) Error() string { return e.At().Error() }
 
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// Step returns the node that failed, for packages that cannot name this type.
+// Step returns the failed node. It is for packages that cannot import this one.
 func (e *NodeError) Step() *graph.Node { return e.Node }
 
-// A RootError is an error of [Options.Root].
+// A RootError is an error returned by [Options.Root].
 type RootError struct {
 	Root graph.Root
 	Err  error
@@ -172,10 +184,17 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function that may have to run before
-// the first one runs: if that fails no function runs, or with KeepGoing those of the roots that need none that failed. If no answer can be
-// reused that is before everything else, and nothing runs. It returns the failures in the order of the graph, each a [NodeError], a [RootError]
-// or the reason why ctx ended.
+// Run runs g and returns the failures in the order of the graph. Each is a [NodeError], a
+// [RootError] or the cause of the end of ctx. After a failure Run stops the running functions,
+// unless KeepGoing is set.
+//
+// Run prepares every function that may have to run before it runs the first one: it fetches and
+// verifies programs and images. If that fails, no function runs. With KeepGoing the functions of
+// the roots that need no failed function still run.
+//
+// The time of the preparation depends on the calls. If no answer can be reused, Run prepares at
+// the start, so that a failure is reported before any other work. Otherwise it prepares when the
+// first function has to run: often none has to, and nothing needs to be fetched.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := newRun(g, o)
 	var failed []error
@@ -197,7 +216,8 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	w.limit = o.Limit
 	w.work()
 	errs := w.end()
-	r.passReports(slices.Sorted(maps.Keys(r.reports))...) // of answers that no step has absorbed, because another one failed
+	// Reports of generators remain if the node that absorbs them did not run.
+	r.passReports(slices.Sorted(maps.Keys(r.reports))...)
 	failed = append(failed, r.groupByCause(r.unprepared)...)
 	return append(failed, r.groupByCause(errs)...)
 }
@@ -227,20 +247,20 @@ type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
-	out   []bool // nodes that are left out; nil if none are
+	out   []bool // nodes to skip; nil if there are none
 
-	settled    []atomic.Bool       // calls whose answer is there without their function
-	onFirst    func() *preparation // prepares when the first function must run, nil if that is done
-	unprepared []error             // of onFirst
+	settled    []atomic.Bool       // calls with a stored answer
+	onFirst    func() *preparation // prepares when the first function has to run; nil if already prepared
+	unprepared []error             // errors of onFirst
 
 	mu      sync.Mutex
-	lists   []*krm.List                 // results that somebody still needs
-	users   []int                       // nodes that have not ended their use of a result
-	shared  []bool                      // results that several nodes use
-	reports map[graph.NodeID]CallReport // of generators whose answers are not absorbed yet
+	lists   []*krm.List                 // results that are still needed
+	users   []int                       // nodes that still have to use each result
+	shared  []bool                      // results with several users
+	reports map[graph.NodeID]CallReport // of generators whose answers are not yet absorbed
 }
 
-// visit runs a node and keeps its list for who needs it.
+// visit runs a node and stores its list for its users.
 func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -248,10 +268,10 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		}
 	}()
 	if r.out != nil && r.out[id] {
-		return errStopped // and so is what needs it
+		return errStopped // which also skips its users
 	}
 	if _, ok := n.Op.(graph.Fetch); ok {
-		return nil // it was done before the first function, if one that needs it had to run
+		return nil // prepare fetched it if a call needed it
 	}
 	e := Event{Node: n, Start: time.Now()}
 	defer r.release(n)
@@ -313,7 +333,14 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	return nil
 }
 
-// take returns the inputs of n. Who is the only one left to use a list becomes its owner.
+// take returns the inputs of n. The last consumer of a list takes ownership of it.
+//
+// An owner may modify the list in place instead of copying it, which saves most copies: in a
+// chain of transformers each list has a single consumer. A list with one consumer from the start
+// is passed on as [krm.Exclusive]. A list that had several is passed to the last one as
+// [krm.HandedOver], because the others may have copied parts of it that they still share. The
+// list of a root is never handed out, since Options.Root gets it, and neither is any list if
+// Options.Made is set.
 func (r *run) take(n *graph.Node) []eval.Input {
 	if len(n.Inputs) == 0 {
 		return nil
@@ -334,8 +361,8 @@ func (r *run) take(n *graph.Node) []eval.Input {
 	return inputs
 }
 
-// release ends the use of the inputs of n: only then may the next user own them, because a list must not change while
-// another user copies it.
+// release ends the use of the inputs of n. Only then can the last remaining user take ownership:
+// a list must not change while a different user copies it.
 func (r *run) release(n *graph.Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// secretsOf returns the values of Secrets in the inputs of a step, in the lists that it made and in
-// the configuration of its function, which messages about the step must not show. A list may be nil.
-// The lists are read immediately, because later steps may change them. The set is built when a message
-// is printed. With deep, Secrets within objects of any kind are found, which is slow for a step that
-// only warns.
+// secretsOf returns the Secret values in the inputs of a step, in its resulting lists and in the
+// configuration of its function. Messages about the step must not show them. A list may be nil.
+// secretsOf reads the lists immediately, because later steps may change them, but builds the set
+// only when a message is printed. With deep it also finds Secrets inside objects of any kind,
+// which is too slow for a step that only warns.
 func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) *secret.Set {
 	var values []yaml.Value
 	var taken, names []string
@@ -29,7 +29,7 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 		if l == nil {
 			continue
 		}
-		for i := range l.Len() { // All ends early if the list has become too large
+		for i := range l.Len() { // All stops early if the list has become too large
 			r := l.At(i)
 			if id := r.ID(); deep || id.Kind == "Secret" || id.Kind == "Template" || strings.HasSuffix(id.Kind, "List") {
 				values = append(values, r.Value())
@@ -54,15 +54,15 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 	})
 }
 
-// warnings collects the warnings of a step. They are passed on when the step has ended, because only
-// then the values of Secrets are known.
+// warnings collects the warnings of a step. They are passed on at the end of the step, because
+// only then are all values of Secrets known.
 type warnings []func(*graph.Node) *diag.Error
 
 func (w *warnings) add(code diag.Code, format string, args ...any) {
 	*w = append(*w, func(n *graph.Node) *diag.Error { return n.Origin.Warning(code, format, args...) })
 }
 
-// pass calls Options.Warn for the warnings of n, whose values of Secrets are hidden.
+// pass calls Options.Warn for the warnings of n. It hides the values of Secrets in them.
 func (w warnings) pass(r *run, n *graph.Node, inputs []eval.Input, list *krm.List) {
 	if len(w) == 0 || r.o.Warn == nil {
 		return

@@ -9,56 +9,65 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// A visit runs a node. Its ctx ends with the walk. It may call wait with a function that waits for something outside of this
-// process: another visit takes its place until that function has returned. It must not panic.
+// A visit runs a node. Its ctx ends with the walk. While the visit waits for something outside
+// this process it should do so in a function passed to wait, which lets a different visit use
+// its slot until that function returns. A visit must not panic.
 type visit func(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error
 
-// errStopped is the cause of the end of a visit's context if another node has failed.
+// errStopped is the cancellation cause of a visit's context if a different node has failed.
 var errStopped = errors.New("stopped, because another step failed")
 
-// A walk calls visit once for each node, never before its inputs and what it comes after are done. At
-// most jobs visits run at a time, without those that wait, and at most calls visits of calls, with
-// those that wait. The goroutine that calls work is one of those that visit; others are started only
-// when there is something to do for them.
+// A walk calls visit once for each node, after its inputs and its other predecessors are done.
+// At most jobs visits run at a time, excluding visits in wait, and at most calls visits of
+// calls, including those in wait. The goroutine that calls work also visits nodes. More
+// goroutines are started only when a node is ready for them.
 //
-// Nodes that are ready at the same time start in the order of the graph, which keeps the number of
-// lists alive small. Calls start before other nodes, because their functions run in other processes,
-// unless there are many answers already that no node has taken: answers need memory.
+// Nodes that are ready at the same time start in the order of the graph, which keeps the number
+// of lists in memory small. Calls start before other nodes, because their functions run in other
+// processes and the walk can do its own work meanwhile. The exception is a backlog of answers:
+// if many calls have started whose answer no node has taken yet, other nodes go first, because
+// each answer occupies memory.
 //
-// After an error no further node is started, and the context of the visits ends, unless keepGoing is true: then only the nodes
-// that need the failed one are left out.
+// After an error no further node starts and the context of the visits is cancelled. With
+// keepGoing, only the nodes that depend on the failed one are skipped.
+//
+// All fields after mu are protected by it. Slots are counted instead of held in a channel
+// because a visit returning from wait takes precedence over nodes that are ready; a channel
+// would serve them in any order.
 type walk struct {
 	ctx       context.Context
 	g         *graph.Graph
 	keepGoing bool
 	visit     visit
 	visits    context.Context
-	stop      context.CancelCauseFunc // of visits
+	stop      context.CancelCauseFunc // cancels visits
 	users     [][]graph.NodeID
-	others    sync.WaitGroup // goroutines besides the calling one
+	others    sync.WaitGroup // goroutines except the calling one
 
-	jobs      int
-	calls     int               // how many calls may be visited at a time
-	limit     func(all int) int // how many of all visits or calls may run at the moment; nil for all
-	mu        sync.Mutex
-	changed   sync.Cond // of ready, running, slots or stopped, for idle goroutines
-	missing   []int     // nodes that must be done before and are not
-	ready     nodeHeap  // nodes that are not calls
+	jobs  int
+	calls int // maximum number of visits of calls
+	// current limit for visits or calls, given their maximum; nil for no further limit
+	limit func(all int) int
+	mu    sync.Mutex
+	// signals changes of ready, running, slots or stopped to idle goroutines
+	changed   sync.Cond
+	missing   []int     // number of unfinished predecessors of each node
+	ready     nodeHeap  // nodes that are ready, except calls
 	callable  nodeHeap  // calls that are ready
-	calling   int       // visits of calls
-	untaken   []bool    // calls that have begun, and whose answer no visit takes yet
-	answers   int       // of them
-	workers   int       // goroutines, without those that wait in a visit
-	idle      int       // of them
-	running   int       // visits
-	slots     int       // how many more may run, besides those that wait
-	returned  sync.Cond // of slots, for visits whose wait is over
-	returning int       // such visits: they go before nodes that are ready
+	calling   int       // running visits of calls
+	untaken   []bool    // started calls whose answer no visit has taken
+	answers   int       // number of untaken calls
+	workers   int       // goroutines, excluding those in wait
+	idle      int       // workers waiting for a node
+	running   int       // visits, including those in wait
+	slots     int       // free slots: visits that may start now
+	returned  sync.Cond // signals a free slot to visits returning from wait
+	returning int       // visits returning from wait; they precede nodes that are ready
 	stopped   bool
 	errs      map[graph.NodeID]error
 }
 
-// newWalk returns a walk of g that has not begun. Its caller calls work, then end.
+// newWalk returns a walk of g. The caller calls work, then end.
 func newWalk(ctx context.Context, g *graph.Graph, jobs, calls int, keepGoing bool, visit visit) *walk {
 	jobs = max(1, jobs)
 	w := &walk{ctx: ctx, g: g, jobs: jobs, calls: max(1, calls), slots: jobs, workers: 1, keepGoing: keepGoing, visit: visit,
@@ -78,8 +87,8 @@ func newWalk(ctx context.Context, g *graph.Graph, jobs, calls int, keepGoing boo
 	return w
 }
 
-// end waits for the visits and returns their errors in the order of the graph, without those that are [errStopped], and, if the
-// context of the walk has ended, why.
+// end waits for the visits and returns their errors in the order of the graph, without
+// [errStopped]. If the context of the walk has ended, the cause is the last error.
 func (w *walk) end() []error {
 	w.others.Wait()
 	w.stop(nil)
@@ -95,8 +104,8 @@ func (w *walk) end() []error {
 	return errs
 }
 
-// work visits nodes until there are none left. A goroutine goes on with what it has made ready: handing each node to
-// another one would cost more than most visits.
+// work visits nodes until none is left. A goroutine continues with the nodes that it has made
+// ready: most visits are cheaper than handing the node to a different goroutine.
 func (w *walk) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +139,8 @@ func (w *walk) push(id graph.NodeID) {
 	}
 }
 
-// pop removes the node that is visited next and takes its slot. There is one: see more.
+// pop removes the next node and takes its slot. The caller must know that there is one: see
+// more.
 func (w *walk) pop() graph.NodeID {
 	id := heap.Pop(w.next()).(graph.NodeID)
 	w.running++
@@ -149,7 +159,7 @@ func (w *walk) pop() graph.NodeID {
 	return id
 }
 
-// await waits for a node that may be visited and reports false if there will be none.
+// await waits for a node that may be visited. It returns false if there will be none.
 func (w *walk) await() bool {
 	for {
 		w.stopped = w.stopped || w.ctx.Err() != nil
@@ -168,7 +178,7 @@ func (w *walk) await() bool {
 // more reports whether a node is ready and may be visited now.
 func (w *walk) more() bool { return w.slots > w.returning && w.next() != nil }
 
-// next returns the nodes of which the first one is visited next, nil if none may begin by the limits.
+// next returns the heap whose first node is next, or nil if the limits allow no node to start.
 func (w *walk) next() *nodeHeap {
 	if !w.allowed(w.jobs-w.slots, w.jobs) {
 		return nil
@@ -183,13 +193,13 @@ func (w *walk) next() *nodeHeap {
 	return nil
 }
 
-// allowed reports whether one more than running, of at most so many, may run. While it refuses another visit runs, which asks again
-// when it is done.
+// allowed reports whether one more may start if running of at most most are running. It never
+// refuses the first, so when it refuses, a visit is running that will check again at its end.
 func (w *walk) allowed(running, most int) bool {
 	return running == 0 || running < most && (w.limit == nil || running < w.limit(most))
 }
 
-// share finds somebody else for a node that is ready.
+// share wakes or starts a worker if another node is ready.
 func (w *walk) share() {
 	switch {
 	case w.stopped || !w.more():
@@ -201,7 +211,7 @@ func (w *walk) share() {
 	}
 }
 
-// free gives back the slot of a visit.
+// free returns the slot of a visit.
 func (w *walk) free() {
 	w.slots++
 	if w.returning > 0 {
@@ -209,7 +219,7 @@ func (w *walk) free() {
 	}
 }
 
-// wait calls f without the slot of the visit that calls it.
+// wait calls f without occupying the slot of the calling visit.
 func (w *walk) wait(f func()) {
 	w.mu.Lock()
 	w.workers--
@@ -231,7 +241,7 @@ func (w *walk) wait(f func()) {
 	f()
 }
 
-// finish makes the users of id ready whose inputs are all done.
+// finish records the result of id and makes its users ready if their predecessors are all done.
 func (w *walk) finish(id graph.NodeID, err error) {
 	if err != nil {
 		if !errors.Is(err, errStopped) {

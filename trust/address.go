@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// remoteProgram takes the program of an entry that is at an address. It is fetched before anything runs.
+// remoteProgram decides on the program of an entry that is given by an address. The program is
+// fetched before any function runs.
 func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	ref, err := catalog.ParseRef(p.URI)
 	isRemote := e.Catalog.Ref.Remote()
@@ -37,7 +38,7 @@ func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	}
 	switch {
 	case ref.Scheme != catalog.OCI:
-		ref.Pin = krm.Digest{} // it may be that of a file in the archive
+		ref.Pin = krm.Digest{} // it may be the digest of a file in the archive
 	case !p.Pin.Given:
 		ref.Pin = x.d.Digest
 	}
@@ -48,7 +49,8 @@ func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	x.arguments(e)
 }
 
-// unverifiedAddress decides about a program that nothing says the digest of: what there is now is what runs.
+// unverifiedAddress decides on a program without a required digest. The current content of the
+// address becomes the digest of the decision, so that exactly the examined program runs.
 func (x *decider) unverifiedAddress(e *catalog.Entry, ref catalog.Ref) {
 	found, ok := x.r.Facts.Fetched[ref.Address()]
 	switch denied := x.unverified(e, found.Digest); {
@@ -61,7 +63,8 @@ func (x *decider) unverifiedAddress(e *catalog.Entry, ref catalog.Ref) {
 	x.d.Digest = found.Digest
 }
 
-// programPin returns the digest that the program of an entry must have, zero if nothing says one. That of an artifact is enough.
+// programPin returns the digest that the program of an entry must have, or zero if none is
+// given. For an OCI artifact the digest of the artifact is sufficient.
 func programPin(ref catalog.Ref, p catalog.Platform) krm.Digest {
 	if p.Pin.Given {
 		return p.Pin.Digest

@@ -9,23 +9,25 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A CatalogRequest is a catalog that the user trusts by name, as it was found.
+// A CatalogRequest is a catalog that the user trusts, with the digest of its content.
 type CatalogRequest struct {
-	// Ref is the catalog. Its pin is the user's own, from a flag, the configuration or the program.
+	// Ref is the reference of the catalog. Its pin comes from the user (a flag or the
+	// configuration) or is compiled in.
 	Ref catalog.Ref
-	// LayerPin is the digest in the layer, zero for none.
+	// LayerPin is the digest in the layer, or zero for none.
 	LayerPin LayerPin
-	// Digest is what a pin names: that of the manifest of an artifact, else of the file.
+	// Digest is the digest to compare with pins: of the manifest for an artifact, otherwise of the
+	// file.
 	Digest krm.Digest
-	// Shares says what that is rendered holds the catalog, "tree" or "repository", "" for neither: who may change that may change
-	// the catalog.
+	// Shares is "tree" or "repository" if the catalog is in the rendered tree or repository, and ""
+	// otherwise. Anyone who can change that tree or repository can change the catalog.
 	Shares string
-	// BuiltIn is true for catalogs that are compiled in, Signed for those with a signature that was verified.
+	// BuiltIn is true for a compiled-in catalog, Signed for a catalog with a verified signature.
 	BuiltIn, Signed bool
 }
 
-// DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be parsed. A
-// pin of a layer cannot lift a denial.
+// DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be
+// parsed. A pin of a layer cannot lift a denial.
 func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
 	layer := krm.Digest(r.LayerPin)
 	if !layer.IsZero() && layer != r.Digest {
@@ -44,7 +46,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		return nil, nil
 	case r.Ref.Remote() && r.Ref.Fixed(): // a commit
 		return nil, nil
-	case r.Ref.Remote() && !layer.IsZero() && !deny && !p.RequireChecksums: // it cannot change unless the layer does
+	case r.Ref.Remote() && !layer.IsZero() && !deny && !p.RequireChecksums: // cannot change unless the layer changes
 		return nil, nil
 	case r.Ref.Remote() && !layer.IsZero():
 		what, deny = "is remote and pinned by a layer, not by you", true
@@ -66,8 +68,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	return []*diag.Error{err}, nil
 }
 
-// Unproven returns the denial of a catalog that is trusted for its place but not proven to be
-// published there. It suggests no pin, because the pin of the layer may come from an attacker.
+// Unproven returns the denial of a catalog whose place is trusted but which is not proven to be
+// published there. It does not suggest a pin, because the pin in the layer may come from an
+// attacker.
 func Unproven(ref catalog.Ref) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
 		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its place").
@@ -75,8 +78,8 @@ func Unproven(ref catalog.Ref) *Denial {
 	return &Denial{Reason: Untrusted, Err: err}
 }
 
-// Mispinned returns the denial of a catalog that does not match its pin or, without a pin, the lock
-// file. got is zero if its digest is unknown.
+// Mispinned returns the denial of a catalog that does not match its pin or, without a pin, the
+// lock file. got is zero if the digest of the catalog is unknown.
 func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 	says := "its pin"
 	if ref.Pin.IsZero() {
@@ -92,7 +95,8 @@ func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 	return &Denial{Reason: Mismatch, Err: err.Hint("nothing was executed")}
 }
 
-// Unsigned returns the denial of a catalog that must be signed by a publisher and is not; each why is about one signature.
+// Unsigned returns the denial of a catalog that lacks the required signature of a publisher.
+// Each item of why explains the failure of one signature.
 func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature of %s", ref.Show(), diag.OneLine(publisher)).With(diag.BadSignature)
 	for _, w := range why {
@@ -101,7 +105,8 @@ func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
 	return &Denial{Reason: Mismatch, Err: err.Hint("nothing was executed")}
 }
 
-// DecideAge warns about a catalog whose publisher has said that it is out of date by now.
+// DecideAge warns about a catalog that has expired according to its publisher. With p.Strict it
+// denies the catalog.
 func (p Policy) DecideAge(c *catalog.Catalog, now time.Time) (warnings []*diag.Error, denial *Denial) {
 	end, err := c.Expires()
 	if err != nil || end.IsZero() || now.Before(end) {

@@ -7,20 +7,22 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// A ChartRequest is a chart that helm is to render.
+// A ChartRequest is a request to render a chart with helm.
 type ChartRequest struct {
-	// Name is what messages call it, Pos its place, and Node the id of the node in the plan.
+	// Name is the name of the chart in messages, Pos its position, and Node the id of its node in
+	// the plan.
 	Name string
 	Pos  diag.Pos
 	Node string
-	// Command is how the user names helm. Helm returns what was found then; it is called only if charts are allowed.
+	// Command is the user's name for helm. Helm returns the program found for it, and is called
+	// only if charts are allowed.
 	Command string
 	Helm    func() Program
-	Facts   Facts // Isolation and NotIsolated
+	Facts   Facts // only Isolation and NotIsolated
 }
 
-// DecideChart answers r: whether the user lets helm run at all decides. What is in a chart and where it comes from does not, since helm runs
-// no program of a chart, and gets no capability.
+// DecideChart returns the decision on r. It depends on whether the user allows helm, but not on
+// the content or origin of the chart: helm gets no capability and runs no program of a chart.
 func (p Policy) DecideChart(r ChartRequest) Decision {
 	x := decider{Policy: p, r: Request{Pos: r.Pos, Node: r.Node, Facts: r.Facts}}
 	x.fn = function.Function{Name: r.Name, Node: r.Node, Runtime: function.RuntimeHelm, Limits: p.Limits}

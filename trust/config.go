@@ -10,14 +10,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The spelling of a user's configuration that is written today, and the kind of an older proposal, which is read as well.
+// The current apiVersion and kind of a user's configuration, and the accepted kind of an older
+// proposal.
 const (
 	ConfigVersion = "krmflow.dev/v1alpha1"
 	ConfigKind    = "Config"
 	oldConfigKind = "KustomizeConfig"
 )
 
-// A Config is the user's configuration: the catalogs that are trusted without a flag (TR-26, TR-27, TR-34).
+// A Config contains the trust settings of the user's configuration: the catalogs trusted without
+// a flag (TR-26, TR-27, TR-34).
 type Config struct {
 	Catalogs   []Configured
 	Publishers []Publisher
@@ -26,16 +28,18 @@ type Config struct {
 // A Configured is an entry of trustedCatalogs.
 type Configured struct {
 	Ref catalog.Ref
-	// Below is true for an entry that ends in /*: it trusts every catalog below Ref that a layer names, and adds none by itself.
+	// Below is true for an entry ending in /*. It trusts every catalog below Ref that a layer
+	// names, and adds no catalog by itself.
 	Below bool
 	Pos   diag.Pos
 }
 
-// ConfigFields are the fields of a user's configuration that say what it is and what is trusted. It has others, which stand for flags.
+// ConfigFields lists the fields of a user's configuration for its header and for trust. The
+// other fields set flags.
 var ConfigFields = []string{"apiVersion", "kind", "metadata", "trustedCatalogs", "publishers"}
 
-// ParseConfig reads what a user's configuration says about trust, and nothing else. It reports all mistakes, as [*diag.Error] values joined
-// into one error.
+// ParseConfig reads the trust settings of a user's configuration and ignores the others. It
+// reports all errors at once, as [*diag.Error] values joined into one error.
 func ParseConfig(src *yaml.Source) (*Config, error) {
 	doc, err := src.Strict()
 	if err != nil {
@@ -61,10 +65,10 @@ func ParseConfig(src *yaml.Source) (*Config, error) {
 	return c, top.Err()
 }
 
-// CheckConfig checks that top is a user's configuration.
+// CheckConfig reports an error if top is not a user's configuration.
 func CheckConfig(top yaml.Cursor) {
 	if top.Value().Type() != yaml.Map {
-		top.Known() // which says so
+		top.Known() // reports the actual type
 		return
 	}
 	kind := top.Field("kind")
@@ -79,7 +83,7 @@ func CheckConfig(top yaml.Cursor) {
 	}
 }
 
-// configured reads a reference, or a place with /* behind it.
+// configured parses a reference, or a place followed by /*.
 func configured(item yaml.Cursor, text string) (e Configured, ok bool) {
 	place, below, ref, err := parseEntry(text)
 	switch {
@@ -97,7 +101,7 @@ func configured(item yaml.Cursor, text string) (e Configured, ok bool) {
 	return Configured{Ref: ref.Shown(place), Below: below, Pos: item.Pos()}, true
 }
 
-// parseEntry reads the text of an entry; place is the text without /*.
+// parseEntry parses the text of an entry. place is the text without /*.
 func parseEntry(text string) (place string, below bool, ref catalog.Ref, err error) {
 	if place, below = strings.CutSuffix(text, "/*"); below {
 		ref, err = catalog.ParsePlace(place)
@@ -107,7 +111,7 @@ func parseEntry(text string) (place string, below bool, ref catalog.Ref, err err
 	return place, below, ref, err
 }
 
-// String returns the entry as it is written, but for credentials.
+// String returns the entry as written, with credentials redacted.
 func (e Configured) String() string {
 	if e.Below {
 		return e.Ref.String() + "/*"
@@ -115,7 +119,8 @@ func (e Configured) String() string {
 	return e.Ref.String()
 }
 
-// Covers reports whether the entry trusts the catalog ref, whose path must be real.
+// Covers reports whether the entry trusts the catalog ref, whose path must have no symbolic
+// links.
 func (e Configured) Covers(ref catalog.Ref) bool {
 	if !e.Below {
 		return e.Ref.Same(ref)
@@ -123,13 +128,15 @@ func (e Configured) Covers(ref catalog.Ref) bool {
 	return ref.Below(e.Ref)
 }
 
-// is reports whether the entry is for the catalog ref, whatever its pin is.
+// is reports whether the entry is for the catalog ref, regardless of its pin.
 func (e Configured) is(ref catalog.Ref, below bool) bool {
 	return e.Ref.Scheme == ref.Scheme && e.Ref.Location == ref.Location && e.Below == below
 }
 
-// EditConfig returns the text of a configuration that has the entry text in place of the one for the same catalog, at the end if there
-// is none. If remove is set, that entry is gone instead. All else stays as it is written. It reports whether there was one.
+// EditConfig returns the text of a configuration with text as the entry for its catalog. It
+// replaces the existing entry for the same catalog, or appends the entry if there is none. With
+// remove it deletes the existing entry instead. All other lines remain unchanged, including
+// comments. found reports whether there was an existing entry.
 func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found bool, err error) {
 	c, err := ParseConfig(src)
 	if err != nil {
@@ -151,7 +158,8 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 	case len(lines) == 0:
 		lines = []string{"apiVersion: " + ConfigVersion + "\n", "kind: " + ConfigKind + "\n", "trustedCatalogs:\n", entry}
 	case len(c.Catalogs) == 0:
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "trustedCatalogs:" }) // whose last entry was removed
+		// The list is empty if its last entry was removed.
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "trustedCatalogs:" })
 		lines = append(lines, "trustedCatalogs:\n", entry)
 	default:
 		e := c.Catalogs[len(c.Catalogs)-1]
@@ -165,7 +173,7 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 		}
 		first, after := i, i+1
 		if at < 0 {
-			first++ // behind the last one
+			first++ // insert after the last entry
 		}
 		var with []string
 		if !remove {
@@ -180,7 +188,8 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 	return edited.Data, at >= 0, nil
 }
 
-// errNotLines says that a list is not written so that a line can be put in or taken out.
+// errNotLines returns the error for a list whose layout does not allow adding or removing a
+// line.
 func errNotLines(src *yaml.Source) error {
 	return diag.Errorf(diag.Pos{File: src.File}, "trustedCatalogs", "cannot edit the list as it is written").With(diag.BadConfig).Hint("write one entry a line, each after a dash")
 }

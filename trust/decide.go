@@ -12,18 +12,19 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// decider works out one decision.
+// decider is the state of a single decision.
 type decider struct {
 	Policy
 	r Request
 	d Decision
-	// unavailable is the trusted catalog that could not be read although it had to be searched.
+	// unavailable is the first trusted catalog that could not be read, if the search had to stop
+	// there.
 	unavailable *Trusted
-	// fn is under construction until the end.
+	// fn is the function of the decision. It is returned only if there is no denial.
 	fn function.Function
 }
 
-// Decide answers r. It has no side effects and may be called concurrently.
+// Decide returns the decision on r. It has no side effects and is safe for concurrent use.
 func (p Policy) Decide(r Request) Decision {
 	x := decider{Policy: p, r: r}
 	x.fn = function.Function{Name: functionName(r.ID), Node: r.Node, Limits: p.Limits, Dir: r.Dir}
@@ -31,12 +32,12 @@ func (p Policy) Decide(r Request) Decision {
 	return x.decision()
 }
 
-// decision returns what was decided.
+// decision returns the completed decision.
 func (x *decider) decision() Decision {
 	if len(x.d.Denials) == 0 {
 		x.d.Allowed, x.d.Function = true, x.fn
 	} else {
-		x.d.Warnings = nil // they say why it runs all the same
+		x.d.Warnings = nil // they explain why the function runs anyway
 	}
 	x.d.Executor, x.d.Inline, x.d.NotReused = x.Executors[x.d.Runtime], x.r.Inline, x.notReused()
 	for _, denial := range x.d.Denials {
@@ -52,7 +53,7 @@ func functionName(id krm.ID) string {
 	return diag.OneLine(id.GVK.String() + "/" + id.Name)
 }
 
-// deny records a reason against the function; allow are the flags that would lift it.
+// deny records a reason against the function. allow lists the flags that would lift it.
 func (x *decider) deny(reason Reason, allow []string, format string, args ...any) *diag.Error {
 	err := x.errorf(format, args)
 	x.d.Denials = append(x.d.Denials, Denial{Reason: reason, Err: err, Allow: allow})
@@ -62,7 +63,7 @@ func (x *decider) deny(reason Reason, allow []string, format string, args ...any
 	return err
 }
 
-// words returns flags as they stand on a command line.
+// words returns flags quoted for a command line.
 func words(flags []string) string {
 	list := make([]string, len(flags))
 	for i, flag := range flags {
@@ -71,7 +72,7 @@ func words(flags []string) string {
 	return strings.Join(list, " ")
 }
 
-// errorf returns an error about the function. What it shows of names and paths stays on its line.
+// errorf returns an error about the function. Strings in args are escaped to a single line.
 func (x *decider) errorf(format string, args []any) *diag.Error {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
@@ -123,7 +124,7 @@ func (x *decider) decide() {
 	}
 }
 
-// denyRuntime denies a function of the runtime of a third party, unless there is an executor for it.
+// denyRuntime denies a function of a third-party runtime, unless there is an executor for it.
 func (x *decider) denyRuntime(r function.Runtime) bool {
 	if r == "" || x.Executors[r] != "" {
 		return false
@@ -133,7 +134,8 @@ func (x *decider) denyRuntime(r function.Runtime) bool {
 	return true
 }
 
-// search looks the function up in the trusted catalogs. One that cannot be read is never skipped in favour of a later one.
+// search looks the function up in the trusted catalogs, in order. It stops at a catalog that
+// cannot be read: skipping it could select a later definition that the catalog overrides.
 func (x *decider) search() *catalog.Entry {
 	var list []*catalog.Catalog
 	for i := range x.r.Catalogs {
@@ -161,7 +163,7 @@ func (x *decider) search() *catalog.Entry {
 	return m.Entry
 }
 
-// trustedBy returns who trusts the catalog of e.
+// trustedBy returns the origin of the trust in the catalog of e.
 func (x *decider) trustedBy(e *catalog.Entry) string {
 	for _, t := range x.r.Catalogs {
 		if t.Catalog == e.Catalog {
@@ -171,7 +173,7 @@ func (x *decider) trustedBy(e *catalog.Entry) string {
 	return ""
 }
 
-// unknown denies a function that nothing names.
+// unknown denies a function that is neither in a trusted catalog nor named by its configuration.
 func (x *decider) unknown() {
 	if x.denyUnavailable() {
 		return
@@ -236,7 +238,7 @@ func (x *decider) denyUnavailable() bool {
 	return true
 }
 
-// catalogued decides about a function that a trusted entry defines.
+// catalogued decides on a function with a trusted entry.
 func (x *decider) catalogued(e *catalog.Entry) {
 	x.d.Entry, x.d.By = e, x.trustedBy(e)
 	prefer := x.Prefer
@@ -269,7 +271,9 @@ func (x *decider) catalogued(e *catalog.Entry) {
 	}
 }
 
-// confusedDeputy keeps configurations of fetched trees from what was catalogued for local use.
+// confusedDeputy denies configurations from fetched trees the use of local programs and of
+// functions with capabilities, unless the catalog allows it. The user catalogued them for local
+// configurations; a fetched configuration could abuse them to reach local data.
 func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	if !x.r.Remote || e.AllowRemoteConfig {
 		return
@@ -287,8 +291,8 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 		Hint("the catalog can allow it with allowRemoteConfig: true")
 }
 
-// uncatalogued decides about a function that only its configuration names. mismatch explains why a trusted entry for the
-// same GVK does not cover it.
+// uncatalogued decides on a function that only its configuration names. mismatch explains why
+// the trusted entry for the same GVK does not cover it.
 func (x *decider) uncatalogued(mismatch []string) {
 	in := x.r.Inline
 	var missing []string
@@ -309,7 +313,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 	switch {
 	case in.Exec != nil && x.r.Remote:
 		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
-		return // it is not on this machine
+		return // the program is not on this machine
 	case missing != nil && mismatch != nil:
 		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; ")).With(diag.GrantDenied)
 		err.Hint("or remove what the configuration says about its runtime")
@@ -345,7 +349,8 @@ func (x *decider) hintNamed(err *diag.Error) {
 	}
 }
 
-// sandbox makes sure that a program is isolated, or that the user does without.
+// sandbox denies a program that cannot be isolated, unless the user allows programs without
+// isolation.
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {

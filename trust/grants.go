@@ -15,7 +15,7 @@ func (x *decider) grant(by, format string, args ...any) {
 	x.d.Grants = append(x.d.Grants, Grant{fmt.Sprintf(format, args...), by})
 }
 
-// container notes which image runs, and whether with the ids of the user.
+// container records the image to run, and whether it runs with the user's ids.
 func (x *decider) container(image string) {
 	x.d.Source, x.fn.Image, x.d.Isolation = image, image, "container"
 	if x.AsCurrentUser {
@@ -36,8 +36,8 @@ func (x *decider) grantNetwork(by string) {
 	x.grant(by, "network %s", x.fn.Network)
 }
 
-// plainNetwork reports whether name is that of a network, and not the network of the machine, of another container or of a
-// process.
+// plainNetwork reports whether name is a plain network name. It rejects the network of the host,
+// of a different container and of a process.
 func plainNetwork(name string) bool {
 	other := func(r rune) bool {
 		return r != '_' && r != '.' && r != '-' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
@@ -45,7 +45,8 @@ func plainNetwork(name string) bool {
 	return name != "host" && name != "none" && !strings.ContainsFunc(name, other) && !strings.HasPrefix(name, "-")
 }
 
-// entryGrants gives what the entry requires, unless the configuration does without. More was refused before.
+// entryGrants grants the capabilities that the entry requires, except the network if the
+// configuration renounces it. Requests that exceed the entry were denied before.
 func (x *decider) entryGrants(e *catalog.Entry) {
 	by := "catalog " + e.Catalog.Ref.Show()
 	in := x.r.Inline
@@ -86,7 +87,8 @@ func mountText(m function.Mount) string {
 	return fmt.Sprintf("%s %s at %s (%s)", m.Type, m.Source, m.Dest, mode)
 }
 
-// inlineGrants gives an uncatalogued container what it asks for and the flags allow.
+// inlineGrants grants an uncatalogued container the capabilities that its configuration requests
+// and the flags allow.
 func (x *decider) inlineGrants() {
 	in := x.r.Inline.Container
 	if in.Network != nil && *in.Network {
@@ -107,7 +109,7 @@ func (x *decider) inlineGrants() {
 	}
 }
 
-// coverMount requires that a flag names the mount that the configuration asks for.
+// coverMount denies a mount requested by the configuration unless a flag allows it.
 func (x *decider) coverMount(i int, m function.Mount) {
 	m, ok := x.checkMount(i, m)
 	if !ok {
@@ -120,7 +122,7 @@ func (x *decider) coverMount(i int, m function.Mount) {
 		case m.Type == "bind" && filepath.Clean(f.Source) != m.Source && filepath.Clean(f.Source) != filepath.Join(x.r.Dir, x.r.Inline.Container.Mounts[i].Source):
 		case m.Type == "volume" && f.Source != m.Source:
 		default:
-			if x.d.Entry != nil { // an uncatalogued function has all mounts of the flags already
+			if x.d.Entry != nil { // inlineGrants has added all mounts of the flags for an uncatalogued function
 				x.addMount(m, FlagMount)
 			}
 			return
@@ -133,8 +135,8 @@ func (x *decider) coverMount(i int, m function.Mount) {
 	x.deny(Untrusted, []string{flag}, "the configuration asks for a mount: %s", mountText(m)).With(diag.GrantDenied)
 }
 
-// checkMount returns a mount of the configuration with its real source. A source is a relative path that stays below the
-// layer's directory, also after symbolic links.
+// checkMount returns a mount of the configuration with its source resolved. The source must be a
+// relative path that stays inside the layer's directory, even after resolving symbolic links.
 func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 	bad := func(format string, args ...any) (function.Mount, bool) {
 		x.deny(Untrusted, nil, "mounts[%d]: %s", i, fmt.Sprintf(format, args...)).With(diag.GrantDenied)
@@ -181,7 +183,8 @@ func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 	return m, true
 }
 
-// mountSource returns the path that a source names, "" if it is absolute or leads out of dir. It may be dir itself.
+// mountSource returns the absolute path of a source, or "" if the source is absolute or leaves
+// dir. It may be dir itself.
 func mountSource(dir, source string) string {
 	if path.Clean(source) == "." && source != "" {
 		return dir
@@ -189,7 +192,8 @@ func mountSource(dir, source string) string {
 	return joinBelow(dir, source)
 }
 
-// reservedDest reports whether a mount there would hide what a container needs or what isolates it.
+// reservedDest reports whether a mount at dest would hide directories that a container needs or
+// weaken its isolation.
 func reservedDest(dest string) bool {
 	if dest == "/" || dest == "/etc" || dest == "/tmp" {
 		return true
@@ -202,7 +206,8 @@ func reservedDest(dest string) bool {
 	return false
 }
 
-// inlineEnv gives an uncatalogued function the variables that its configuration sets. Those of the host need a flag.
+// inlineEnv grants an uncatalogued function the variables that its configuration sets. Variables
+// of the host need a flag.
 func (x *decider) inlineEnv() {
 	in := x.r.Inline
 	var env []string
@@ -221,7 +226,7 @@ func (x *decider) inlineEnv() {
 	for _, item := range env {
 		name, _, hasValue := strings.Cut(item, "=")
 		switch {
-		case given[name]: // the flag decides the value
+		case given[name]: // the flag determines the value
 		case hasValue:
 			x.fn.Env = append(x.fn.Env, item)
 			x.grant("the configuration", "env %s", name)
@@ -234,8 +239,8 @@ func (x *decider) inlineEnv() {
 	}
 }
 
-// noVariables denies a catalogued function if the user gives variables. The function would not get
-// them, and the user would only notice it in the output.
+// noVariables denies a catalogued function if the user passes variables. The function would not
+// receive them, and the user would notice that only in the output.
 func (x *decider) noVariables() {
 	if len(x.Env) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// differences returns where the configuration wants something else than the trusted entry of its GVK, or more: none means
-// that the entry covers it.
+// differences returns the points in which the configuration differs from the trusted entry of
+// its GVK or requests more. If there are none, the entry covers the configuration.
 func (x *decider) differences(e *catalog.Entry) []string {
 	in := x.r.Inline
 	if in.Exec != nil {
@@ -41,8 +41,9 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	return append(diffs, envDifference(c.Env)...)
 }
 
-// EntryFor returns the first entry of catalogs that covers the function which r.Inline names, whatever the kind of its configuration is: the pipelines of kpt
-// name functions by their programs and images alone. It is nil if there is none.
+// EntryFor returns the first entry of catalogs that covers the function in r.Inline, or nil. It
+// ignores the kind of the configuration: kpt pipelines identify functions only by program or
+// image.
 func EntryFor(r Request, catalogs []*catalog.Catalog) *catalog.Entry {
 	x := decider{r: r}
 	for _, c := range catalogs {
@@ -69,8 +70,9 @@ func entryImage(c *catalog.Container) string {
 	return c.Text
 }
 
-// sameImage reports whether an image is that of an entry: the same repository, and the same digest or, where only a tag is
-// given, the same tag, since it is the entry's digest that runs.
+// sameImage reports whether an image matches the image of an entry: the repository and the
+// digest must be equal. If only a tag is given, the tags must be equal; the entry's digest
+// determines the image that runs.
 func sameImage(text string, c *catalog.Container) bool {
 	m, err := function.ParseImage(text)
 	if err != nil || !m.SameRepository(c.Image) {
@@ -98,8 +100,8 @@ func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []s
 	return append(diffs, envDifference(in.Env)...)
 }
 
-// twoPrograms says that the configuration and the entry name different programs. Paths that read the same start in different
-// places, and are shown from there.
+// twoPrograms returns the message that the configuration and the entry name different programs.
+// If their relative paths are equal, it shows them with their base directories.
 func (x *decider) twoPrograms(path string, e *catalog.Entry, uri string) string {
 	if filepath.Clean(path) == filepath.Clean(uri) && !e.Catalog.Ref.Remote() {
 		path, uri = filepath.Join(x.r.Name, path), filepath.Join(filepath.Dir(e.Catalog.Ref.Show()), uri)
@@ -107,7 +109,8 @@ func (x *decider) twoPrograms(path string, e *catalog.Entry, uri string) string 
 	return fmt.Sprintf("the configuration names program %s, the entry %s", diag.Redact(path), diag.Redact(uri))
 }
 
-// sameProgram reports whether a path of the configuration and the entry's lead to one file.
+// sameProgram reports whether path in the configuration and uri in the entry refer to the same
+// file.
 func (x *decider) sameProgram(path string, e *catalog.Entry, uri string) bool {
 	if catalog.IsAddress(uri) || e.Catalog.Ref.Remote() {
 		return false
@@ -123,7 +126,7 @@ func (x *decider) sameProgram(path string, e *catalog.Entry, uri string) bool {
 	return pa.Err == nil && pb.Err == nil && pa.Real != "" && pa.Real == pb.Real
 }
 
-// explain adds which entry the differences are about.
+// explain appends the entry to its differences.
 func (x *decider) explain(e *catalog.Entry, diffs []string) []string {
 	return append(diffs, e.String())
 }

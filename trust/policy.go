@@ -1,9 +1,15 @@
-// Package trust decides whether a function may run. Deciding is a pure function from what the user allows and what was
-// found to a [Decision]: it reads no file, starts nothing and asks nobody.
+// Package trust decides whether a function may run. A [Decision] is a pure function of the
+// user's [Policy] and of facts about the machine: the package reads no files, starts no
+// processes and asks no questions. That keeps every rule testable without a machine, and makes
+// plan and run decide alike.
 //
-// The zero [Policy] trusts nothing. A Decision carries the function only if it is allowed; otherwise it carries every
-// reason against it and, where there is one, the flag that would allow it. The caller asks [Policy.Needs] what it has to
-// find out (digests of programs and images, where symbolic links lead), finds that out, and asks [Policy.Decide].
+// The zero [Policy] trusts nothing. A Decision contains the function only if it is allowed.
+// Otherwise it contains every reason against the function and, where there is one, the flag that
+// would allow it.
+//
+// The caller first calls [Policy.Needs], which lists the required facts, such as digests of
+// programs and images and the targets of symbolic links. It collects these facts and then calls
+// [Policy.Decide].
 package trust
 
 import (
@@ -16,7 +22,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The flags that messages name.
+// The flags named in messages.
 const (
 	FlagTrust       = "--trusted-plugin-catalog"
 	FlagChecksums   = "--require-catalog-checksums"
@@ -33,97 +39,102 @@ const (
 	FlagHelmCommand = "--helm-command"
 )
 
-// A Reason says what kind of reason a [Denial] has. Where several apply, the highest counts.
+// A Reason classifies a [Denial]. Of several reasons, the highest takes precedence.
 type Reason int
 
-// The reasons of denials; zero means that nothing is denied.
+// The reasons for denials. Zero means that nothing is denied.
 const (
-	Invalid   Reason = iota + 1 // the configuration or the catalog is wrong: no flag helps
+	Invalid   Reason = iota + 1 // the configuration or the catalog is invalid; no flag helps
 	Untrusted                   // a human has to decide
-	Mismatch                    // something is not what it was said to be
+	Mismatch                    // the content does not match its digest or signature
 )
 
-// String returns the words that plans use.
+// String returns the words used in plans.
 func (r Reason) String() string {
 	return [...]string{"allowed", "invalid", "not trusted", "not what it was said to be"}[r]
 }
 
-// DefaultNetwork is the container network that is granted if the user names none.
+// DefaultNetwork is the default container network for functions with network access.
 const DefaultNetwork = "bridge"
 
-// A Policy is what the user allows, on the command line and nowhere else.
+// A Policy contains the permissions of the user. They come only from the user, never from the
+// rendered tree.
 type Policy struct {
-	// AllowUncatalogued lets a function run that no trusted catalog lists (--enable-alpha-plugins); if it is a program,
-	// AllowExec (--enable-exec) is needed, too.
+	// AllowUncatalogued allows functions that no trusted catalog lists (--enable-alpha-plugins).
+	// Programs also need AllowExec (--enable-exec).
 	AllowUncatalogued, AllowExec bool
-	// Network lets uncatalogued containers use a network if their configuration asks for it. NetworkName is the network
-	// that is used whenever one is granted; DefaultNetwork if empty.
+	// Network allows uncatalogued containers to use a network if their configuration requests it.
+	// NetworkName is the network for every granted access, DefaultNetwork if empty.
 	Network     bool
 	NetworkName string
-	// Mounts are for uncatalogued containers. Their sources are absolute.
+	// Mounts are the mounts allowed for uncatalogued containers. Their sources are absolute.
 	Mounts []function.Mount
-	// Env holds NAME=value for uncatalogued functions.
+	// Env contains NAME=value pairs for uncatalogued functions.
 	Env []string
-	// AsCurrentUser runs containers with the ids of the user.
+	// AsCurrentUser runs containers with the user's ids.
 	AsCurrentUser bool
-	// AllowUnverified lets an entry without a digest run.
+	// AllowUnverified allows entries without a digest.
 	AllowUnverified bool
-	// AllowUnsandboxed lets programs run where this machine cannot isolate them.
+	// AllowUnsandboxed allows programs on machines that cannot isolate them.
 	AllowUnsandboxed bool
-	// Strict turns warnings about trust into denials, and RequireChecksums the one about a remote catalog that can change.
+	// Strict turns warnings about trust into denials. RequireChecksums does so only for the warning
+	// about a remote catalog that can change.
 	Strict, RequireChecksums bool
-	// Helm lets the user's helm render charts (--enable-helm).
+	// Helm allows the user's helm to render charts (--enable-helm).
 	Helm bool
-	// Executors are programs of third parties that run the functions of a runtime in place of krmflow's own executors, as
-	// messages show them. What isolates a function is up to them.
+	// Executors maps a runtime to a third-party program that runs its functions instead of
+	// krmflow's own executor. The value is its form in messages. The program is responsible for the
+	// isolation.
 	Executors map[function.Runtime]string
-	// Prefer is the runtime to use where an entry offers several; a container unless it says exec.
+	// Prefer is the preferred runtime of entries with several: the container, unless it is exec.
 	Prefer function.Runtime
 	Limits function.Limits
 }
 
-// A Request is one function that somebody wants to run.
+// A Request is a request to run a function.
 type Request struct {
-	// ID and Pos are the identity and the place of the configuration, Node the id of the node in the plan.
+	// ID and Pos are the identity and the position of the configuration. Node is the id of the node
+	// in the plan.
 	ID   krm.ID
 	Pos  diag.Pos
 	Node string
-	// Config is the configuration. It only helps to explain a denial.
+	// Config is the configuration. It is used only to explain a denial.
 	Config yaml.Value
-	// Dir is the directory of the layer that declares the configuration: absolute, without symbolic links.
-	// Name is the same as messages show it.
+	// Dir is the directory of the layer that declares the configuration: absolute, without symbolic
+	// links. Name is its form in messages.
 	Dir, Name string
 	// Remote is true if the configuration comes from a fetched tree.
 	Remote bool
 
-	// Inline is the function that the configuration itself names, nil if it names none, and Conflict is set instead if it
-	// names two.
+	// Inline is the function named by the configuration itself, nil if it names none. If the
+	// configuration names two, Conflict is set instead.
 	Inline   *function.Inline
 	Conflict *function.InlineConflict
 
-	// Catalogs are the trusted ones, in the order in which they are searched.
+	// Catalogs lists the trusted catalogs in search order.
 	Catalogs []Trusted
-	// Named are those that the layer names and nobody trusts.
+	// Named lists the untrusted catalogs named by the layer.
 	Named []Named
 
-	// OS and Arch are those of this machine, in Go's names.
+	// OS and Arch describe this machine, in Go's names.
 	OS, Arch string
 	Facts    Facts
 }
 
-// A Trusted is a catalog that the user trusts.
+// A Trusted is a catalog trusted by the user.
 type Trusted struct {
-	// Ref is where it really is, without symbolic links: see [catalog.Ref.At].
+	// Ref is the reference with symbolic links resolved: see [catalog.Ref.At].
 	Ref catalog.Ref
-	// Path is where the user said that it is: absolute, with symbolic links.
+	// Path is the path given by the user: absolute, with symbolic links.
 	Path    string
 	Catalog *catalog.Catalog // nil if it could not be read
-	Err     error            // why
-	// Content is the catalog itself if it is compiled in.
+	Err     error            // reason why Catalog is nil
+	// Content is the text of a compiled-in catalog.
 	Content []byte
-	// Digest is what a pin of the catalog names, once it was read: the manifest of an artifact, else its bytes.
+	// Digest is the digest to compare with pins, set once the catalog has been read: of the
+	// manifest for an artifact, otherwise of the text.
 	Digest krm.Digest
-	// Named is true if a layer names the catalog, and the user trusts its place or its publisher
+	// Named is true if a layer names the catalog and the user trusts its place or its publisher
 	// instead of the catalog itself. Ref then has no pin, and LayerPin is the pin of the layer,
 	// zero for none.
 	Named    bool
@@ -132,11 +143,12 @@ type Trusted struct {
 	Signed string
 	// Denial is set instead of Err if the catalog must not be read.
 	Denial *Denial
-	// By says where the trust comes from: [ByFlag], [ByConfig] or [ByBuiltIn].
+	// By is the origin of the trust: [ByFlag], [ByConfig] or [ByBuiltIn].
 	By string
 }
 
-// Readable returns the catalogs of list that could be read and are not denied.
+// Readable returns the parsed catalogs of list. It omits catalogs that could not be read or are
+// denied.
 func Readable(list []Trusted) (catalogs []*catalog.Catalog) {
 	for _, t := range list {
 		if t.Catalog != nil {
@@ -146,13 +158,13 @@ func Readable(list []Trusted) (catalogs []*catalog.Catalog) {
 	return catalogs
 }
 
-// A LayerPin is the digest of a catalog in a layer. It can refuse a catalog, but never allow one,
-// because anyone who can change the layer chooses it. It is a separate type so that it cannot be
-// confused with the user's pin in [Trusted].Ref.
+// A LayerPin is the digest of a catalog in a layer. It can reject a catalog, but never allow
+// one, because anyone who can change the layer controls it. It has a type of its own so that it
+// cannot be confused with the user's pin in [Trusted].Ref.
 type LayerPin krm.Digest
 
-// Asked returns the reference for fetching the catalog, with the pin of the user or of the layer
-// that names it.
+// Asked returns the reference to fetch, with the pin of the user or of the layer that names the
+// catalog.
 func (t Trusted) Asked() catalog.Ref {
 	if t.Named {
 		t.Ref.Pin = krm.Digest(t.LayerPin)
@@ -168,18 +180,20 @@ func (t Trusted) Is(ref catalog.Ref) bool {
 	return t.Ref.Same(ref)
 }
 
-// A Source says where a trusted catalog is and why it is trusted.
+// A Source is the reference of a trusted catalog with the origin of the trust.
 type Source struct {
-	// Ref is the reference as it is written; relative paths start at the user's directory. For a catalog whose content is compiled in
-	// it is the name of that.
+	// Ref is the reference as written. Relative paths start at the user's working directory. For a
+	// compiled-in catalog it is the name of the catalog.
 	Ref string
-	// By says where the trust comes from, as in [Trusted].
+	// By is the origin of the trust, as in [Trusted].
 	By string
-	// Below is set for Ref/*: every catalog below Ref that a layer names is trusted, and none beside these.
+	// Below is true for Ref/*: it trusts every catalog below Ref that a layer names, and adds no
+	// catalog by itself.
 	Below bool
-	// Content is the catalog itself if it is compiled in.
+	// Content is the text of a compiled-in catalog.
 	Content []byte
-	// Denial says why the source cannot be used. It concerns those functions that no source before it defines.
+	// Denial is the reason why the source cannot be used. It affects only functions that no earlier
+	// source defines.
 	Denial *Denial
 }
 
@@ -190,17 +204,18 @@ const (
 	ByBuiltIn = "built in"
 )
 
-// A Named is a catalog that a layer names without it being trusted.
+// A Named is an untrusted catalog named by a layer.
 type Named struct {
 	Ref catalog.Ref
 	Pos diag.Pos
-	// Flag is the value to give to the trust flag, from the user's directory; the reference if empty.
+	// Flag is the value for the trust flag, relative to the user's working directory. If it is
+	// empty, the value is the reference.
 	Flag string
-	// Fetched says that something fetched names a path: no flag can name that file.
+	// Fetched is true if fetched content names a path. No flag can refer to that file.
 	Fetched bool
 }
 
-// hint says what to do to trust the catalog.
+// hint returns the instructions for trusting the catalog.
 func (n Named) hint() string {
 	if n.Fetched {
 		return "something fetched names it by a path: look at it there, and trust a copy of your own"
@@ -212,8 +227,8 @@ func (n Named) hint() string {
 	return hint
 }
 
-// HiddenHint returns a hint about the hidden parts of ref in a suggested flag. It is empty if the
-// flag can be pasted as it is.
+// HiddenHint returns a hint about the redacted parts of ref in a suggested flag. It is empty if
+// the flag can be pasted unchanged.
 func HiddenHint(ref catalog.Ref) string {
 	if !ref.Remote() || diag.Redact(ref.Location) == ref.Location {
 		return ""
@@ -229,106 +244,111 @@ func (n Named) flag() string {
 	return FlagTrust + "=" + value
 }
 
-// Warning returns the notice that the layer names a catalog that is not trusted.
+// Warning returns the warning that the layer names an untrusted catalog.
 func (n Named) Warning() *diag.Error {
 	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).With(diag.UntrustedCatalog).Hint("%s", n.hint())
 }
 
-// Facts are what the caller found out about this machine.
+// Facts are the caller's findings about this machine.
 type Facts struct {
-	// Programs, Fetched, Images and Mounts answer [Needs]. What is missing is denied.
+	// Programs, Fetched, Images and Mounts answer [Needs]. A missing answer leads to a denial.
 	Programs map[string]Program
 	Fetched  map[string]Fetched // by address
 	Images   map[string]Image
 	Mounts   map[string]Mount
-	// Legacy is where a legacy plugin of kustomize for the configuration lies, empty if there is none.
+	// Legacy is the path of a legacy kustomize plugin for the configuration, empty if there is
+	// none.
 	Legacy string
-	// Isolation describes what isolates a program on this machine, for instance "landlock7+userns+netns"; empty for
-	// nothing.
+	// Isolation describes the available isolation of programs, for instance
+	// "landlock7+userns+netns". It is empty if there is none.
 	Isolation string
-	// NotIsolated says why Isolation is empty, if that is known.
+	// NotIsolated is the reason why Isolation is empty, if known.
 	NotIsolated string
 }
 
-// A Program is what was found at a path.
+// A Program is the result of examining a path.
 type Program struct {
-	Real   string      // the path without symbolic links
-	Digest krm.Digest  // of what is there; none if Real is not where programs may be
-	Mode   fs.FileMode // 0 if it is not known
-	Err    error       // why the program cannot be read
+	Real   string      // path without symbolic links
+	Digest krm.Digest  // zero if Real is not in an allowed place
+	Mode   fs.FileMode // 0 if unknown
+	Err    error       // reason why the program cannot be read
 }
 
-// A Fetched is what was found at an address.
+// A Fetched is the result of examining an address.
 type Fetched struct {
-	Digest krm.Digest // of what is sent
-	Err    error      // why it cannot be had
+	Digest krm.Digest // of the downloaded bytes
+	Err    error      // reason why it cannot be fetched
 }
 
-// An Image is what was found about a reference of [Needs].Images.
+// An Image is the result of examining a reference of [Needs].Images.
 type Image struct {
-	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
+	// Digests lists the digests that identify the image: of its index and of its manifest. It is
+	// empty if they are unknown.
 	Digests []krm.Digest
-	// Err is the reason why there are none, or why they are valid on this machine only, with a hint
-	// how to get valid ones.
+	// Err is the reason why Digests is empty, or why they are valid only on this machine, with a
+	// hint on how to get valid ones.
 	Err error
 }
 
-// A Mount is what was found at the source of a bind mount.
+// A Mount is the result of examining the source of a bind mount.
 type Mount struct {
-	Real string // the path without symbolic links
+	Real string // path without symbolic links
 	Err  error
 }
 
-// A Grant is a capability that a function gets.
+// A Grant is a capability granted to a function.
 type Grant struct {
 	Capability string // "network bridge", "mount data at /data (ro)", "env NAME", "arguments"
-	By         string // a catalog or a flag
+	By         string // catalog or flag
 }
 
 // A Denial is one reason why a function may not run.
 type Denial struct {
 	Reason Reason
 	Err    *diag.Error
-	// Allow are the flags that would, together, lift this denial; none if no flag does.
+	// Allow lists the flags that together lift this denial. It is empty if no flags can do so.
 	Allow []string
 }
 
 // A Decision is the answer to a [Request].
 type Decision struct {
-	// Allowed is true if Function may run exactly as it stands; only then Function is set. Its Config is the caller's
-	// business.
+	// Allowed is true if Function may run unchanged. Function is set only in that case. The caller
+	// sets its Config.
 	Allowed  bool
 	Function function.Function
-	// Denials are all that is against it and Worst is the highest of their reasons.
+	// Denials lists all reasons against the function, and Worst is the highest Reason.
 	Denials []Denial
 	Worst   Reason
-	// Warnings are for people; the function runs in spite of them.
+	// Warnings are for the user. They do not prevent the function from running.
 	Warnings []*diag.Error
 
-	// Entry resolved the function, nil if it is uncatalogued; By says who trusts its catalog.
+	// Entry is the entry that defines the function, nil if it is uncatalogued. By is the origin of
+	// the trust in its catalog.
 	Entry *catalog.Entry
 	By    string
-	// Inline is the function that the configuration itself names, nil if it names none.
+	// Inline is the function named by the configuration itself, nil if it names none.
 	Inline *function.Inline
-	// Shadowed are later, different definitions of the same GVK.
+	// Shadowed lists later, different definitions of the same GVK.
 	Shadowed []*catalog.Entry
-	// Runtime and Source, the image or program as it is shown, are set as soon as they are known, also for a denied function.
+	// Runtime and Source, the image or program as displayed, are set as soon as they are known,
+	// even for a denied function.
 	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest
-	// Unpublished is the reason why Digest is valid on this machine only. It is nil if other
-	// machines can pull the image, as far as is known.
+	// Unpublished is the reason why Digest is valid only on this machine. It is nil if, as far as
+	// known, other machines can pull the image.
 	Unpublished error
-	// Args are the arguments of a program, as far as its configuration gives any.
+	// Args are the program arguments given by the configuration.
 	Args []string
-	// Reason says why this runtime was chosen, if there was a choice.
+	// Reason explains the choice of runtime if there were several.
 	Reason string
 	Grants []Grant
-	// Executor is the program of a third party that runs the function, "" for krmflow's own.
+	// Executor is the third-party program that runs the function, "" for krmflow's own executor.
 	Executor string
-	// Isolation is what isolates the function, as far as krmflow knows.
+	// Isolation describes the isolation of the function, as far as krmflow knows it.
 	Isolation string
-	// NotReused says in a few words why an answer of an earlier run never takes the place of a call, "" if one may: the function is verified,
-	// declared idempotent, isolated, and has no capabilities.
+	// NotReused is a short reason why calls are never replaced by answers of earlier runs, "" if
+	// they may be. Reuse requires a verified, isolated function without capabilities that is
+	// declared idempotent or renders a chart with helm.
 	NotReused string
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// Line returns the part of the plan's line that is about the decision: runtime, what runs with its digest, where it was
-// found and who trusts that, capabilities with who granted them, isolation and whether results may be kept.
+// Line returns the part of the plan's line that describes the decision: the runtime, the program
+// or image with its digest, the catalog and the reason for trusting it, the capabilities with
+// their origin, the isolation, and whether answers may be cached.
 func (d *Decision) Line() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -23,7 +24,7 @@ func (d *Decision) Line() string {
 	case d.Function.Unverified:
 		add("UNVERIFIED")
 	case d.Allowed && d.Entry != nil && (d.Runtime == function.RuntimeContainer || d.Function.URI != "" || d.Function.Archive != ""):
-		add("pinned") // the executor verifies it, before any function runs
+		add("pinned") // the executor verifies it before any function runs
 	case d.Allowed && d.Entry != nil:
 		add("verified")
 	}
@@ -66,7 +67,8 @@ func (d *Decision) caps() string {
 	return strings.Join(list, ", ")
 }
 
-// Notes returns what the plan says below the line: the arguments, why this runtime, and what is shadowed.
+// Notes returns the lines below the plan's line: the arguments, the reason for the choice of
+// runtime, and the shadowed entries.
 func (d *Decision) Notes() []string {
 	var notes []string
 	if len(d.Args) > 0 {
@@ -81,7 +83,7 @@ func (d *Decision) Notes() []string {
 	return notes
 }
 
-// Allow returns the flags that would lift all denials, nil if there is no such set.
+// Allow returns the flags that together lift all denials. It returns nil if no flags can do so.
 func (d *Decision) Allow() []string {
 	var flags []string
 	for _, denial := range d.Denials {

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/trust/internal/signature"
 )
 
-// A Publisher signs catalogs: what is below its places needs no pin, but a signature by one of its keys.
+// A Publisher signs catalogs. Catalogs below its places need no pin, but must be signed by one
+// of its keys.
 type Publisher struct {
 	Name   string
 	Places []Configured
@@ -52,7 +53,7 @@ func publisher(item yaml.Cursor) (p Publisher) {
 	return p
 }
 
-// required returns the items of a list that must have some.
+// required returns the items of list. It reports an error if there are none.
 func required(list yaml.Cursor) []yaml.Cursor {
 	items := list.Items()
 	if len(items) == 0 {
@@ -61,12 +62,13 @@ func required(list yaml.Cursor) []yaml.Cursor {
 	return items
 }
 
-// Covers reports whether the catalog ref, whose path must be real, must be signed by the publisher.
+// Covers reports whether the publisher must sign the catalog ref, whose path must have no
+// symbolic links.
 func (p *Publisher) Covers(ref catalog.Ref) bool {
 	return slices.ContainsFunc(p.Places, func(e Configured) bool { return e.Covers(ref) })
 }
 
-// Ends returns the ends of the names of files that signatures by the publisher's keys can be in, each once.
+// Ends returns the file name suffixes of signatures by the publisher's keys, without duplicates.
 func (p *Publisher) Ends() (ends []string) {
 	for _, key := range p.Keys {
 		for _, end := range key.Ends {
@@ -78,7 +80,8 @@ func (p *Publisher) Ends() (ends []string) {
 	return ends
 }
 
-// Verify returns nil if sig, found in a file whose name ends with end, is a signature of data by one of the publisher's keys.
+// Verify returns nil if sig, read from a file with the suffix end, is a signature of data by one
+// of the publisher's keys.
 func (p *Publisher) Verify(end string, data, sig []byte) error {
 	var errs []error
 	for _, key := range p.Keys {
@@ -94,8 +97,9 @@ func (p *Publisher) Verify(end string, data, sig []byte) error {
 	return errors.Join(errs...)
 }
 
-// VerifyArtifact returns nil if what a registry holds as a signature says that one of the publisher's keys has signed the artifact with a digest:
-// see [signature.Key.VerifyArtifact].
+// VerifyArtifact returns nil if data and text, a signature stored in a registry, show that one
+// of the publisher's keys signed the artifact with this digest: see
+// [signature.Key.VerifyArtifact].
 func (p *Publisher) VerifyArtifact(digest krm.Digest, data []byte, text string) error {
 	var errs []error
 	for _, key := range p.Keys {

@@ -2,8 +2,9 @@ package trust
 
 import "github.com/krmflow/krmflow/krm/function"
 
-// notReused says why the answers of a function are never taken from an earlier run, "" if they may be (CA-06): the same input must give the
-// same answer, and nobody but the function may have a part in that.
+// notReused returns the reason why answers of the function are never reused from an earlier run,
+// "" if they may be (CA-06). The answer must depend only on the input, and only the verified
+// function may have produced it.
 func (x *decider) notReused() string {
 	switch f, e := &x.fn, x.d.Entry; {
 	case len(x.d.Denials) > 0:
@@ -21,7 +22,7 @@ func (x *decider) notReused() string {
 	case f.Unsandboxed && f.Runtime != function.RuntimeContainer:
 		return "not isolated"
 	case f.Runtime == function.RuntimeHelm:
-		return "" // who compiles the chart looks at its templates
+		return "" // the compiler of the chart examines its templates
 	case e == nil:
 		return "in no catalog"
 	case !e.Idempotent:

@@ -14,19 +14,23 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// Needs lists what must be found out before [Policy.Decide] can allow a function.
+// Needs lists the facts that [Policy.Decide] requires to allow a function.
 type Needs struct {
-	// Programs are absolute paths; they may lead through symbolic links, but must not leave their Roots, one for each.
+	// Programs lists absolute paths. They may contain symbolic links, but must not leave the
+	// directory at the same index of Roots.
 	Programs, Roots []string
-	// Images are references without a digest: what runs by a digest is that image or none.
+	// Images lists image references without a digest. A digest identifies an image completely, so
+	// references with one need no lookup.
 	Images []string
-	Mounts []string // absolute paths of the sources of bind mounts
-	// Addresses are those of programs of which only fetching tells what they are.
+	Mounts []string // absolute source paths of bind mounts
+	// Addresses lists the addresses of programs without a digest. They must be fetched to be
+	// identified.
 	Addresses []string
 }
 
-// Needs returns what has to be found out for r, whose Facts do not count. Nothing is looked at that could not run: for a
-// function that is denied anyway the answer is of use for messages only.
+// Needs returns the facts required to decide r. It ignores r.Facts. It omits facts about
+// programs and images that cannot run in any case; if the function is denied anyway, the facts
+// serve only for messages.
 func (p Policy) Needs(r Request) (n Needs) {
 	if r.Conflict != nil {
 		return n
@@ -70,7 +74,8 @@ func (p Policy) Needs(r Request) (n Needs) {
 	return n
 }
 
-// image adds an image unless its reference has a digest: then a tag is decoration, and there is nothing to find out.
+// image adds an image unless its reference has a digest. With a digest the tag is ignored and no
+// lookup is needed.
 func (n *Needs) image(text string) {
 	if m, err := function.ParseImage(text); err == nil && m.Digest.IsZero() && !slices.Contains(n.Images, text) {
 		n.Images = append(n.Images, text)
@@ -82,7 +87,8 @@ func withoutDigest(image string) string {
 	return name
 }
 
-// joinBelow returns the path that a relative path names, "" if it is absolute or leads out of root.
+// joinBelow returns the absolute path of a relative path, or "" if path is absolute or leaves
+// root.
 func joinBelow(root, path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return ""
@@ -99,7 +105,9 @@ func below(path, dir string) bool {
 	return path != dir && diag.Within(path, dir) && filepath.Clean(path) == path
 }
 
-// found returns the program at path, which root must contain, and what is wrong with it. If data is true it is no program itself.
+// found returns the examined program at path, which must be inside root. It denies the function
+// and returns false if the program cannot be used. With data the file is not a program itself,
+// and need not be executable.
 func (x *decider) found(root, path string, data bool) (Program, bool) {
 	shown := diag.Redact(path)
 	switch {
@@ -131,7 +139,8 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root).With(diag.BadProgram)
 	case p.Digest.IsZero():
 		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
-	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
+	// Programs of other runtimes may be data.
+	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0:
 		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).With(diag.BadProgram).Hint("chmod +x makes it so")
 	default:
 		return p, true
@@ -173,14 +182,16 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	switch {
 	case !p.Pin.Given:
 		x.unverified(e, found.Digest)
-	case archive: // it may be that of the file in it, which only unpacking tells
+	// The pin may be the digest of the file in the archive; only unpacking tells.
+	case archive:
 		x.d.Digest, x.fn.Digest = p.Pin.Digest, p.Pin.Digest
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
 	}
 }
 
-// member returns the path in an archive that an entry names, and whether it is one. What is not in an archive needs none.
+// member returns the path inside the archive that an entry names, and false if it is invalid. A
+// program that is not in an archive needs none.
 func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (string, bool) {
 	member := path.Clean(strings.ReplaceAll(p.Bin, `\`, "/"))
 	switch {
@@ -194,7 +205,7 @@ func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (st
 	return member, true
 }
 
-// arguments gives the program of an entry the arguments that the configuration says.
+// arguments passes the arguments of the configuration to the program of an entry.
 func (x *decider) arguments(e *catalog.Entry) {
 	if in := x.r.Inline; in != nil && len(in.Exec.Args) > 0 {
 		x.fn.Args = in.Exec.Args
@@ -202,7 +213,8 @@ func (x *decider) arguments(e *catalog.Entry) {
 	}
 }
 
-// binName returns what a program that is a file of its own is called by its entry, "" for what is no name of a file.
+// binName returns the file name from the bin field of an entry, for a program that is a single
+// file. It returns "" if bin is not a file name.
 func binName(bin string) string {
 	name := path.Base(filepath.ToSlash(bin))
 	if name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) {
@@ -220,7 +232,8 @@ func isArchive(uri string) bool {
 	return false
 }
 
-// unverified decides about an entry without a digest and returns the denial, if it is one.
+// unverified decides on an entry without a digest. It returns the denial, or nil if the entry
+// may run.
 func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
 		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).With(diag.NoDigest)
@@ -235,7 +248,7 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	return nil
 }
 
-// mismatch denies what is not what the catalog says.
+// mismatch denies a program whose digest differs from the catalog.
 func (x *decider) mismatch(e *catalog.Entry, what string, want, got krm.Digest) {
 	err := x.deny(Mismatch, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e).With(diag.DigestMismatch)
 	err.Hint("want %s", want).Hint("got  %s", got).Hint("nothing was executed").
@@ -259,7 +272,7 @@ func (x *decider) image(e *catalog.Entry) {
 		}
 		add := want
 		if seen.Err != nil {
-			add = krm.Digest{} // a catalog is also for other machines
+			add = krm.Digest{} // the digest is valid only here, but a catalog is used on other machines also
 		}
 		if err := x.unverified(e, add); err != nil && seen.Err != nil {
 			err.Hint("%v", seen.Err)
@@ -268,7 +281,7 @@ func (x *decider) image(e *catalog.Entry) {
 	x.d.Digest, x.fn.Digest = want, want
 }
 
-// inlineProgram takes the program that the configuration names: its digest is that of the plan.
+// inlineProgram takes the program named by the configuration, with the digest found by the plan.
 func (x *decider) inlineProgram() {
 	in := x.r.Inline.Exec
 	x.d.Source = diag.Redact(in.Path)
@@ -280,7 +293,7 @@ func (x *decider) inlineProgram() {
 	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Args = found.Real, x.r.Dir, found.Digest, in.Args
 }
 
-// inlineImage takes the image that the configuration names.
+// inlineImage takes the image named by the configuration.
 func (x *decider) inlineImage() {
 	text := x.r.Inline.Container.Image
 	m, err := function.ParseImage(text)
@@ -297,7 +310,7 @@ func (x *decider) inlineImage() {
 	}
 	x.d.Digest, x.fn.Digest = digest, digest
 	switch {
-	case digest.IsZero() && !x.AllowUncatalogued: // nobody has asked for it
+	case digest.IsZero() && !x.AllowUncatalogued: // its digest was not requested
 		x.d.Denials[len(x.d.Denials)-1].Err.Hint("name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero() && !x.AllowUnverified:
 		err := x.deny(Untrusted, []string{FlagUnverified}, "the digest of image %s is not known", text).With(diag.NoDigest)

@@ -12,19 +12,20 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// Newest returns the newest version of Kubernetes that is known, as [ParseVersion] takes it.
+// Newest returns the newest known version of Kubernetes, in a form accepted by [ParseVersion].
 func Newest() string { return version(openapi.Newest) }
 
-// Oldest returns the oldest one for which objects can be validated.
+// Oldest returns the oldest version of Kubernetes for which objects can be validated.
 func Oldest() string { return version(oldest) }
 
-// oldest is newer than the first one of the table: of what it does not serve any more there is something to say.
+// oldest is later than the first version of the table, so that findings can also describe APIs
+// that oldest had already removed.
 const oldest = openapi.Oldest + 2
 
 func version(minor int) string { return "1." + strconv.Itoa(minor) }
 
-// ParseVersion returns the minor version of a version of Kubernetes: 31 for 1.31, v1.31 or v1.31.4. The newest one stands for "" and
-// "latest". It fails for versions that are not known.
+// ParseVersion returns the minor version in a version of Kubernetes: 31 for 1.31, v1.31 or
+// v1.31.4. The empty text and "latest" mean the newest version. Unknown versions are an error.
 func ParseVersion(text string) (minor int, err error) {
 	if text == "" || text == "latest" {
 		return openapi.Newest, nil
@@ -42,7 +43,7 @@ func ParseVersion(text string) (minor int, err error) {
 	return minor, nil
 }
 
-// served adds findings about a kind that the release does not serve, or that newer ones do not.
+// served adds a finding if the release does not serve k, or if a newer release removes it.
 func (c *checker) served(k openapi.Kind) {
 	minor := c.release.minor
 	switch {
@@ -57,7 +58,7 @@ func (c *checker) served(k openapi.Kind) {
 	case k.To < openapi.Newest:
 		instead := c.instead(k)
 		if instead == nil {
-			break // nothing can be done yet
+			break // no replacement exists yet, so the user cannot act
 		}
 		c.path = append(c.path[:0], step{"apiVersion", -1})
 		f := c.found(LaterRemoved, yaml.Str(apiVersion(k)), "Kubernetes %s removes %s %s", version(k.To+1), apiVersion(k), k.Kind)
@@ -70,7 +71,7 @@ func apiVersion(k openapi.Kind) string {
 	return krm.GVK{Group: k.Group, Version: k.Version}.APIVersion()
 }
 
-// instead returns a hint which version of a kind the release serves in the place of k.
+// instead returns a hint that names the replacement of k in the release, nil if there is none.
 func (c *checker) instead(k openapi.Kind) []string {
 	var best openapi.Kind
 	for o := range openapi.Kinds() {
@@ -89,12 +90,13 @@ func (c *checker) instead(k openapi.Kind) []string {
 	return []string{fmt.Sprintf("use %s, which has it in %s; its fields may differ", apiVersion(best), version(c.release.minor))}
 }
 
-// succeeds reports whether a kind may have moved from a group to another one.
+// succeeds reports whether kinds have moved from the group old to group.
 func succeeds(old, group string) bool {
 	return old == "extensions" && slices.Contains([]string{"apps", "networking.k8s.io", "policy"}, group)
 }
 
-// better reports whether a is a version to prefer to b: one that stays, and one that is stable.
+// better reports whether a is preferable to b. A version that the newest release still serves is
+// better, then a more stable one.
 func better(a, b openapi.Kind) bool {
 	if (a.To == openapi.Newest) != (b.To == openapi.Newest) {
 		return a.To == openapi.Newest
@@ -102,13 +104,13 @@ func better(a, b openapi.Kind) bool {
 	return strings.Contains(b.Version, "alpha") || strings.Contains(b.Version, "beta") && !strings.Contains(a.Version, "alpha")
 }
 
-// gone says what takes the place of kinds that have no other version.
+// gone describes the replacements of removed kinds that have no other version.
 var gone = map[string]string{
 	"PodSecurityPolicy": "Pod Security admission has taken its place: label the namespace with pod-security.kubernetes.io/enforce",
 	"PodPreset":         "nothing in Kubernetes has taken its place",
 }
 
-// noSuchKind adds a finding about a kind that a group of Kubernetes does not have.
+// noSuchKind adds a finding about a kind that does not exist in a group of Kubernetes.
 func (c *checker) noSuchKind(g krm.GVK) {
 	var kinds, versions []string
 	group := false

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// maxFindings is how many findings an object can have.
+// maxFindings is the maximum number of findings per object.
 const maxFindings = 100
 
 // A checker compares one object with schemas.
@@ -20,13 +20,14 @@ type checker struct {
 	release  *release
 	path     []step
 	findings []Finding
-	secret   bool // no value may be shown
-	status   bool // within the status, which is not what is applied: nothing must be there
-	sealed   bool // by SOPS: what is encrypted is not what is applied
-	limits   bool // only limits of values count, not which fields there are: below anyOf and its like
+	secret   bool // the object holds secrets, so messages must not show values
+	status   bool // within the status, where no field is required because the status is not applied
+	sealed   bool // encrypted by SOPS: encrypted values are not the applied ones
+	limits   bool // check only values and not the set of fields: below anyOf and similar keywords
 }
 
-// A step is a part of a path: the key of a field, or the index of an item if key is empty and index is not negative.
+// A step is one element of a path: the key of a field or, if index is not negative, the index of
+// an item.
 type step struct {
 	key   string
 	index int
@@ -36,7 +37,7 @@ func (c *checker) key(key string) { c.path = append(c.path, step{key, -1}) }
 func (c *checker) index(i int)    { c.path = append(c.path, step{"", i}) }
 func (c *checker) up()            { c.path = c.path[:len(c.path)-1] }
 
-// found adds a finding about v at the path where the checker is.
+// found adds a finding about v at the current path.
 func (c *checker) found(code Code, v yaml.Value, format string, args ...any) *Finding {
 	f := Finding{Code: code, Path: make([]any, len(c.path)), Msg: fmt.Sprintf(format, args...), Value: v}
 	for i, s := range c.path {
@@ -53,7 +54,7 @@ func (c *checker) found(code Code, v yaml.Value, format string, args ...any) *Fi
 	return &c.findings[len(c.findings)-1]
 }
 
-// check compares v with s. A null is what is not there.
+// check compares v with s. A null is treated like a missing field.
 func (c *checker) check(s *schema, v yaml.Value) {
 	if v = v.Settled(); v.IsNull() {
 		return
@@ -84,7 +85,7 @@ func (c *checker) check(s *schema, v yaml.Value) {
 	}
 }
 
-// hasVariable reports whether text holds a variable in braces.
+// hasVariable reports whether text contains a variable in braces.
 func hasVariable(text string) bool {
 	_, after, ok := strings.Cut(text, "${")
 	return ok && strings.Contains(after, "}")
@@ -169,7 +170,7 @@ func (c *checker) list(s *schema, v yaml.Value) {
 	}
 }
 
-// unique looks for items that have the keys of another one.
+// unique reports items with the same keys as an earlier item.
 func (c *checker) unique(s *schema, v yaml.Value) {
 	var few [16]string
 	keys := few[:0]
@@ -211,11 +212,11 @@ func (c *checker) duplicate(s *schema, i, first int, item yaml.Value) {
 	}
 }
 
-// refused are the lists of Kubernetes' own kinds in which API servers accept no two items with the same key. Of others, only who
-// applies them server-side is told.
+// refused are the lists of Kubernetes' own kinds in which API servers always reject two items
+// with the same key. In other lists only server-side apply rejects them, so they cause a warning.
 var refused = []string{"containers", "initContainers", "ephemeralContainers", "volumes", "volumeMounts", "volumeDevices", "webhooks", "topologySpreadConstraints", "versions"}
 
-// itemKey returns what tells an item apart, "" if it lacks that.
+// itemKey returns the identity of an item, "" if it has none.
 func itemKey(s *schema, item yaml.Value) string {
 	if len(s.keys) == 1 {
 		return item.Get(s.keys[0]).Text()
@@ -237,7 +238,7 @@ func itemKey(s *schema, item yaml.Value) string {
 	return b.String()
 }
 
-// wrongType adds a finding about a value that is not what it has to be.
+// wrongType adds a finding about a value of the wrong type.
 func (c *checker) wrongType(want string, v yaml.Value) *Finding {
 	found := v.Type().Article()
 	if v.IsScalar() && !c.secret {

@@ -10,12 +10,13 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// IsDefinition reports whether an object is a CustomResourceDefinition.
+// IsDefinition reports whether v is a CustomResourceDefinition.
 func IsDefinition(v yaml.Value) bool {
 	return v.Get("kind").Text() == "CustomResourceDefinition" && krm.ParseGVK(v.Get("apiVersion").Text(), "").Group == "apiextensions.k8s.io"
 }
 
-// definition returns the schemas of a CustomResourceDefinition by version. A version that has none takes everything.
+// definition returns the schemas of the served versions in a CustomResourceDefinition. A version
+// without a schema accepts any object.
 func definition(crd yaml.Value) map[krm.GVK]*property {
 	spec := crd.Get("spec")
 	gvk := krm.GVK{Group: spec.Get("group").Text(), Kind: spec.At("names", "kind").Text()}
@@ -43,14 +44,15 @@ func definition(crd yaml.Value) map[krm.GVK]*property {
 	return found
 }
 
-// A definitionReader makes schemas of the OpenAPI documents in CustomResourceDefinitions.
+// A definitionReader converts the OpenAPI documents in a CustomResourceDefinition to schemas.
 type definitionReader struct {
-	keepAll bool // unknown fields are kept everywhere
+	keepAll bool // unknown fields are preserved everywhere
 }
 
 func (d *definitionReader) property(doc yaml.Value) *property { return &property{doc: doc, reader: d} }
 
-// root returns the schema of objects: what all objects have need not be in the document.
+// root returns the schema of a whole object. The document may omit the fields common to all
+// objects.
 func (d *definitionReader) root(doc yaml.Value) *schema {
 	if doc.Type() != yaml.Map {
 		return &schema{what: openapi.Object, open: true, fields: objectFields()}
@@ -61,7 +63,7 @@ func (d *definitionReader) root(doc yaml.Value) *schema {
 	return s
 }
 
-// objectFields are what all objects have.
+// objectFields returns the fields common to all objects.
 func objectFields() map[string]*property {
 	pod, _ := openapi.Lookup("", "v1", "Pod")
 	fields := map[string]*property{}
@@ -73,7 +75,7 @@ func objectFields() map[string]*property {
 	return fields
 }
 
-// makeObject adds what all objects have.
+// makeObject adds the fields common to all objects.
 func (d *definitionReader) makeObject(s *schema) {
 	if s.fields == nil {
 		s.fields = map[string]*property{}
@@ -83,7 +85,7 @@ func (d *definitionReader) makeObject(s *schema) {
 	}
 }
 
-// schema returns the schema that doc describes.
+// schema converts doc.
 func (d *definitionReader) schema(doc yaml.Value) *schema {
 	s := &schema{what: whatOf(doc)}
 	s.open = d.keepAll || doc.Get("x-kubernetes-preserve-unknown-fields").Text() == "true"
@@ -126,7 +128,7 @@ func (d *definitionReader) object(s *schema, doc yaml.Value) {
 	}
 }
 
-// whatOf returns what a document says about the type of values.
+// whatOf returns the type of values that doc describes.
 func whatOf(doc yaml.Value) openapi.What {
 	if doc.Get("x-kubernetes-int-or-string").Text() == "true" {
 		return openapi.IntOrString
@@ -168,29 +170,29 @@ func texts(list yaml.Value) []string {
 	return all
 }
 
-// Rules are what a CustomResourceDefinition says about values besides their types.
+// rules are the constraints of a CustomResourceDefinition on values, besides their type.
 type rules struct {
 	enum                []yaml.Value
-	pattern             func() *regexp.Regexp // nil in the result if it is no regular expression of RE2
-	least, most         limit                 // of numbers
+	pattern             func() *regexp.Regexp // returns nil if it is not valid RE2
+	least, most         limit                 // for numbers
 	multiple            float64
 	text, items, fields counts
-	set                 bool // a list without equal items
+	set                 bool // the list must not contain equal items
 	format              string
 	allOf, anyOf, oneOf []*property
 	not                 *property
 }
 
-// A limit of a number; there is none unless it is set.
+// A limit is a bound of a number. It applies only if is is set.
 type limit struct {
 	is, exclusive bool
 	value         float64
 }
 
-// Counts limit how much there is of something; -1 is no limit.
+// counts limits a length or a number of entries; -1 means unlimited.
 type counts struct{ least, most int }
 
-// rulesOf returns what doc says besides the type, nil for nothing.
+// rulesOf returns the constraints in doc, nil if there are none.
 func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 	r := rules{
 		enum: doc.Get("enum").Items(), least: limitOf(doc, "minimum"), most: limitOf(doc, "maximum"), text: countsOf(doc, "Length"), items: countsOf(doc, "Items"),
@@ -221,7 +223,8 @@ func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 	return &r
 }
 
-// isUsualChoice reports whether the schemas say nothing but that something is an integer or a string.
+// isUsualChoice reports whether the schemas only say that a value is an integer or a string.
+// CustomResourceDefinitions often repeat this next to x-kubernetes-int-or-string.
 func isUsualChoice(any []*property) bool {
 	return len(any) == 2 && any[0].doc.Len() == 1 && any[1].doc.Len() == 1 && any[0].doc.Get("type").Text() == "integer" && any[1].doc.Get("type").Text() == "string"
 }
@@ -234,7 +237,8 @@ func (d *definitionReader) parts(doc yaml.Value, key string) []*property {
 	return all
 }
 
-// part returns a schema of values that has a place below allOf and its like. Such a one need not say of what type they are.
+// part returns the schema of an entry of allOf, anyOf, oneOf or not. Such a schema may omit its
+// type, which part then infers from the other fields.
 func (d *definitionReader) part(doc yaml.Value) *property {
 	if doc.Type() == yaml.Map && !doc.Get("type").Exists() {
 		switch {

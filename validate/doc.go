@@ -1,6 +1,9 @@
-// Package validate says what an API server of Kubernetes would refuse: fields that do not exist, values of another type, missing fields, kinds
-// that a release does not serve. It knows Kubernetes' own kinds of many releases, and others by their CustomResourceDefinitions.
+// Package validate finds objects that a Kubernetes API server would reject: unknown fields,
+// values of the wrong type, missing fields, and kinds that a release does not serve. It has the
+// schemas of Kubernetes' own kinds for many releases, and learns other kinds from their
+// CustomResourceDefinitions.
 //
-// The model is the API server with strict field validation, as far as schemas tell. Not checked is what only its code
-// knows: CEL rules, whether names are valid, what other objects exist, admission.
+// It models an API server with strict field validation, as far as schemas can express it. It does
+// not check rules that require code or a cluster: CEL rules, valid names, references to other
+// objects, and admission.
 package validate

@@ -9,39 +9,41 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Code says what kind of mistake a [Finding] is about.
+// A Code identifies the kind of mistake in a [Finding].
 type Code string
 
 // The codes of findings.
 const (
 	UnknownField Code = "unknown-field" // the kind has no such field
 	WrongType    Code = "wrong-type"
-	WrongValue   Code = "wrong-value" // the type is right, and the value is none of those that are allowed
+	WrongValue   Code = "wrong-value" // the type is right, but the value is not allowed
 	MissingField Code = "missing-field"
 	DuplicateKey Code = "duplicate-key" // two items of a list have the same key
-	RemovedAPI   Code = "removed-api"   // the release does not serve the kind (any more, or yet)
-	UnknownKind  Code = "unknown-kind"  // an API group of Kubernetes has no such kind
-	LaterRemoved Code = "later-removed" // a newer release does not serve the kind
+	RemovedAPI   Code = "removed-api"   // the release does not serve the kind, any more or yet
+	UnknownKind  Code = "unknown-kind"  // the API group of Kubernetes has no such kind
+	LaterRemoved Code = "later-removed" // a newer release no longer serves the kind
 )
 
-// A Finding is something that is wrong with an object.
+// A Finding is a mistake in an object.
 type Finding struct {
 	Code Code
-	// Path leads to the field: mapping keys and list indexes. Of a field that is missing it is the path of what lacks it.
+	// Path leads to the field by mapping keys and list indexes. For a missing field, it leads to
+	// the object that lacks it.
 	Path []any
-	// Msg says what is wrong, in one line, and Hints what to do about it. No value of a Secret is in it.
+	// Msg describes the mistake in one line, and Hints how to fix it. They contain no values of
+	// Secrets.
 	Msg   string
 	Hints []string
-	// Warning is true for what an API server accepts, today or not in every way of applying.
+	// Warning marks mistakes that an API server accepts, at present or in some ways of applying.
 	Warning bool
-	// Value is what is wrong, None for what is missing.
+	// Value is the wrong value, None for a missing field.
 	Value yaml.Value
 }
 
-// Field returns the path as messages show it.
+// Field formats the path for messages.
 func (f *Finding) Field() string { return diag.FieldPath(f.Path) }
 
-// Text returns the field and what is wrong with it, in one line.
+// Text returns the field and the message in one line.
 func (f *Finding) Text() string {
 	if field := f.Field(); field != "" {
 		return field + ": " + f.Msg
@@ -49,9 +51,9 @@ func (f *Finding) Text() string {
 	return f.Msg
 }
 
-// Hide replaces the texts of a set in the messages.
+// Hide replaces the texts of s in the messages.
 func (f *Finding) Hide(s *secret.Set) {
-	old, now := strings.Trim(quoted(f.Value), `"`), secret.Hidden // messages have only the start of a long value
+	old, now := strings.Trim(quoted(f.Value), `"`), secret.Hidden // messages contain only the start of a long value
 	if !f.Value.IsScalar() || s.HideValue(f.Value).Same(f.Value) {
 		old, now = "", ""
 	}
@@ -67,7 +69,7 @@ func (f *Finding) Hide(s *secret.Set) {
 	}
 }
 
-// quoted shows a scalar of the input, shortened.
+// quoted formats a scalar of the input, shortened.
 func quoted(v yaml.Value) string {
 	const most = 60
 	text := diag.OneLine(v.Text())

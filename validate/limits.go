@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// rules compares a value that is of the right type with what else a CustomResourceDefinition says.
+// rules checks a value of the right type against the further constraints of a
+// CustomResourceDefinition.
 func (c *checker) rules(r *rules, v yaml.Value) {
 	if r.enum != nil {
 		c.enum(r.enum, v)
@@ -47,7 +48,8 @@ func (c *checker) rules(r *rules, v yaml.Value) {
 	}
 }
 
-// within compares v with a part of a schema that says nothing about which fields there are, and adds to findings.
+// within compares v with p and adds to findings. It ignores unknown fields: a part of a schema
+// need not list all fields.
 func (c *checker) within(p *property, v yaml.Value, findings *[]Finding) {
 	inner := *c
 	inner.findings, inner.limits = *findings, true
@@ -55,7 +57,7 @@ func (c *checker) within(p *property, v yaml.Value, findings *[]Finding) {
 	*findings = inner.findings
 }
 
-// choice wants v to agree with one of the schemas, with no other if one is true.
+// choice requires v to match at least one of the schemas, or exactly one if one is true.
 func (c *checker) choice(schemas []*property, v yaml.Value, one bool) {
 	fits := 0
 	var nearest []Finding
@@ -94,7 +96,7 @@ func (c *checker) enum(values []yaml.Value, v yaml.Value) {
 	}
 }
 
-// sameData reports whether two values are the same JSON.
+// sameData reports whether a and b represent the same JSON value.
 func sameData(a, b yaml.Value) bool {
 	if isNumber(a) && isNumber(b) {
 		x, _ := number(a)
@@ -155,7 +157,8 @@ func (c *checker) textRules(r *rules, v yaml.Value) {
 	}
 }
 
-// hasFormat reports whether text has a format, of those that API servers check and that have one meaning.
+// hasFormat reports whether text has the given format. It checks only formats that API servers
+// also check and that have an unambiguous definition; text has every other format.
 func hasFormat(text, format string) (ok bool) {
 	var err error
 	switch format {
@@ -182,7 +185,7 @@ func (c *checker) count(limits counts, n int, thing string, v yaml.Value) {
 	}
 }
 
-// set wants the items of a list to differ.
+// set requires the scalar items of a list to differ.
 func (c *checker) set(v yaml.Value) {
 	seen := map[string]int{}
 	for i, item := range v.Items() {

@@ -16,7 +16,7 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// scalar compares a scalar with s, and reports whether its type is right.
+// scalar compares a scalar with s and reports whether v fits.
 func (c *checker) scalar(s *schema, v yaml.Value) bool {
 	n := len(c.findings)
 	switch text := isString(v); s.what {
@@ -44,7 +44,7 @@ func (c *checker) scalar(s *schema, v yaml.Value) bool {
 	return len(c.findings) == n
 }
 
-// text compares a value with a schema of strings.
+// text compares v with a schema whose values are strings.
 func (c *checker) text(s *schema, v yaml.Value) {
 	if !isString(v) {
 		f := c.wrongType("a string", v)
@@ -69,7 +69,7 @@ func (c *checker) text(s *schema, v yaml.Value) {
 	}
 }
 
-// show returns a value as messages have it.
+// show formats a value for messages. It hides values of Secrets.
 func (c *checker) show(v yaml.Value) string {
 	if c.secret {
 		return "this"
@@ -80,7 +80,7 @@ func (c *checker) show(v yaml.Value) string {
 	return quoted(v)
 }
 
-// isString reports whether v is a string in the output.
+// isString reports whether v is written as a string.
 func isString(v yaml.Value) bool { return v.Type() == yaml.String || v.Type() == yaml.Time }
 
 func isNumber(v yaml.Value) bool { return v.Type() == yaml.Int || v.Type() == yaml.Float }
@@ -111,7 +111,8 @@ func (c *checker) intOrString(v yaml.Value) {
 	}
 }
 
-// wholeNumber returns the value of an integer, or of a number that has no fraction; nil if it is immense.
+// wholeNumber returns the value of an integer or of a float without a fraction. n is nil if the
+// number is too large to convert.
 func wholeNumber(v yaml.Value) (n *big.Int, ok bool) {
 	text := strings.ReplaceAll(v.Text(), "_", "")
 	switch v.Type() {
@@ -155,7 +156,8 @@ func (c *checker) quantity(v yaml.Value) {
 	}
 }
 
-// isPlainQuantity reports whether text is digits and one of the common units.
+// isPlainQuantity reports whether text consists of digits and a common unit. It saves most
+// quantities the regular expression.
 func isPlainQuantity(text string) bool {
 	digits := strings.TrimRight(text, "mkKMGTi")
 	switch text[len(digits):] {

@@ -8,35 +8,40 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// A schema is what is known about an object, a field or an item: by the table of a release, or by a CustomResourceDefinition.
+// A schema describes an object, a field or an item. It comes from the table for a release or from
+// a CustomResourceDefinition.
 type schema struct {
 	what     openapi.What
-	node     openapi.Node         // where it comes from, 0 for a CustomResourceDefinition
-	fields   map[string]*property // of an Object
+	node     openapi.Node         // the node in the table, 0 for a CustomResourceDefinition
+	fields   map[string]*property // the fields of an Object
 	required []string
-	elem     *property // of a List, the values of a Map, and the further fields of an Object
-	keys     []string  // that tell the items of a List apart
-	values   []string  // what a String may be, besides nothing
-	open     bool      // an Object may have fields that are not in fields
-	rules    *rules    // what a CustomResourceDefinition says besides, nil if that is nothing
+	// elem describes the items of a List, the values of a Map, or the additional fields of an
+	// Object.
+	elem   *property
+	keys   []string // the fields that identify the items of a List
+	values []string // the allowed values of a String, besides ""
+	open   bool     // an Object may have fields that are not listed in fields
+	rules  *rules   // further constraints of a CustomResourceDefinition, nil if there are none
 }
 
-// A property leads to the schema of a field, which is made when it is used first: most of what there is never is.
+// A property refers to the schema of a field. The schema is compiled on first use because most
+// fields never occur in a run.
 type property struct {
-	node   openapi.Node
-	doc    yaml.Value // in a CustomResourceDefinition, None if the schema is that of node
+	node openapi.Node
+	// doc is the schema in a CustomResourceDefinition, None if node is used.
+	doc    yaml.Value
 	reader *definitionReader
 	schema atomic.Pointer[schema]
 }
 
-// A release has the schemas of one minor version.
+// A release holds the compiled schemas of one minor version.
 type release struct {
 	minor   int
 	mu      sync.Mutex
 	schemas map[openapi.Node]*schema
 }
 
-// of returns the schema that p leads to.
+// of returns the schema of p.
 func (r *release) of(p *property) *schema {
 	s := p.schema.Load()
 	if s == nil {
@@ -81,7 +86,8 @@ func (r *release) compile(n openapi.Node) *schema {
 	return s
 }
 
-// presence returns the first and the last minor version in which n has a field, 0 if none has.
+// presence returns the first and the last minor version in which n has a field, 0 and 0 if it
+// never had one.
 func presence(n openapi.Node, name string) (from, to int) {
 	for f := range n.Fields() {
 		if f.Name == name {

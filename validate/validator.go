@@ -9,20 +9,21 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// A Validator checks objects for one version of Kubernetes. It may be used by several goroutines.
+// A Validator checks objects for one version of Kubernetes. It may be used concurrently.
 type Validator struct {
 	release *release
 
 	mu          sync.Mutex
-	definitions map[yaml.Value]map[krm.GVK]*property // by the spec of the CustomResourceDefinition, nil until it is needed
+	definitions map[yaml.Value]map[krm.GVK]*property // by the spec of the CustomResourceDefinition
 }
 
-// New returns a Validator for a minor version of Kubernetes: see [ParseVersion].
+// New returns a Validator for a minor version of Kubernetes. See [ParseVersion].
 func New(minor int) *Validator {
 	return &Validator{release: &release{minor: minor, schemas: map[openapi.Node]*schema{}}, definitions: map[yaml.Value]map[krm.GVK]*property{}}
 }
 
-// Knows reports whether Kubernetes itself has, or had, objects of this kind, or has others in its group.
+// Knows reports whether g is or was a kind of Kubernetes itself, or at least is in one of its
+// groups.
 func (v *Validator) Knows(g krm.GVK) bool {
 	_, ok := openapi.Lookup(g.Group, g.Version, g.Kind)
 	return ok || isOwnGroup(g.Group)
@@ -38,7 +39,7 @@ var ownGroups = sync.OnceValue(func() map[string]bool {
 
 func isOwnGroup(group string) bool { return ownGroups()[group] }
 
-// Check returns what is wrong with an object of a kind that v [Validator.Knows].
+// Check returns the findings for an object of a kind for which [Validator.Knows] is true.
 func (v *Validator) Check(r *krm.Resource) []Finding {
 	g := r.ID().GVK
 	c := v.checker(r)
@@ -58,8 +59,9 @@ func (v *Validator) checker(r *krm.Resource) *checker {
 	return &checker{release: v.release, secret: secret.In(r.Value()), sealed: r.Value().At("sops", "mac").Exists()}
 }
 
-// CheckWith returns what is wrong with an object by the CustomResourceDefinitions of its kind, and false if none of definitions is one.
-// If several are, the object is right if one of them takes it.
+// CheckWith validates an object against those CustomResourceDefinitions in definitions that
+// define its kind. If there are several, it returns the findings of the best match, so one match
+// is enough. known is false if definitions has none for the kind.
 func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findings []Finding, known bool) {
 	for _, d := range definitions {
 		p := v.definition(d)[r.ID().GVK]
@@ -79,7 +81,7 @@ func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findin
 	return findings, known
 }
 
-// definition returns the schemas of a CustomResourceDefinition, which are made once.
+// definition returns the schemas in a CustomResourceDefinition. It compiles them once.
 func (v *Validator) definition(crd yaml.Value) map[krm.GVK]*property {
 	spec := crd.Get("spec")
 	v.mu.Lock()
@@ -92,12 +94,12 @@ func (v *Validator) definition(crd yaml.Value) map[krm.GVK]*property {
 	return found
 }
 
-// DefinesKind returns the group and kind that a CustomResourceDefinition is about.
+// DefinesKind returns the group and kind that a CustomResourceDefinition defines.
 func DefinesKind(crd yaml.Value) (group, kind string) {
 	return crd.At("spec", "group").Text(), crd.At("spec", "names", "kind").Text()
 }
 
-// Unknown returns the finding that nobody knows the kind of an object.
+// Unknown returns a finding for an object of an unknown kind.
 func (v *Validator) Unknown(r *krm.Resource) Finding {
 	return Finding{Code: UnknownKind, Path: []any{"kind"}, Msg: "nobody knows the kind " + r.ID().GVK.String(), Value: r.Value().Get("kind"),
 		Hints: []string{"--crds DIR names CustomResourceDefinitions that are not rendered"}}

@@ -10,12 +10,12 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// An address is where a server is.
+// An address is the parsed address of a server.
 type address struct {
 	scheme, host, port string
-	// path has no slashes at its ends. For gRPC it is the name of an instance.
+	// path has no leading or trailing slash. For gRPC it is the instance name.
 	path string
-	// basic is the header of the user and password in the address, empty if there are none.
+	// basic is the Authorization header for the user and password in the address, or empty.
 	basic     string
 	http, tls bool
 }
@@ -51,7 +51,7 @@ func parseAddress(text string) (address, error) {
 	return a, nil
 }
 
-// plain reports whether there is no TLS.
+// plain reports whether the connection does not use TLS.
 func (a address) plain() bool { return !a.tls }
 
 // loopback reports whether the server is on this machine.
@@ -60,7 +60,7 @@ func (a address) loopback() bool {
 	return a.host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// hostPort returns what is connected to.
+// hostPort returns the address to connect to.
 func (a address) hostPort() string { return net.JoinHostPort(a.host, a.port) }
 
 // shown returns the address without user and password.

@@ -8,10 +8,12 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// An entry says what the result for a key is called. Servers keep results of actions, so that a key becomes one which nobody can run: its
-// command names the key as the file that it makes. The result names that file, too. So an answer to another question is no answer to this one.
+// An entry is the encoding of a cache key for the Remote Execution API. Servers store results of
+// actions, not values for keys, so newEntry builds an action that is never run: its command
+// declares the key as its output file. The stored result names the same file, so a result for a
+// different key is detected.
 type entry struct {
-	file            string // what the command makes
+	file            string // the output of the command
 	command, action []byte
 }
 
@@ -22,7 +24,7 @@ func newEntry(key krm.Digest) entry {
 	return e
 }
 
-// A blob is the digest of something that a server has.
+// A blob is the digest and size of content on a server.
 type blob struct {
 	sum  krm.Digest
 	size int64
@@ -32,7 +34,7 @@ func blobOf(data []byte) blob { return blob{krm.DigestOf(data), int64(len(data))
 
 func (b blob) hash() string { return hex.EncodeToString(b.sum[:]) }
 
-// check returns the data if it is that of b.
+// check returns data if its size and digest match b.
 func (b blob) check(data []byte) ([]byte, error) {
 	switch {
 	case int64(len(data)) > b.size:
@@ -45,7 +47,8 @@ func (b blob) check(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// read reads the blob. What is larger than it ought to be is not read further, and memory is taken as the bytes come.
+// read reads the blob from r and verifies it. It reads at most one byte more than the expected
+// size, and allocates memory only as data arrives, so a wrong size cannot exhaust memory.
 func (b blob) read(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, b.size+1))
 	if err != nil {

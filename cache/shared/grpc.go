@@ -25,16 +25,17 @@ const (
 	execution = "/build.bazel.remote.execution.v2."
 	stream    = "/google.bytestream.ByteStream/"
 
-	// maxConnect is how long it may take to connect.
+	// maxConnect is the timeout for connecting.
 	maxConnect = 2 * time.Second
-	// maxMessage is how many bytes a message may have that comes, and maxBatch the blobs of one that goes: servers take 4 MiB.
+	// maxMessage is the size limit for a received message, and maxBatch for the blobs of a sent
+	// one. Servers accept messages of 4 MiB.
 	maxMessage = 8 << 20
 	maxBatch   = 4<<20 - 64<<10
-	// chunk is how much of a large blob goes in one message.
+	// chunk is the message size for large blobs.
 	chunk = 512 << 10
 )
 
-// A grpcServer is a server that speaks the Remote Execution API.
+// A grpcServer is a server with the gRPC form of the Remote Execution API.
 type grpcServer struct {
 	conn     *grpc.ClientConn
 	instance string
@@ -51,7 +52,7 @@ func newGRPC(o Options, at address, header *headers, config *tls.Config) (server
 	conn, err := grpc.NewClient("dns:///"+at.hostPort(),
 		grpc.WithTransportCredentials(creds),
 		grpc.WithUserAgent(o.UserAgent),
-		grpc.WithDisableServiceConfig(), // which would be looked up
+		grpc.WithDisableServiceConfig(), // avoids a DNS lookup
 		grpc.WithDisableRetry(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: min(maxConnect, o.Timeout)}),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
@@ -121,7 +122,7 @@ func (s *grpcServer) read(ctx context.Context, b blob) (data []byte, err error) 
 	return b.read(&chunks{ctx: ctx, stream: r})
 }
 
-// chunks are what a server sends of a blob.
+// chunks reads the content of a streamed blob.
 type chunks struct {
 	ctx    context.Context
 	stream grpc.ClientStream
@@ -147,7 +148,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// put sends the blobs first: a result of which something is missing would be none.
+// put uploads the blobs before the result, because a result with missing blobs is invalid.
 func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 	if !s.can.updates {
 		return refusedf("it takes no results")
@@ -158,7 +159,7 @@ func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 		if err := s.write(ctx, content, data); err != nil {
 			return notStored(err)
 		}
-	} else if len(data) > 0 { // servers have what is empty
+	} else if len(data) > 0 { // servers always have the empty blob
 		uploads = append(uploads, u)
 	}
 	answer, err := s.call(ctx, execution+"ContentAddressableStorage/BatchUpdateBlobs", encodeUploads(s.instance, uploads))
@@ -172,15 +173,15 @@ func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 	return notStored(err)
 }
 
-// maxBatch returns how large a blob in a batch may be.
+// maxBatch returns the size limit for a blob in a batch.
 func (s *grpcServer) maxBatch() int64 {
 	if s.can.maxBatch > 0 {
-		return max(0, min(s.can.maxBatch-1<<10, maxBatch)) // beside command and action
+		return max(0, min(s.can.maxBatch-1<<10, maxBatch)) // leaves room for the command and the action
 	}
 	return maxBatch
 }
 
-// upload returns how a blob goes in a batch.
+// upload returns the batch upload of a blob, compressed if the server supports that.
 func (s *grpcServer) upload(b blob, data []byte) upload {
 	if s.can.zstdBatch {
 		if packed, ok := compressed(data); ok {
@@ -214,7 +215,7 @@ func (s *grpcServer) write(ctx context.Context, b blob, data []byte) error {
 		end := min(offset+chunk, len(data))
 		request := encodeWrite(name, int64(offset), end == len(data), data[offset:end])
 		if err := w.SendMsg(&request); err == io.EOF {
-			break // it has answered already
+			break // the server has already answered
 		} else if err != nil {
 			return callFailure(ctx, err)
 		}
@@ -234,12 +235,12 @@ func (s *grpcServer) write(ctx context.Context, b blob, data []byte) error {
 	return err
 }
 
-// resource returns a name with that of the instance in front.
+// resource returns a resource name with the instance name in front.
 func (s *grpcServer) resource(name string) string {
 	return strings.TrimPrefix(s.instance+"/"+name, "/")
 }
 
-// open begins a stream of the ByteStream service.
+// open opens a stream of the ByteStream service.
 func (s *grpcServer) open(ctx context.Context, method string, d *grpc.StreamDesc) (grpc.ClientStream, error) {
 	r, err := s.conn.NewStream(ctx, d, stream+method)
 	return r, callFailure(ctx, err)
@@ -256,7 +257,8 @@ func (s *grpcServer) call(ctx context.Context, method string, request []byte) (a
 	return answer, callFailure(ctx, err)
 }
 
-// outgoing adds the headers, and bounds how long what follows may take; more is what its bytes need. A credential helper has time of its own.
+// outgoing adds the headers to ctx and sets the timeout of the request; more is the additional
+// time for its payload. The timeout starts after the credential helper, which has its own.
 func (s *grpcServer) outgoing(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc, error) {
 	list, err := s.header.list(ctx)
 	if err != nil {
@@ -269,8 +271,8 @@ func (s *grpcServer) outgoing(ctx context.Context, more time.Duration) (context.
 	return ctx, cancel, nil
 }
 
-// notStored returns the error of something that was to be stored. A server that lacks what was just sent to it, or says that it has nowhere to
-// put it, is wrong: there is nothing to look for.
+// notStored converts the error of an upload. NotFound in response to an upload is a server error,
+// not a cache miss.
 func notStored(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return refusedf("it has no place for it")
@@ -278,7 +280,7 @@ func notStored(err error) error {
 	return err
 }
 
-// callFailure returns the error of a call as a [*failure], or as [fs.ErrNotExist].
+// callFailure converts the error of a call to a [*failure] or to [fs.ErrNotExist].
 func callFailure(ctx context.Context, err error) error {
 	if err == nil || isFailure(err) {
 		return err
@@ -292,7 +294,7 @@ func callFailure(ctx context.Context, err error) error {
 
 func isFailure(err error) bool { return errors.As(err, new(*failure)) }
 
-// statusFailure returns what the code of a call means.
+// statusFailure converts a gRPC status to an error.
 func statusFailure(code uint32, text string) error {
 	text = short(text)
 	switch c := codes.Code(code); c {
@@ -307,7 +309,7 @@ func statusFailure(code uint32, text string) error {
 	}
 }
 
-// uuid returns a random name of an upload, in the form that servers want.
+// uuid returns a random UUID, which names an upload.
 func uuid() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -315,7 +317,7 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// rawCodec passes messages that are encoded already.
+// rawCodec passes on messages that are already encoded.
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// maxHelper is how long a credential helper may take, and maxCredentials how many bytes it may print.
+	// maxHelper is the timeout for a credential helper, and maxCredentials the limit for its
+	// output in bytes.
 	maxHelper      = 10 * time.Second
 	maxCredentials = 1 << 20
 )
 
-// A header goes with a request. Its name has lower case, as gRPC wants it.
+// A header is a request header. Its name is in lower case, as gRPC requires.
 type header struct{ name, value string }
 
-// headers are those of the options, of the address and of the credential helper.
+// headers are the request headers from the options, the address and the credential helper.
 type headers struct {
 	fixed   []header
 	helper  string
@@ -34,7 +35,7 @@ type headers struct {
 
 	mu      sync.Mutex
 	asked   bool
-	given   []header // by the helper
+	given   []header // from the helper
 	expires time.Time
 }
 
@@ -58,7 +59,8 @@ func newHeaders(o Options, at address) (*headers, error) {
 	return h, nil
 }
 
-// wrong says why a header cannot be sent, without its value.
+// wrong returns the reason why a header is invalid, or an empty string. The reason does not
+// contain the value, which may be secret.
 func (x header) wrong() string {
 	switch {
 	case x.name == "" || strings.Trim(x.name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "":
@@ -74,7 +76,8 @@ func (x header) wrong() string {
 	return ""
 }
 
-// list returns what goes with a request.
+// list returns the headers for a request. It runs the credential helper if its headers are
+// missing or expired.
 func (h *headers) list(ctx context.Context) ([]header, error) {
 	if h.helper == "" {
 		return h.fixed, nil
@@ -101,7 +104,7 @@ func (h *headers) ask(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, h.helper, "get")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = time.Second
-	// It may end without reading what it is asked.
+	// A helper may succeed without reading its input; the resulting write error is ignored.
 	if err := cmd.Run(); err != nil && ctx.Err() == nil && !isPipe(cmd, err) {
 		said := ""
 		if text := short(stderr.String()); text != "" {
@@ -115,18 +118,18 @@ func (h *headers) ask(ctx context.Context) error {
 	return h.read(stdout.Bytes())
 }
 
-// isPipe reports whether a program ended well and what it did not read is all that is wrong.
+// isPipe reports whether a program succeeded and the only error is its unread input.
 func isPipe(cmd *exec.Cmd, err error) bool {
 	return !errors.As(err, new(*exec.ExitError)) && cmd.ProcessState != nil && cmd.ProcessState.Success() && !errors.Is(err, exec.ErrWaitDelay)
 }
 
-// read reads what a credential helper prints.
+// read parses the output of a credential helper.
 func (h *headers) read(text []byte) error {
 	var answer struct {
 		Headers map[string][]string `json:"headers"`
 		Expires time.Time           `json:"expires"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&answer); err != nil { // whose text may have parts of the answer
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&answer); err != nil { // err may quote credentials
 		return refusedf("the credential helper %s prints no JSON with headers", h.helper)
 	}
 	var given []header
@@ -142,12 +145,12 @@ func (h *headers) read(text []byte) error {
 	slices.SortStableFunc(given, func(a, b header) int { return strings.Compare(a.name, b.name) })
 	h.asked, h.given, h.expires = true, given, answer.Expires
 	if least := time.Now().Add(time.Minute); !h.expires.IsZero() && h.expires.Before(least) {
-		h.expires = least // not once for each request
+		h.expires = least // limits how often the helper runs
 	}
 	return nil
 }
 
-// scrub hides the values of headers in a text, which a server may have repeated.
+// scrub replaces header values in text, because a server may quote them in an error message.
 func (h *headers) scrub(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,7 +164,7 @@ func (h *headers) scrub(text string) string {
 	return text
 }
 
-// bounded keeps the first bytes that are written to it.
+// bounded is a buffer that discards everything after the first max bytes.
 type bounded struct {
 	bytes.Buffer
 	max int

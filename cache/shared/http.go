@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// maxResult is how many bytes a result may have: it names one file.
+// maxResult is the size limit for a result, in bytes. A result names only one file.
 const maxResult = 64 << 10
 
-// An httpServer has the results of actions at /ac/ and blobs at /cas/, each by its hash.
+// An httpServer is a server with results of actions at /ac/ and blobs at /cas/, each named by its
+// hash.
 type httpServer struct {
 	client    *http.Client
 	base      url.URL
@@ -35,14 +36,14 @@ func newHTTP(o Options, at address, header *headers, config *tls.Config) server 
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxIdleConnsPerHost:    16,
-		DisableCompression:     true, // what comes is asked for, and bounded, by blobs
+		DisableCompression:     true, // get requests compression itself and limits the decompressed size
 	}
 	s := &httpServer{header: header, userAgent: o.UserAgent, timeout: o.Timeout, base: url.URL{Scheme: at.scheme, Host: at.hostPort(), Path: "/" + at.path}}
 	s.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s
 }
 
-// begin asks the credential helper, whose time is none of the server's.
+// begin runs the credential helper, so that its time is not counted as delay of the server.
 func (s *httpServer) begin(ctx context.Context) error {
 	_, err := s.header.list(ctx)
 	return err
@@ -93,7 +94,7 @@ func (s *httpServer) put(ctx context.Context, e entry, data []byte) error {
 	return notStored(s.send(ctx, http.MethodPut, "ac", blobOf(e.action), encodeResult(e.file, content), s.timeout, nil))
 }
 
-// send sends a request about what is below a folder by its hash, and passes the answer to read if it is a success.
+// send sends a request for a blob in a folder and calls read with a successful response.
 func (s *httpServer) send(ctx context.Context, method, folder string, b blob, body []byte, timeout time.Duration, read func(*http.Response) error) error {
 	list, err := s.header.list(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *httpServer) send(ctx context.Context, method, folder string, b blob, bo
 	}
 	defer resp.Body.Close()
 	if err := codeFailure(resp.StatusCode); err != nil || read == nil {
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10)) // so that the connection can be used again
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10)) // allows the connection to be reused
 		return err
 	}
 	if err := read(resp); err != nil && caller.Err() == nil {
@@ -134,7 +135,7 @@ func (s *httpServer) send(ctx context.Context, method, folder string, b blob, bo
 	return caller.Err()
 }
 
-// connectionFailure returns the error of a request or an answer as a [*failure].
+// connectionFailure converts the error of a request or a response to a [*failure].
 func connectionFailure(err error) error {
 	var u *url.Error
 	switch {
@@ -142,13 +143,13 @@ func connectionFailure(err error) error {
 		return err
 	case errors.As(err, &u) && u.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return lostf("it does not answer in time")
-	case errors.As(err, &u): // its own text has the address
+	case errors.As(err, &u): // the text of u contains the address
 		return lostf("%s", short(u.Err.Error()))
 	}
 	return lostf("%s", short(err.Error()))
 }
 
-// codeFailure returns what the code of an answer means, nil for a success.
+// codeFailure converts a response status to an error. It returns nil for success.
 func codeFailure(code int) error {
 	text := http.StatusText(code)
 	switch {

@@ -1,6 +1,10 @@
-// Package shared is a cache that machines share: a server that speaks the Remote Execution API v2 of Bazel (its ActionCache and its
-// ContentAddressableStorage), or the plain HTTP form of the same. A server may be slow, gone, full or wrong: that costs a bounded delay and
-// never a wrong byte.
+// Package shared is a client for a cache that is shared between machines: a server with the
+// Remote Execution API v2 of Bazel (its ActionCache and ContentAddressableStorage) or its plain
+// HTTP form.
+//
+// A server may be slow, unavailable, full or faulty. The client limits the total delay that it
+// causes and verifies every value against its digest, so a bad server costs a bounded delay and
+// never corrupts a result.
 package shared
 
 import (
@@ -14,70 +18,80 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// MaxBlob is how many bytes may be kept for a key. What is larger is neither sent nor taken.
+// MaxBlob is the size limit for a value, in bytes. Larger values are neither sent nor accepted.
 const MaxBlob = 64 << 20
 
 const (
-	// rate is how many bytes per second a server must manage on top of Options.Timeout.
+	// rate is the minimum transfer rate in bytes per second. The time for a payload at this rate
+	// is added to Options.Timeout.
 	rate = 4 << 20
-	// patience is how long each call may take before the rest counts as delay.
+	// patience is the expected duration of a call. Any time beyond it counts as delay.
 	patience = 500 * time.Millisecond
-	// maxFaults is how many answers may be wrong before the server is not asked any more, and how often it may fail to store something
-	// before nothing is sent any more.
+	// maxFaults is the number of wrong answers after which the client stops asking the server,
+	// and the number of failed uploads after which it stops uploading.
 	maxFaults = 3
 )
 
-// Options say which server is used, and how.
+// Options select a server and configure the client.
 type Options struct {
-	// Address is grpc://, grpcs://, http:// or https://, a host, and for gRPC the name of an instance as its path.
+	// Address is grpc://, grpcs://, http:// or https://, followed by a host and a path. For gRPC
+	// the path is the instance name.
 	Address string
-	// ReadOnly keeps [Client.Put] from sending anything.
+	// ReadOnly turns [Client.Put] into a no-op.
 	ReadOnly bool
-	// CA is a file with certificates of the authorities that the server's certificate may come from, empty for those of the machine.
+	// CA is a file with CA certificates for verifying the server. If empty, the system's
+	// certificates are used.
 	CA string
-	// Cert and Key are files with the client's certificate and its key, empty for none.
+	// Cert and Key are files with the client certificate and its key, or empty.
 	Cert, Key string
-	// Headers go with every request, each as NAME=VALUE. The values are secret.
+	// Headers are additional request headers of the form NAME=VALUE. The values are secret.
 	Headers []string
-	// Helper is a program that prints further headers: "PROGRAM get" with the address on stdin, as Bazel runs its credential helpers.
+	// Helper is a credential helper that prints additional headers. As in Bazel, it is run as
+	// "PROGRAM get" with the address on stdin.
 	Helper string
-	// AllowPlain lets credentials cross a network without TLS.
+	// AllowPlain permits sending credentials over a network without TLS.
 	AllowPlain bool
-	// Timeout is how long one request may take, beside what large blobs need. Zero means 5 s.
+	// Timeout is the time limit of a request, without the time to transfer its payload. Zero
+	// means 5 s.
 	Timeout time.Duration
-	// UserAgent is how the client calls itself. Empty means krmflow.
+	// UserAgent is the User-Agent of requests. Empty means krmflow.
 	UserAgent string
 }
 
-// A Client is a shared cache. Any number of goroutines may use it. Nothing is connected before the first use. A nil *Client has nothing and
-// takes nothing.
+// A Client accesses a shared cache. It is safe for concurrent use. It connects on first use. A
+// nil *Client is an empty cache that stores nothing.
+//
+// The first error that makes a server unusable is returned once. After that the client is
+// switched off: Get misses and Put does nothing, so that a run continues at full speed without
+// the server.
 type Client struct {
 	o      Options
 	at     address
 	header *headers
 
 	mu       sync.Mutex
-	off      bool // nothing is asked any more
-	readOnly bool // nothing is sent any more
+	off      bool // the server is no longer used
+	readOnly bool // nothing is uploaded
 	why      error
-	faults   int // of answers
-	refusals int // of what is sent
+	faults   int // wrong answers
+	refusals int // failed uploads
 	delay    time.Duration
 	server   server
 	dial     func() (server, error)
-	turn     chan struct{} // held by who connects
+	turn     chan struct{} // semaphore held while connecting
 }
 
-// A server is what a client talks to. Its errors are [*failure]s, or [fs.ErrNotExist].
+// A server is the protocol implementation under a Client. Its errors are [*failure]s or
+// [fs.ErrNotExist].
 type server interface {
-	// begin finds out what the server can do. It is called until it succeeds once.
+	// begin queries the capabilities of the server. It is called until it succeeds once.
 	begin(ctx context.Context) error
 	get(ctx context.Context, e entry) ([]byte, error)
 	put(ctx context.Context, e entry, data []byte) error
 	close()
 }
 
-// Open returns a client. Its errors are mistakes in the options: a server that cannot be reached is none.
+// Open returns a client. It only fails for invalid options; it does not connect to the server.
 func Open(o Options) (*Client, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
@@ -106,11 +120,13 @@ func Open(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Plain reports whether answers cross a network without TLS, so that others there can read and change them.
+// Plain reports whether answers cross a network without TLS, where others can read and change
+// them.
 func (c *Client) Plain() bool { return c != nil && c.at.plain() && !c.at.loopback() }
 
-// Get returns what was put for a key. The error is [fs.ErrNotExist] if there is nothing, or if the server is not asked any more; another
-// one says once why that is so, or what was wrong with an answer. Whatever it is, the caller can go on as if there were nothing.
+// Get returns the value for key. The error is [fs.ErrNotExist] if there is none or the client is
+// switched off. Any other error describes a faulty answer, or the reason for switching off; it is
+// returned once. After every error the caller can proceed as for a miss.
 func (c *Client) Get(ctx context.Context, key krm.Digest) ([]byte, error) {
 	s, err := c.connect(ctx)
 	if s == nil || err != nil {
@@ -121,8 +137,8 @@ func (c *Client) Get(ctx context.Context, key krm.Digest) ([]byte, error) {
 	return data, c.judge(ctx, err, time.Since(begin)-transfer(len(data)), false)
 }
 
-// Put stores data for a key. It does nothing if the client may only read, or the server is not asked any more. An error says why the data
-// was not stored; the caller can go on.
+// Put stores data for key. It does nothing if the client is read-only or switched off. An error
+// gives the reason why data was not stored; the caller can continue.
 func (c *Client) Put(ctx context.Context, key krm.Digest, data []byte) error {
 	if c == nil || !c.writes() {
 		return nil
@@ -139,7 +155,7 @@ func (c *Client) Put(ctx context.Context, key krm.Digest, data []byte) error {
 	return c.judge(ctx, err, time.Since(begin)-transfer(len(data)), true)
 }
 
-// Close ends the connection. The client has nothing from then on.
+// Close closes the connection and switches the client off.
 func (c *Client) Close() error {
 	if c == nil {
 		return nil
@@ -161,15 +177,16 @@ func absentIfNil(err error) error {
 	return err
 }
 
-// writes reports whether something may be sent.
+// writes reports whether uploads are allowed.
 func (c *Client) writes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.readOnly
 }
 
-// connected returns the server if there is a connection. It returns neither server nor error if there shall be none, except for the first
-// who asks afterwards: that one learns why.
+// connected returns the server if there is a connection; wanted reports whether to connect. If
+// the client is switched off, the first call returns the reason as err, and later calls return
+// neither a server nor an error.
 func (c *Client) connected() (s server, wanted bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +197,8 @@ func (c *Client) connected() (s server, wanted bool, err error) {
 	return c.server, c.server == nil, nil
 }
 
-// connect returns the server, with neither server nor error if it is not asked any more.
+// connect returns the server and connects to it if necessary. It returns neither a server nor an
+// error if the client is switched off.
 func (c *Client) connect(ctx context.Context) (server, error) {
 	if c == nil {
 		return nil, nil
@@ -189,7 +207,7 @@ func (c *Client) connect(ctx context.Context) (server, error) {
 	if !wanted {
 		return s, err
 	}
-	select { // one connects, the others wait for that
+	select { // one goroutine connects, the others wait
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
@@ -211,7 +229,7 @@ func (c *Client) connect(ctx context.Context) (server, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.off { // closed meanwhile
+	if c.off { // closed during connect
 		s.close()
 		return nil, nil
 	}
@@ -219,11 +237,12 @@ func (c *Client) connect(ctx context.Context) (server, error) {
 	return s, nil
 }
 
-// judge returns what the caller of a call hears of its error, and decides whether the server is still asked. took is how long the call
-// took, without what its bytes needed.
+// judge converts err, the error of a call, to the error for the caller of the client, and decides
+// whether the client continues to use the server. took is the duration of the call without the
+// time for its payload.
 func (c *Client) judge(ctx context.Context, err error, took time.Duration, put bool) error {
 	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // the server is not to blame
+		return ctx.Err() // the caller canceled
 	}
 	text := ""
 	if err != nil {
@@ -240,12 +259,12 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 		return err
 	}
 	switch {
-	case c.off || put && c.readOnly: // somebody else has said so
+	case c.off || put && c.readOnly: // already reported
 		return absentUnless(put)
 	case f.kind == wrong && put && c.refusals+1 < maxFaults:
 		c.refusals++
 		return c.errorf("it has not stored an answer: %s", text)
-	case f.kind != lost && put: // it can still be read
+	case f.kind != lost && put: // reading may still work
 		c.readOnly = true
 		return c.errorf("nothing can be stored there: %s", text).Hint("this run stores nothing more; --remote-cache-mode read does not try")
 	case f.kind == wrong && c.faults+1 < maxFaults:
@@ -268,22 +287,23 @@ func (c *Client) errorf(format string, args ...any) *diag.Error {
 	return e.With(diag.SharedCache)
 }
 
-// transfer returns how long n bytes may take.
+// transfer returns the time allowed for transferring n bytes.
 func transfer(n int) time.Duration { return time.Duration(n) * time.Second / rate }
 
-// A kind of failure decides what becomes of the client.
+// A kind is the kind of a failure. It determines whether the client continues to use the server.
 type kind int
 
 const (
-	// wrong is an answer that cannot be used.
+	// wrong is an invalid answer.
 	wrong kind = iota
-	// refused means that the server will not do such things for this client.
+	// refused means that the server does not support or permit the operation.
 	refused
-	// lost means that the server does not answer.
+	// lost means that the server cannot be reached.
 	lost
 )
 
-// A failure is what a server did wrong. What it is made of is text: a credential helper that does not exist is no [fs.ErrNotExist].
+// A failure is an error of the server. It does not unwrap to its cause, so that for example a
+// missing credential helper is not mistaken for [fs.ErrNotExist].
 type failure struct {
 	kind kind
 	error

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// tlsConfig returns how a server proves who it is, and the client, nil without TLS.
+// tlsConfig returns the TLS configuration for verifying the server and authenticating the client.
+// It returns nil for a plain connection.
 func tlsConfig(o Options, at address) (*tls.Config, error) {
 	switch {
 	case at.plain() && (o.CA != "" || o.Cert != "" || o.Key != ""):

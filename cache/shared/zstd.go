@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// minCompressed is from which size on it pays to compress.
+	// minCompressed is the size in bytes from which compression pays off.
 	minCompressed = 1 << 10
-	// maxWindow is how far back compressed data may refer: what everybody must be able to read, by RFC 8878.
+	// maxWindow is the window size that every decoder must support according to RFC 8878.
 	maxWindow = 8 << 20
 )
 
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(maxWindow))
 	if err != nil {
-		panic(err) // an option of the lines above is wrong
+		panic(err) // the options above are wrong
 	}
 	return e
 })
 
-// compressed returns data in the form of zstd, if that is shorter.
+// compressed returns data compressed with zstd, and whether that is shorter.
 func compressed(data []byte) ([]byte, bool) {
 	if len(data) < minCompressed {
 		return nil, false
@@ -33,9 +33,10 @@ func compressed(data []byte) ([]byte, bool) {
 	return out, len(out) < len(data)
 }
 
-// readCompressed reads a blob that comes in the form of zstd. What it unpacks to is bounded by the size of the blob, and what comes as well.
+// readCompressed reads a zstd-compressed blob from r. It limits both the compressed and the
+// decompressed size.
 func (b blob) readCompressed(r io.Reader) ([]byte, error) {
-	const overhead = 1 << 20 // of data that cannot be compressed
+	const overhead = 1 << 20 // for incompressible data
 	d, err := zstd.NewReader(io.LimitReader(r, b.size+overhead), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
@@ -44,7 +45,8 @@ func (b blob) readCompressed(r io.Reader) ([]byte, error) {
 	return b.read(notZstd{d})
 }
 
-// notZstd makes what the decoder finds wrong a failure of the server. What the connection says stays.
+// notZstd converts decoding errors to failures of the server. It returns errors of the connection
+// unchanged.
 type notZstd struct{ d *zstd.Decoder }
 
 func (r notZstd) Read(p []byte) (int, error) {

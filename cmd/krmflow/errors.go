@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// wantsJSON reports whether args ask for logs in JSON. A own line that cannot be parsed is reported in that form, too.
+// wantsJSON reports whether args ask for logs in JSON. It does not depend on the flag parser,
+// so that errors of the command line itself are also reported in that format.
 func wantsJSON(args []string) (json bool) {
 	for i, arg := range args {
 		value, ok := strings.CutPrefix(arg, "--log-format=")
@@ -33,14 +34,14 @@ func report(to console.Reporter, err error) int {
 	switch {
 	case err == nil:
 		return exit.OK
-	case errors.As(err, &own) && own.Err == nil: // its stderr was passed on
+	case errors.As(err, &own) && own.Err == nil: // the program's stderr has been passed through
 	case errors.As(err, &bug):
 		to.Bug(bug)
 		return exit.Internal
 	case errors.As(err, &sig):
 		to.Print(interrupted(sig, err))
 	case errors.Is(err, syscall.EPIPE):
-		return exit.Output // a reader that went away is nobody's mistake
+		return exit.Output // the reader closed the pipe, which is not an error to report
 	case errors.As(err, new(*exit.Told)):
 	default:
 		to.PrintEach(err)
@@ -48,7 +49,8 @@ func report(to console.Reporter, err error) int {
 	return exit.Code(err)
 }
 
-// interrupted returns sig with hints that name the nodes that it has ended, which err tells.
+// interrupted returns sig as an error with hints that name the interrupted nodes, which are
+// taken from err.
 func interrupted(sig exit.Signaled, err error) error {
 	e := &diag.Error{Msg: sig.Error(), Err: sig}
 	var list diag.Mistakes

@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/exit"
 )
 
-// exitCodes says what each code means. Help prints it, README has the same words, and docs/functions.md those of its part.
+// exitCodes describes each exit code. It is printed by help and repeated in README;
+// docs/functions.md repeats the codes that concern functions.
 var exitCodes = []struct {
 	code int
 	when string
@@ -29,7 +30,7 @@ var exitCodes = []struct {
 	{exit.Signal + 15, "terminated"},
 }
 
-// exitHelp returns the codes as a sentence, in lines of at most width bytes.
+// exitHelp returns the exit codes as a sentence, wrapped at width bytes.
 func exitHelp(width int) string {
 	var list []string
 	for _, e := range exitCodes {

@@ -15,9 +15,9 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/limits"
 )
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends; a second one ends the process at once. SIGPIPE is
-// taken as well: a reader that went away shows as an error of the write. The signals are the process's until it ends: to give
-// each back would wake two threads.
+// untilSignal returns a context that is canceled by the first SIGINT or SIGTERM. A second
+// signal ends the process at once. SIGPIPE is caught and ignored, so that a closed pipe shows
+// up as a write error. The handlers are never removed: each removal would wake two threads.
 func untilSignal() (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -38,14 +38,17 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 }
 
 const (
-	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
+	// cleanupTime is the maximum time of each cleanup step of a process that no longer waits
+	// for its command.
 	cleanupTime = 300 * time.Millisecond
-	// sayTime is how long it may take to say that a run takes too much: longer, because nobody knows that yet, and the machine may be busy.
+	// sayTime is the maximum time for reporting that a run exceeded a limit. It is longer than
+	// cleanupTime because the user has not been told yet and the machine may be busy.
 	sayTime = 3 * time.Second
 )
 
-// await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
-// not, because it computes something or waits for something that does not come, await clears up in its place and reports why.
+// await returns the exit code that the command sends on done. When ctx ends, the command has a
+// grace period to end by itself. If it does not, because it is computing or blocked, await runs
+// the cleanup in its place and reports the cause.
 func await(ctx context.Context, a *cli.Invocation, done <-chan int, end console.Reporter) int {
 	select {
 	case code := <-done:
@@ -68,11 +71,12 @@ func await(ctx context.Context, a *cli.Invocation, done <-chan int, end console.
 	if errors.Is(cause, diag.ErrLimit) {
 		limit = sayTime
 	}
-	limits.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped
+	limits.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped reading
 	return exit.Code(cause)
 }
 
-// graceFor returns how long a command may take that ends for a reason. One that takes too much gets no time for more.
+// graceFor returns the grace period of a command that ends because of cause. A command that
+// exceeded a limit gets none.
 func graceFor(cause error) time.Duration {
 	if errors.Is(cause, diag.ErrLimit) {
 		return 0

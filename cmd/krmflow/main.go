@@ -1,5 +1,5 @@
-// Krmflow renders Kubernetes configuration: it compiles Kustomizations, Components and Compositions into a graph, prints it as a
-// plan, and runs it.
+// Krmflow renders Kubernetes configuration. It compiles Kustomizations, Components and
+// Compositions into a graph, prints the graph as a plan, and runs it.
 package main
 
 import (
@@ -57,14 +57,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// seeUsage adds to a mistake in the command line where the usage of the command stands.
+// seeUsage adds a hint to an error of the command line that names the help of the command.
 func seeUsage(cmd *cobra.Command, err error) error {
 	var usage *options.Error
 	if err = exit.AsUsage(err); !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
 	if e := diag.AsError(usage.Err); e.Pos.File != "" {
-		return err // the user's file is wrong, and no help is about it
+		return err // the user's settings file is wrong, and help would not explain it
 	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
@@ -116,7 +116,8 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 	return await(ctx, a, done, end)
 }
 
-// perform runs the command line of an Invocation, and says what came of it. Its Stdout is a [*terminal.Stdout].
+// perform runs the command line of an Invocation, prints errors, reports and the result line,
+// and returns the exit code. The Stdout of the Invocation must be a [*terminal.Stdout].
 func perform(ctx context.Context, a *cli.Invocation) (code int) {
 	out := a.Stdout.(*terminal.Stdout)
 	cmd := newCommand(a, a.CommandLine)
@@ -124,9 +125,9 @@ func perform(ctx context.Context, a *cli.Invocation) (code int) {
 	cmd.SetOut(out)
 	cmd.SetErr(a.Stderr)
 	used, err := execute(ctx, cmd, a.CommandLine)
-	a.Exits.Run() // what outlives the command, but not the run
+	a.Exits.Run() // cleanup of resources that outlive the command but not the run
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, diag.ErrLimit) && diag.AsError(err).Pos.File == "" {
-		err = a.Steps.Stopped(cause) // it ended between two steps, before somebody else could say where
+		err = a.Steps.Stopped(cause) // the error occurred between two steps and has no position yet
 	}
 	if lost := out.Err(); lost != nil {
 		err = &exit.Error{Code: exit.Output, Err: fmt.Errorf("cannot write to stdout: %w", lost)}
@@ -145,7 +146,7 @@ func perform(ctx context.Context, a *cli.Invocation) (code int) {
 	return code
 }
 
-// execute runs the command that args name, and returns which one that is.
+// execute runs the command named by args and returns it.
 func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
 	if cmd, rest, err := root.Find(args); err == nil {
 		if err := options.OneDash(cmd, rest); err != nil {
@@ -155,8 +156,9 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 	return root.ExecuteContextC(ctx)
 }
 
-// commands are all commands by their names. Those that have all flags of rendering are complete: the others, which read a tree or fetch
-// something as well, take the defaults of the flags that they do not have from those.
+// commands are all commands, in the order of help. Complete commands have all rendering flags.
+// The other commands, of which some also read a tree or fetch content, take the defaults of the
+// flags that they lack from the complete ones.
 var commands = []struct {
 	name     string
 	make     func(*cli.Invocation) *cobra.Command
@@ -205,12 +207,13 @@ func benchCommand(a *cli.Invocation) *cobra.Command {
 	})
 }
 
-// newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
-// all and their help texts are a tenth of the smallest render.
+// newCommand returns the root command for a command line. If args begin with the name of a
+// complete command, only that command is added: building the flags and help texts of all
+// commands takes a tenth of the time of the smallest render.
 func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 	a.AllFlags = settingFlags
 	root := rootCommand(a)
-	root.SetOut(a.Stdout) // which the next command takes over now
+	root.SetOut(a.Stdout) // completion commands capture the writer when they are added
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
 			a.Complete = true
@@ -247,7 +250,8 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 	return root
 }
 
-// settingFlags returns the flags of all complete commands, which the user's file and variables can set: see package settings.
+// settingFlags returns the flags of all complete commands, which the user's settings file and
+// variables can set: see package settings.
 func settingFlags() *pflag.FlagSet {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, c := range commands {
@@ -282,7 +286,7 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
 	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
-	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
+	_ = root.PersistentFlags().MarkHidden("stack-trace") // it does nothing, so it needs no documentation
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))
@@ -296,7 +300,7 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 	return root
 }
 
-// noSuchTopic refuses arguments of help that are no command.
+// noSuchTopic rejects arguments of help that do not name a command.
 func noSuchTopic(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -305,7 +309,7 @@ func noSuchTopic(cmd *cobra.Command, args []string) error {
 	return noSuchCommand(found, rest)
 }
 
-// noSuchCommand refuses a first argument that is no command.
+// noSuchCommand rejects a first argument that is not a command.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -323,7 +327,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return options.UsageError(e)
 }
 
-// elsewhere returns a hint line about a word that is a command in other programs, or that lacks the one before it.
+// elsewhere returns a hint for a word that is a command in other programs, or that lacks the
+// subcommand before it.
 func elsewhere(cmd *cobra.Command, args, names []string) []string {
 	var hint string
 	switch args[0] {

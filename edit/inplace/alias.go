@@ -6,7 +6,8 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// expandAliases writes out what aliases stand for, in all fields but one, so that this one can change alone. It returns nil if there are none.
+// expandAliases replaces the aliases in all fields but the given one with their values, so that
+// the field can change alone. It returns nil if there are none.
 func (d *Document) expandAliases(field string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return nil
@@ -36,7 +37,8 @@ func (c *change) expand(n *yaml3.Node) {
 	}
 }
 
-// written returns a node on one line, without anchors and aliases. The text of scalars is the one that they have, if it is on one line.
+// written returns a node on one line, without anchors and aliases. Scalars on one line keep
+// their text.
 func (c *change) written(n *yaml3.Node) string {
 	var parts []string
 	switch n.Kind {
@@ -61,7 +63,8 @@ func (c *change) written(n *yaml3.Node) string {
 	return string(c.data[at:end])
 }
 
-// overrides reports whether a << in n merges a key into a mapping that has it above.
+// overrides reports whether a merge key (<<) in n provides a key that precedes it in the same
+// mapping.
 func overrides(n *yaml3.Node) bool {
 	above := map[string]bool{}
 	for i, child := range n.Content {
@@ -79,7 +82,7 @@ func overrides(n *yaml3.Node) bool {
 	return false
 }
 
-// merges reports whether what << stands before has one of the keys.
+// merges reports whether the value of a merge key contains one of the keys.
 func merges(n *yaml3.Node, keys map[string]bool) bool {
 	if n.Kind == yaml3.AliasNode {
 		n = n.Alias

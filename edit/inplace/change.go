@@ -9,15 +9,15 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// A change collects what is to be cut out of a text and put into it.
+// A change collects replacements in a text.
 type change struct {
 	*text
 	style   style
 	eol     string
 	splices []splice
 
-	keepBlanks   bool // blank lines around what is cut stay: they may be a part of a text
-	keepComments bool // comments above what is cut stay
+	keepBlanks   bool // keep blank lines around removed text, which may be part of a scalar
+	keepComments bool // keep comments above removed entries
 }
 
 // A splice replaces the text from start to end.
@@ -30,12 +30,13 @@ func (c *change) splice(start, end int, with string) {
 	c.splices = append(c.splices, splice{start, end, with})
 }
 
-// lines puts lines, each indented by column, before the line that begins at an offset, which may be the end of the text.
+// lines inserts lines before the line at an offset, which may be the end of the text. Each line
+// is indented by column.
 func (c *change) lines(at int, lines []string, column int) {
 	c.splice(at, at, strings.Join(indented(lines, column), c.eol)+c.eol)
 }
 
-// apply returns the text with all splices. Those at one place keep their order.
+// apply returns the text with all splices applied. Splices with the same start keep their order.
 func (c *change) apply() []byte {
 	slices.SortStableFunc(c.splices, func(a, b splice) int { return a.start - b.start })
 	var out []byte
@@ -48,7 +49,8 @@ func (c *change) apply() []byte {
 	return append(out, c.data[at:]...)
 }
 
-// value changes the value of an entry from old to v, within the entry. If that fails nothing was changed.
+// value changes the value of an entry from old to v within the extent of the entry. If it
+// returns an error, the change has no effect.
 func (c *change) value(e entry, old, v yaml.Value, flow bool) error {
 	n := e.node
 	before := len(c.splices)
@@ -71,7 +73,9 @@ func (c *change) value(e entry, old, v yaml.Value, flow bool) error {
 }
 
 func (c *change) scalar(n *yaml3.Node, v yaml.Value, flow bool) error {
-	lines := n.Style&yaml3.DoubleQuotedStyle != 0 && strings.Contains(n.Value, "\n") // it holds several, and in quotes all the same
+	// The scalar already has several lines in double quotes, so the new value can be quoted as
+	// well.
+	lines := n.Style&yaml3.DoubleQuotedStyle != 0 && strings.Contains(n.Value, "\n")
 	switch {
 	case n.Kind != yaml3.ScalarNode || n.Anchor != "":
 		return errOpaque
@@ -84,7 +88,8 @@ func (c *change) scalar(n *yaml3.Node, v yaml.Value, flow bool) error {
 	return nil
 }
 
-// literal changes the lines of a literal block scalar, whose header stays: it must say what it said of the line breaks at the end.
+// literal changes the lines of a literal block scalar. It keeps the header, so the trailing line
+// breaks must not change.
 func (c *change) literal(n *yaml3.Node, text string) error {
 	at := c.content(n)
 	first := c.lineOf(at) + 1
@@ -104,7 +109,8 @@ func (c *change) literal(n *yaml3.Node, text string) error {
 	return nil
 }
 
-// anew writes the value of a field anew, in block style or in brackets. column is that of the mapping.
+// anew rewrites the value of a field, in block style or, if flow is set, in flow style. column
+// is the column of the mapping.
 func (c *change) anew(e entry, v yaml.Value, column int, flow bool) error {
 	colon, err := c.colon(e)
 	if err != nil {
@@ -121,7 +127,7 @@ func (c *change) anew(e entry, v yaml.Value, column int, flow bool) error {
 		}
 	case c.isRest(e.end):
 		head := lines[0][2:]
-		if c.isRest(colon) { // the comment behind the key stays
+		if c.isRest(colon) { // keep the comment after the key
 			head += string(bytes.TrimRight(c.data[colon:c.lineEnd(colon)], "\r\n"))
 		}
 		c.splice(colon, c.lineEnd(e.end), strings.Join(append([]string{head}, indented(lines[1:], column)...), c.eol)+c.eol)
@@ -131,7 +137,7 @@ func (c *change) anew(e entry, v yaml.Value, column int, flow bool) error {
 	return nil
 }
 
-// mapping changes the fields of a mapping that has some and keeps some.
+// mapping changes the fields of a non-empty mapping. At least one field must be kept.
 func (c *change) mapping(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 	entries, err := c.fields(n)
 	if err != nil {
@@ -143,13 +149,14 @@ func (c *change) mapping(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 		key := e.key.Value
 		was, is := old.Get(key), v.Get(key)
 		switch {
-		case e.key.Tag == "!!merge": // what it brings is looked at in the end
+		case e.key.Tag == "!!merge": // [Document.written] checks the merged keys
 		case !was.Exists():
-			return errOpaque // an alias, or a key that is no string
+			return errOpaque // an alias, or a key that is not a string
 		case !is.Exists():
 			gone = append(gone, i)
 			continue
-		case slices.ContainsFunc(entries[i+1:], func(o entry) bool { return o.key.Value == key }): // the last one counts
+		// Of duplicate keys, the last one takes precedence.
+		case slices.ContainsFunc(entries[i+1:], func(o entry) bool { return o.key.Value == key }):
 		case c.value(e, was, is, flow) != nil:
 			if err := c.anew(e, is, columnOf(n), flow); err != nil {
 				return err
@@ -172,7 +179,7 @@ func (c *change) mapping(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 	return c.addFields(n, kept[len(kept)-1], added, flow)
 }
 
-// addFields adds fields behind an entry of a mapping.
+// addFields adds fields after an entry of a mapping.
 func (c *change) addFields(n *yaml3.Node, after entry, added []yaml.Field, flow bool) error {
 	for _, f := range added {
 		switch {
@@ -187,7 +194,8 @@ func (c *change) addFields(n *yaml3.Node, after entry, added []yaml.Field, flow 
 	return nil
 }
 
-// between returns what separates a new entry in brackets from the one before: they are on lines of their own if the others are.
+// between returns the separator before a new entry in flow style. The entry gets a line of its
+// own if the last one has.
 func (c *change) between(n *yaml3.Node) string {
 	last := n.Content[len(n.Content)-1]
 	if n.Kind == yaml3.MappingNode {
@@ -200,8 +208,8 @@ func (c *change) between(n *yaml3.Node) string {
 	return ", "
 }
 
-// cut removes entries of a list or mapping, with the comments directly above them and those below that are indented as a part of them. Some
-// stay.
+// cut removes entries of a list or mapping with their comments: the lines directly above, and
+// the lines below that are indented as part of the entry. At least one entry must be kept.
 func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) error {
 	for _, i := range gone {
 		e := entries[i]
@@ -211,10 +219,12 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 		}
 		switch {
 		case c.ownLines(e):
+			// Comments above the first item of a list are removed with it. Those above the first
+			// field of a mapping belong to the mapping and stay.
 			from := c.lineStart(e.dash)
 			if i > 0 {
 				from = c.lineEnd(entries[i-1].end)
-			} else if n.Kind == yaml3.SequenceNode { // comments above the first field are above what has the fields
+			} else if n.Kind == yaml3.SequenceNode {
 				from = 0
 			}
 			start := c.lineStart(e.dash)
@@ -222,7 +232,8 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 				start = c.comments(c.lineOf(e.dash), from)
 			}
 			c.cutLines(start, c.commentsBelow(e))
-		case i == 0 && len(entries) > 1 && c.isRest(e.end) && !slices.Contains(gone, 1): // it follows the dash of a list
+		// The first field follows the dash of a list item.
+		case i == 0 && len(entries) > 1 && c.isRest(e.end) && !slices.Contains(gone, 1):
 			c.splice(e.dash, entries[1].dash, "")
 		default:
 			return errOpaque
@@ -231,7 +242,8 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 	return nil
 }
 
-// cutLines removes the lines from start to end. Of the blank lines around them one stays, and none at the end of the file.
+// cutLines removes the lines from start to end. One of the surrounding blank lines is kept, and
+// none at the end of the file.
 func (c *change) cutLines(start, end int) {
 	isBlank := func(i int) bool { return i >= 0 && len(bytes.TrimSpace(c.line(i))) == 0 }
 	above := c.lineOf(start) - 1
@@ -248,7 +260,8 @@ func (c *change) cutLines(start, end int) {
 	c.splice(start, end, "")
 }
 
-// commentsBelow returns the offset of the line behind an entry on lines of its own, and the comments that are indented as a part of it.
+// commentsBelow returns the end of an entry that has its own lines, including the comments below
+// that are indented as part of it.
 func (c *change) commentsBelow(e entry) int {
 	column := e.dash - c.lineStart(e.dash)
 	i := c.lineOf(e.end) + 1
@@ -260,8 +273,9 @@ func (c *change) commentsBelow(e entry) int {
 	return len(c.data)
 }
 
-// cutInline removes an entry in brackets and one comma. If one behind it stays and nothing else is on its lines these go, with a comment behind it;
-// else, if one before it stays, the comma before it goes.
+// cutInline removes an entry in flow style and one comma. If the entry is alone on its lines and
+// a later entry is kept, it removes these lines, including a trailing comment. Otherwise it
+// removes the comma before the entry if an earlier entry is kept.
 func (c *change) cutInline(entries []entry, i int, gone []int) {
 	e, stays := entries[i], func(j int) bool { return !slices.Contains(gone, j) }
 	comma := c.skip(e.end)

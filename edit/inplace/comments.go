@@ -14,19 +14,19 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// Comments are the comments of a document by their places. Each comment includes its number sign
-// and has no indentation. Only comments above and below a value have several lines; blank lines
-// between them are left out.
+// Comments maps places in a document to comments. Each comment includes its number sign but no
+// indentation. Only comments above and below a value can have several lines. Blank lines between
+// them are omitted.
 type Comments map[Place]string
 
-// A Place is the position of a comment relative to a value of a document. Items of a list are known
-// by their names if each has one, otherwise by their indexes, so that a comment follows a container
-// to a different position in its list.
+// A Place is the position of a comment relative to a value of a document. Items of a list are
+// identified by their names if all have one, otherwise by their indexes. A comment thus follows
+// a container to a new position in its list.
 //
-// Places are found in the text. The comments that the parser attaches to nodes are not used: it
-// attaches one comment to different nodes depending on blank lines and indentation, and moves some
-// of them when a text is written and read again. Such moves would be indistinguishable from those
-// that a function makes.
+// Places are found in the text, not in the comments that the parser attaches to nodes. The
+// parser attaches a comment to different nodes depending on blank lines and indentation, and
+// some comments move when a text is written and parsed again. Such moves would be
+// indistinguishable from changes made by a function.
 type Place struct {
 	path string // see path.String
 	side side
@@ -35,12 +35,13 @@ type Place struct {
 type side uint8
 
 const (
-	beside side = iota // on the line on which the value ends, or on that of its key
+	beside side = iota // on the last line of the value, or the line of its key
 	above              // on the lines above the field or item
-	below              // on the lines below it, indented as a part of it; for a document the lines at its end
+	// On the lines below, indented as part of the value; for a document, the lines at its end.
+	below
 )
 
-// String returns the place for messages, such as "beside spec.replicas".
+// String returns the place for messages, as in "beside spec.replicas".
 func (p Place) String() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(p.path, "\x00"), "\x00") {
@@ -60,7 +61,8 @@ func (p Place) String() string {
 	return [...]string{"beside ", "above ", "below "}[p.side] + text
 }
 
-// A path leads to a value. It is linked, because most values have no comments and need no text.
+// A path leads to a value. It is a linked list, so that values without comments, the majority,
+// need no path text.
 type path struct {
 	up   *path
 	part string
@@ -68,8 +70,8 @@ type path struct {
 
 func (p *path) key(key string) *path { return &path{p, "." + key} }
 
-// String returns the parts from the document to the value, each with its kind and after a zero
-// byte: .KEY of a field, [INDEX or =NAME of an item.
+// String returns the path from the document to the value. Each part starts with a zero byte and
+// its type: .KEY for a field, [INDEX or =NAME for an item.
 func (p *path) String() string {
 	var parts []string
 	for ; p.up != nil; p = p.up {
@@ -84,7 +86,7 @@ func (p *path) String() string {
 
 const itemsPath = "\x00.items\x00["
 
-// Items returns the comments of the items of a list of objects, by their indexes.
+// Items returns the comments for each item of a list of objects, by index.
 func (c Comments) Items() map[int]Comments {
 	items := map[int]Comments{}
 	for p, text := range c {
@@ -108,9 +110,9 @@ func (c Comments) Items() map[int]Comments {
 	return items
 }
 
-// Missing returns what is missing in a text with the comments have: comments of c that are not there,
-// with an empty comment at places from which they have moved. Comments on lines of their own are only
-// missing if they are nowhere, because these lines can be next to other values than before.
+// Missing returns the comments of c that are not in have, with an empty comment at the old place
+// of a comment that moved. Comments on their own lines are missing only if they are nowhere in
+// have, because these lines can be next to different values than before.
 func (c Comments) Missing(have Comments) Comments {
 	missing := Comments{}
 	lines, moved := map[string]bool{}, map[string]bool{}
@@ -142,12 +144,12 @@ func (c Comments) Missing(have Comments) Comments {
 	return missing
 }
 
-// Places returns the places in a fixed order.
+// Places returns the places in a deterministic order.
 func (c Comments) Places() []Place {
 	return slices.SortedFunc(maps.Keys(c), Place.compare)
 }
 
-// InItem returns the comments of an object as those of item i of a list of objects.
+// InItem returns the comments of an object as comments of item i of a list of objects.
 func (c Comments) InItem(i int) Comments {
 	in := make(Comments, len(c))
 	for p, text := range c {
@@ -156,14 +158,14 @@ func (c Comments) InItem(i int) Comments {
 	return in
 }
 
-// maxNodes bounds the lines, fields and items of a text whose comments [ItemComments] reads. A node
-// with comments takes about 200 bytes, far more than a value.
+// maxNodes is the maximum number of lines, fields and items in a text that [ItemComments]
+// processes. A node with comments takes about 200 bytes, far more than a value.
 const maxNodes = 1 << 20
 
-// ItemComments returns the comments of the objects in a text by their order: those of its documents
-// that are not empty. Lists of objects are replaced by their items, which go to the end, as functions
-// and their golden cases are read. It returns none for a text that cannot be edited, or has more than
-// a million lines, fields and items.
+// ItemComments returns the comments of each object in a text, by the index of the object. Empty
+// documents are skipped. The items of a list of objects are moved to the end, in the order in
+// which functions and their golden tests read them. The result is nil for a text that cannot be
+// edited or exceeds a million lines, fields and items.
 func ItemComments(text []byte) map[int]Comments {
 	nodes := 0
 	for _, c := range "\n,:[{" {
@@ -205,14 +207,14 @@ func ItemComments(text []byte) map[int]Comments {
 	return found
 }
 
-// ForFunction returns v as YAML with its comments as a function gets them, and these comments. It
-// leaves out comments that v has no line for, and:
+// ForFunction returns v as YAML with comments for a function, and the comments that the text
+// contains. It omits comments without a suitable line in v, and:
 //
-//   - Comments below values. What is below a value for one program is above the next value for
-//     another, so that these do not survive programs that write YAML anew.
-//   - Comments at and in the fields of objects that private returns, which are those with the values of
-//     Secrets. The comments may have values themselves, which would not be hidden in messages of the
-//     function.
+//   - Comments below values. Programs disagree about whether such a comment belongs to the value
+//     above or below, so it does not survive programs that rewrite YAML.
+//   - Comments at and within the fields that private returns for an object, such as the values
+//     of Secrets. The comments can contain values, which messages of the function would not
+//     hide.
 func ForFunction(v yaml.Value, comments Comments, private func(yaml.Value) []string) (text []byte, sent Comments) {
 	secrets := privatePaths(v, &path{}, private)
 	some := make(Comments, len(comments))
@@ -234,7 +236,7 @@ func ForFunction(v yaml.Value, comments Comments, private func(yaml.Value) []str
 	return d.Text(), d.Comments()
 }
 
-// privatePaths returns the paths of the fields of a value that are private.
+// privatePaths returns the paths of the private fields of a value.
 func privatePaths(v yaml.Value, p *path, private func(yaml.Value) []string) (paths []string) {
 	switch v.Type() {
 	case yaml.Map:
@@ -258,8 +260,8 @@ func privatePaths(v yaml.Value, p *path, private func(yaml.Value) []string) (pat
 	return paths
 }
 
-// HasComments reports whether a text may have comments. It is fast, and true for some strings that
-// contain a number sign.
+// HasComments reports whether a text may contain comments. It is fast, but also returns true for
+// some strings with a number sign.
 func HasComments(text []byte) bool {
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(text[at:], '#')
@@ -274,27 +276,28 @@ func HasComments(text []byte) bool {
 
 // A comment is a comment in a text.
 type comment struct {
-	texts []string // of its lines
+	texts []string // one for each line
 	lines [][2]int // from the number sign to the end of the line
 }
 
 func (c *comment) text() string { return strings.Join(c.texts, "\n") }
 
-// A spot is where comments of a value can be added to a text; -1 stands for nowhere.
+// A spot holds the offsets at which comments of a value can be added. -1 means that this is
+// impossible.
 type spot struct {
 	above, beside, below int
-	column               int // of the field or item
+	column               int // column of the field or item
 }
 
-// A survey finds the comments of a text, and the spots for others.
+// A survey finds the comments of a text and the spots for new ones.
 type survey struct {
 	*text
 	found map[Place]*comment
-	spots map[string]*spot // of the paths that it has as keys
+	spots map[string]*spot // by path; only these are searched for
 
-	at    int   // how far the text was searched
-	last  *path // of the key or value before at, nil at the start
-	wrong bool  // the text has a form in which values cannot be found
+	at    int   // offset up to which the text was searched
+	last  *path // the key or value before at, nil at the start
+	wrong bool  // the text has a form in which values cannot be located
 }
 
 func surveyOf(t *text, root *yaml3.Node, spots map[string]*spot) *survey {
@@ -312,8 +315,8 @@ func surveyOf(t *text, root *yaml3.Node, spots map[string]*spot) *survey {
 	return s
 }
 
-// Comments returns the comments of the document, none if its text has a form in which they cannot
-// be found.
+// Comments returns the comments of the document. It returns nil if there are none or they cannot
+// be located.
 func (d *Document) Comments() Comments {
 	if !HasComments(d.text.data) {
 		return nil
@@ -332,8 +335,8 @@ func (s *survey) comments() Comments {
 	return c
 }
 
-// reach finds the comments before the value at an offset. Those on lines of their own are above
-// next, or below prev if they are indented more than the column of next.
+// reach records the comments before the value at an offset. Comments on their own lines are
+// above next, or below prev if they are indented more than column.
 func (s *survey) reach(at int, next, prev *path, column int) {
 	for s.at < at {
 		i := bytes.IndexByte(s.data[s.at:at], '#')
@@ -374,8 +377,7 @@ func (s *survey) add(p *path, side side, start, end int) {
 	s.found[place] = &comment{[]string{text}, [][2]int{{start, end}}}
 }
 
-// entry notes that a field or item begins at an offset. owner is the path of what has the comments
-// above it.
+// entry visits the start of a field or item. owner is the path that comments above it belong to.
 func (s *survey) entry(p, owner, prev *path, at int) {
 	line := s.lineStart(at)
 	column := at - line
@@ -396,7 +398,7 @@ func (s *survey) spot(p *path) *spot {
 	return s.spots[p.String()]
 }
 
-// passed notes that a key or value ends at an offset, behind which a comment can be.
+// passed visits the end of a key or value, where a comment can follow.
 func (s *survey) passed(p *path, end int) {
 	s.at, s.last = max(s.at, end), p
 	if x := s.spot(p); x != nil {
@@ -404,7 +406,8 @@ func (s *survey) passed(p *path, end int) {
 	}
 }
 
-// node visits a value. leads is whether what is above its first field is above the value itself.
+// node visits a value. leads reports whether comments above its first field belong to the value
+// itself.
 func (s *survey) node(n *yaml3.Node, p *path, leads bool) {
 	switch {
 	case s.wrong:
@@ -413,7 +416,7 @@ func (s *survey) node(n *yaml3.Node, p *path, leads bool) {
 	case n.Kind == yaml3.SequenceNode:
 		s.list(n, p)
 	case n.Kind == yaml3.ScalarNode && n.Value == "" && n.Style&^yaml3.TaggedStyle == 0:
-		// There is nothing to see of it.
+		// The value has no text.
 	case n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0:
 		at := s.content(n)
 		s.reach(at, p, nil, 0)
@@ -449,7 +452,7 @@ func (s *survey) mapping(n *yaml3.Node, p *path, leads bool) {
 			return
 		}
 		s.passed(field, colon)
-		if x := s.spot(field); x != nil { // that of a list or mapping below the key
+		if x := s.spot(field); x != nil { // for a list or mapping below the key
 			line := s.lineStart(colon)
 			x.beside = line + len(bytes.TrimRight(s.line(s.lineOf(colon)), " \t"))
 		}
@@ -486,7 +489,7 @@ func (s *survey) list(n *yaml3.Node, p *path) {
 	s.closed(n, p, prev, ']')
 }
 
-// closed visits the bracket that ends a list or mapping in flow style.
+// closed visits the closing bracket of a list or mapping in flow style.
 func (s *survey) closed(n *yaml3.Node, p, last *path, bracket byte) {
 	if n.Style&yaml3.FlowStyle == 0 {
 		return
@@ -502,8 +505,9 @@ func (s *survey) closed(n *yaml3.Node, p, last *path, bracket byte) {
 	s.passed(p, min(at+1, len(s.data)))
 }
 
-// namesOf returns the names of the items of a list if each has one of its own, else nil. Objects
-// are known by their indexes, which lists of them go by.
+// namesOf returns the names of list items if all of them have distinct ones, else nil. Objects,
+// which have a kind, are identified by their indexes, because lists of objects are processed by
+// index.
 func namesOf(n *yaml3.Node) []string {
 	names := make([]string, len(n.Content))
 	seen := make(map[string]bool, len(n.Content))
@@ -527,10 +531,10 @@ func namesOf(n *yaml3.Node) []string {
 	return names
 }
 
-// WithComments returns a Document with other comments at some places; an empty comment removes what
-// is there. Nothing else changes. It returns the places whose comments are not written: those of
-// values that d does not have, those that its text has no line for, and those of texts that cannot
-// be a comment.
+// WithComments returns a Document with the given comments. An empty comment removes the comment
+// at its place. Everything else is unchanged. left holds the places whose comments could not be
+// written, because d has no such value, its text has no suitable line, or the text is not a
+// valid comment.
 func (d *Document) WithComments(want Comments) (next *Document, left []Place) {
 	if len(want) == 0 {
 		return d, nil
@@ -570,8 +574,8 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(strings.Compare(p.path, q.path), cmp.Compare(p.side, q.side))
 }
 
-// comment makes text the comment at a place, where the document has the comment old, or nil. It
-// reports whether there is a line for it.
+// comment replaces the comment old at a place with text. old is nil if there is none. It reports
+// whether the text has a suitable line.
 func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
 	if old == nil {
 		old = &comment{}
@@ -600,8 +604,8 @@ func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
 	return true
 }
 
-// isComment reports whether text can be written as a comment: it has no line breaks but \n, and no
-// characters that YAML does not allow.
+// isComment reports whether text can be written as a comment: its only line breaks are \n, and
+// all characters are valid in YAML.
 func isComment(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		switch r {
@@ -614,7 +618,8 @@ func isComment(text string) bool {
 	})
 }
 
-// commentLines makes lines the comment above or below a value. Lines that stay keep their text.
+// commentLines replaces the comment above or below a value with lines. Unchanged lines at the
+// start and end keep their text.
 func (c *change) commentLines(old *comment, at *spot, p Place, lines []string) bool {
 	if lines[0] == "" {
 		lines = nil

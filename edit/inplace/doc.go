@@ -1,13 +1,16 @@
-// Package inplace changes YAML files that people write, and leaves every byte alone that a change is not about: comments, order, quotes, blank
-// lines, indentation, line ends.
+// Package inplace changes hand-written YAML files and preserves every byte that is unrelated to
+// the change: comments, order, quotes, blank lines, indentation and line endings.
 //
-// A [Document] is told what the file shall hold, and finds the least change of the text that has this meaning. It knows where each value stands,
-// from the nodes of go.yaml.in/yaml/v3, and cuts and inserts text there. What comes out is parsed again: only a text that holds exactly what was
-// wanted is returned. Where the smallest change has another meaning, because of an alias for instance, the block of that field is written
-// anew; where that does not help the change is refused.
+// A [Document] receives the new content of the file and finds the smallest change of the text
+// with this meaning. It takes the position of each value from the nodes of go.yaml.in/yaml/v3,
+// and cuts and inserts text there. The result is parsed again and returned only if its content
+// is exactly the requested one. If the smallest change has a different meaning, for example
+// because of an alias, the block of the field is rewritten. If that does not help, the change is
+// refused. Checking the result makes mistakes in locating values harmless: they lead to an
+// error, never to a wrong file.
 //
 // Comments are found and changed in the text as well: see [Place].
 //
-// The nodes of kyaml also keep comments, but write the whole file anew. Package resourcelist uses
-// them for lists, which have no bytes to keep.
+// The nodes of kyaml also keep comments, but writing them reformats the whole file. Package
+// resourcelist uses them for lists, which have no original bytes to preserve.
 package inplace

@@ -11,32 +11,34 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// A Document is the text of one file and what it holds. It is immutable.
+// A Document is the text of a file and its content. It is immutable.
 type Document struct {
 	name  string
-	order []string // the fields in the order in which they are written
+	order []string // top-level fields in writing order
 	text  *text
-	root  *yaml3.Node // nil if the file holds nothing
-	value yaml.Value  // a mapping; None if the file holds nothing
+	root  *yaml3.Node // nil if the file is empty
+	value yaml.Value  // a mapping; None if the file is empty
 	style style
 	eol   string
-	added []byte // the break that the last line got; see withBreak
+	added []byte // line break added to the last line; see withBreak
 
-	// overrides is whether a << merges a key into a mapping that has it above: readers disagree about which of the two counts.
+	// overrides reports whether a merge key (<<) provides a key that precedes it in the same
+	// mapping. YAML parsers disagree about which of the two values takes precedence.
 	overrides bool
 
 	keepComments bool
 	object       bool // see ParseObject
 }
 
-// Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
-// place of new ones is found. The error is an [*diag.Error] with the line.
+// Parse parses a file. name is its name in messages. order lists the top-level fields in the
+// order in which kustomize writes them; it determines the position of new fields. The error is a
+// [*diag.Error] with the line.
 func Parse(name string, data []byte, order []string) (*Document, error) {
 	return parse(name, data, order, false)
 }
 
-// ParseObject parses a document that holds an object of Kubernetes, whose values are those that [yaml.Source.Content] has. Fields that are added go
-// to the end.
+// ParseObject parses a document with a Kubernetes object. It reads values in the same way as
+// [yaml.Source.Content]. New fields are added at the end.
 func ParseObject(name string, data []byte) (*Document, error) {
 	return parse(name, data, []string{"apiVersion", "kind", "metadata"}, true)
 }
@@ -73,7 +75,7 @@ func parse(name string, data []byte, order []string, object bool) (*Document, er
 	return d, nil
 }
 
-// parse parses another text of the same file.
+// parse parses a new text for the same file.
 func (d *Document) parse(data []byte) (*Document, error) {
 	next, err := parse(d.name, data, d.order, d.object)
 	if err == nil {
@@ -82,25 +84,25 @@ func (d *Document) parse(data []byte) (*Document, error) {
 	return next, err
 }
 
-// KeepingComments returns d, but what is removed from it does not take along the comments above it.
+// KeepingComments returns a copy of d that keeps the comments above removed fields and items.
 func (d *Document) KeepingComments() *Document {
 	kept := *d
 	kept.keepComments = true
 	return &kept
 }
 
-// change returns a change of the text that has none yet.
+// change returns an empty change of the text.
 func (d *Document) change() *change {
 	return &change{text: d.text, style: d.style, eol: d.eol, keepComments: d.keepComments}
 }
 
-// Value returns what the file holds: a mapping, or None if it holds nothing.
+// Value returns the content of the file: a mapping, or None if it is empty.
 func (d *Document) Value() yaml.Value { return d.value }
 
-// Name returns what messages call the file.
+// Name returns the name of the file in messages.
 func (d *Document) Name() string { return d.name }
 
-// Line returns the line of a top-level field, 0 if there is none.
+// Line returns the line of a top-level field, or 0 if it does not exist.
 func (d *Document) Line(field string) int {
 	if d.root != nil && d.root.Kind == yaml3.MappingNode {
 		for i := 0; i < len(d.root.Content); i += 2 {
@@ -112,13 +114,15 @@ func (d *Document) Line(field string) int {
 	return 0
 }
 
-// Text returns the file.
+// Text returns the text of the file.
 func (d *Document) Text() []byte { return d.text.data }
 
-// errOpaque says that a change cannot be made where it is: what is around it must be written anew.
+// errOpaque reports that a value cannot be changed in place, so that the enclosing block must be
+// rewritten.
 var errOpaque = errors.New("cannot be changed in place")
 
-// With returns a Document that holds v: a mapping. What stays the same keeps its text.
+// With returns a Document with the content v, which must be a mapping. Unchanged parts keep
+// their text. It returns an error if a field cannot be changed without affecting others.
 func (d *Document) With(v yaml.Value) (*Document, error) {
 	moved := d.removed(v)
 	for _, field := range changedFields(d.value, v, d.order) {
@@ -137,7 +141,7 @@ func (d *Document) With(v yaml.Value) (*Document, error) {
 	return d, nil
 }
 
-// Renamed returns a Document in which a field has another name, and d itself if that cannot be written.
+// Renamed returns a Document with a top-level field renamed, or d itself if that is impossible.
 func (d *Document) Renamed(from, to string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return d
@@ -155,7 +159,7 @@ func (d *Document) Renamed(from, to string) *Document {
 	return next
 }
 
-// WithName returns a mapping in which a field has another name.
+// WithName returns a mapping with a field renamed.
 func WithName(v yaml.Value, from, to string) yaml.Value {
 	fields := slices.Clone(v.Fields())
 	for i := range fields {
@@ -166,8 +170,9 @@ func WithName(v yaml.Value, from, to string) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// withField returns a Document that holds want, which differs in one field. The first way of writing it that has this meaning is taken: the smallest
-// change, the same after what aliases in other fields stand for was written out, or the whole field anew.
+// withField returns a Document with the content want, which differs in one field. It tries, in
+// order, the smallest change, the same change after expanding the aliases in other fields, and
+// rewriting the whole field. The first result with the right content is returned.
 func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Document, error) {
 	if next := d.written(field, want, moved, false); next != nil {
 		return next, nil
@@ -181,7 +186,8 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 	return nil, diag.Errorf(diag.Pos{File: d.name}, field, "cannot be edited without changing what else the file says").Hint("edit it by hand")
 }
 
-// written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
+// written returns a Document with a field changed in place or, if anew is set, rewritten. It
+// returns nil if the result does not have the content want.
 func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
 	for _, base := range d.withBreak() {
 		c := d.change()
@@ -201,8 +207,9 @@ func (d *Document) written(field string, want yaml.Value, moved []moved, anew bo
 	return nil
 }
 
-// withBreak returns d if its last line has a break, and otherwise forms of it that have one, to which lines can be added. In the second one a block
-// scalar at the end keeps what it holds.
+// withBreak returns d if its last line ends with a line break. Otherwise it returns two variants
+// of d with a line break, to which lines can be added. In the second variant a block scalar at
+// the end keeps its value.
 func (d *Document) withBreak() []*Document {
 	data := d.text.data
 	if len(bytes.TrimPrefix(data, bom)) == 0 || bytes.HasSuffix(data, []byte("\n")) {
@@ -219,7 +226,8 @@ func (d *Document) withBreak() []*Document {
 	return list
 }
 
-// lastStripped returns the text in which a block scalar at its end ends without a line break, whether there is one or not.
+// lastStripped returns the text with the strip indicator on a block scalar at its end, so that a
+// trailing line break does not change the scalar.
 func (d *Document) lastStripped() []byte {
 	n := d.root
 	for n != nil && len(n.Content) > 0 && n.Style&yaml3.FlowStyle == 0 {
@@ -234,8 +242,8 @@ func (d *Document) lastStripped() []byte {
 	return slices.Concat(data[:at], []byte("-"), bytes.TrimLeft(rest[:min(2, len(rest))], "+-"), rest[min(2, len(rest)):])
 }
 
-// changedFields returns the fields that differ, in the order in which they are to be written. Those that go are the last: new ones are put beside
-// those that they replace.
+// changedFields returns the fields that differ, in the order in which they are written. Removed
+// fields come last, so that new fields are placed beside the ones they replace.
 func changedFields(old, v yaml.Value, order []string) []string {
 	var changed, gone []string
 	for _, f := range old.Fields() {
@@ -255,7 +263,8 @@ func changedFields(old, v yaml.Value, order []string) []string {
 	return slices.Concat(changed, added, gone)
 }
 
-// removed returns the lists and mappings, and items of lists, that the fields of the file have which v does not have: they may have moved.
+// removed returns the lists, mappings and list items in top-level fields that v lacks. They are
+// candidates for moves.
 func (d *Document) removed(v yaml.Value) []moved {
 	var list []moved
 	if d.root == nil || d.root.Kind != yaml3.MappingNode || d.root.Style&yaml3.FlowStyle != 0 {
@@ -278,7 +287,7 @@ func (d *Document) removed(v yaml.Value) []moved {
 	return list
 }
 
-// movedItems returns the items of a list that is removed.
+// movedItems returns the items of a removed list.
 func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 	items, err := d.text.items(n)
 	if err != nil || len(items) != len(values) {
@@ -299,7 +308,8 @@ func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 		}
 		by := e.content - e.dash
 		lines := d.linesOf(e.dash, e.end)
-		if strings.Contains(strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
+		// A scalar with a keep indicator needs the blank lines that linesOf drops.
+		if strings.Contains(strings.Join(lines, "\n"), "+") {
 			continue
 		}
 		m.lines = append([]string{lines[0][by:]}, indented(lines[1:], 1-n.Column-by)...)
@@ -308,7 +318,8 @@ func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 	return list
 }
 
-// linesOf returns the lines from start to the one that end is in, which is whole: what follows end in it is a comment.
+// linesOf returns the lines from start to the one that contains end. That line is included
+// completely if only a comment follows.
 func (d *Document) linesOf(start, end int) []string {
 	if d.text.isRest(end) {
 		end = d.text.lineEnd(end)
@@ -317,7 +328,8 @@ func (d *Document) linesOf(start, end int) []string {
 	return strings.Split(strings.ReplaceAll(all, "\r\n", "\n"), "\n")
 }
 
-// styleOf returns how a file is written: what most of its lists and mappings have, or else what kustomize writes.
+// styleOf returns the predominant style of a file's lists and mappings, with kustomize's style
+// as the default.
 func styleOf(root *yaml3.Node, t *text) style {
 	indents, dashes, gaps := map[int]int{}, map[int]int{}, map[int]int{}
 	var visit func(n *yaml3.Node, column int)

@@ -12,24 +12,25 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// A style is how a file is written, as far as what is added to it follows that.
+// A style is the formatting of a file, applied to added text.
 type style struct {
 	indent int    // of the fields of a mapping
 	dash   int    // of the dashes of a list below its key
-	gap    string // between a dash and what follows
+	gap    string // between a dash and the item
 	moved  []moved
 }
 
-// A moved value is one that an edit removes from one place of the file. Where the same value is added, the text moves.
+// A moved value is a value that an edit removes. If the same value is added elsewhere, its text
+// is moved.
 type moved struct {
 	value  yaml.Value
 	isItem bool
-	head   []string // the comments above an item
+	head   []string // comments above an item
 	lines  []string // without indentation
 	used   bool
 }
 
-// find returns the text of a value that moves, nil if there is none. It is used once.
+// find returns the text of a moved value, or nil. Each text is returned only once.
 func (s *style) find(v yaml.Value) *moved {
 	for i := range s.moved {
 		if m := &s.moved[i]; !m.used && m.value.Equal(v) {
@@ -91,7 +92,7 @@ func (s *style) item(v yaml.Value) []string {
 	return slices.Concat(head, lines)
 }
 
-// literal returns the lines of a block scalar, as they are if it moves.
+// literal returns the lines of a block scalar. A moved scalar keeps its text.
 func (s *style) literal(v yaml.Value) []string {
 	if m := s.find(v); m != nil && m.isItem && len(m.lines) > 1 {
 		return m.lines
@@ -99,7 +100,8 @@ func (s *style) literal(v yaml.Value) []string {
 	return literal(v.Text())
 }
 
-// indented returns lines with by more spaces, or -by less. Blank lines have none.
+// indented returns lines with by spaces added, or -by spaces removed if by is negative. Blank
+// lines get no indentation.
 func indented(lines []string, by int) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -115,11 +117,12 @@ func indented(lines []string, by int) []string {
 	return out
 }
 
-// isBlock reports whether v is a list or mapping that has something in it.
+// isBlock reports whether v is a non-empty list or mapping.
 func isBlock(v yaml.Value) bool { return len(v.Items()) > 0 || len(v.Fields()) > 0 }
 
-// isLiteral reports whether v is a text of several lines that a literal block scalar can hold, wherever it stands: one that ends with blank lines
-// would also have those behind it.
+// isLiteral reports whether v is a multi-line string that a literal block scalar can represent
+// in any position. Strings that end with blank lines are excluded, because blank lines after the
+// scalar would become part of it.
 func isLiteral(v yaml.Value) bool {
 	s := v.Text()
 	if v.Type() != yaml.String || !strings.Contains(s, "\n") || strings.ContainsAny(s[:1], " \n\t") || strings.HasSuffix(s, "\n\n") {
@@ -142,7 +145,7 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// literal returns the lines of a literal block scalar, whose header is the first one.
+// literal returns the lines of a literal block scalar. The first one is the header.
 func literal(s string) []string {
 	if text, ok := strings.CutSuffix(s, "\n"); ok {
 		return append([]string{"|"}, strings.Split(text, "\n")...)
@@ -150,7 +153,8 @@ func literal(s string) []string {
 	return append([]string{"|-"}, strings.Split(s, "\n")...)
 }
 
-// inline returns a value on one line: lists and mappings are in brackets. flow is whether it stands in brackets itself.
+// inline returns a value on one line, with lists and mappings in flow style. flow reports
+// whether the value is nested in flow style.
 func inline(v yaml.Value, flow bool) string {
 	switch v.Type() {
 	case yaml.Seq:
@@ -174,7 +178,7 @@ func inline(v yaml.Value, flow bool) string {
 	return v.SourceText()
 }
 
-// plain returns a string without quotes if that is possible.
+// plain returns a string, without quotes if possible.
 func plain(s string, flow bool) string {
 	if flow && strings.ContainsAny(s, ",[]{}:") || !isPrintable(s) {
 		return doubleQuoted(s)
@@ -207,7 +211,7 @@ func doubleQuoted(s string) string {
 	return b.String()
 }
 
-// likeBefore returns a scalar in the quotes that the node in its place has, if they can hold it.
+// likeBefore returns a scalar in the quoting style of the node it replaces, if possible.
 func likeBefore(n *yaml3.Node, v yaml.Value, flow bool) string {
 	s := v.Text()
 	if v.Type() != yaml.String {

@@ -6,16 +6,16 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// An entry is the place of a field of a mapping or of an item of a list.
+// An entry is the position of a field of a mapping or an item of a list, as offsets.
 type entry struct {
 	node    *yaml3.Node
 	key     *yaml3.Node // nil for an item
-	dash    int         // of an item in block style: its dash; else where key or item begin
-	content int         // where the value begins
-	end     int         // where the value ends
+	dash    int         // dash of an item in block style; otherwise the start of the key or item
+	content int         // start of the value
+	end     int         // end of the value
 }
 
-// items returns the places of the items of a list, in any style.
+// items returns the entries of a list in any style.
 func (t *text) items(n *yaml3.Node) ([]entry, error) {
 	flow := n.Style&yaml3.FlowStyle != 0
 	at := t.content(n)
@@ -34,7 +34,7 @@ func (t *text) items(n *yaml3.Node) ([]entry, error) {
 	return list, nil
 }
 
-// fields returns the places of the fields of a mapping, in any style.
+// fields returns the entries of a mapping in any style.
 func (t *text) fields(n *yaml3.Node) ([]entry, error) {
 	var list []entry
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -48,7 +48,7 @@ func (t *text) fields(n *yaml3.Node) ([]entry, error) {
 	return list, nil
 }
 
-// colon returns the offset behind the colon of a field.
+// colon returns the offset after the colon of a field.
 func (t *text) colon(e entry) (int, error) {
 	at := t.skip(t.end(e.key))
 	if at >= len(t.data) || t.data[at] != ':' {
@@ -57,12 +57,12 @@ func (t *text) colon(e entry) (int, error) {
 	return at + 1, nil
 }
 
-// ownLines reports whether an entry in block style shares no line with another: nothing is before it but spaces, nothing behind it but a
-// comment.
+// ownLines reports whether an entry in block style has its lines for itself: only spaces precede
+// it, and at most a comment follows.
 func (t *text) ownLines(e entry) bool {
 	before := t.data[t.lineStart(e.dash):e.dash]
 	return len(bytes.TrimLeft(before, " ")) == 0 && t.isRest(e.end)
 }
 
-// columnOf returns the column of the keys of a mapping that has some.
+// columnOf returns the column of the keys of a non-empty mapping.
 func columnOf(n *yaml3.Node) int { return n.Content[0].Column - 1 }

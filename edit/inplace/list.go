@@ -14,11 +14,11 @@ type listChange struct {
 	node    *yaml3.Node
 	entries []entry
 	was, is []yaml.Value
-	of      []int // for each of is the index of what it was, or -1
+	of      []int // for each new item the index of the old one, or -1
 	flow    bool
 }
 
-// list changes the items of a list that has some. At least one of them stays.
+// list changes the items of a non-empty list. At least one item must be kept.
 func (c *change) list(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 	entries, err := c.items(n)
 	if err != nil || len(entries) != old.Len() {
@@ -48,7 +48,7 @@ func (c *change) list(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 	return c.cut(n, entries, gone, flow)
 }
 
-// anew writes item i anew.
+// anew rewrites item i.
 func (l *listChange) anew(i int, v yaml.Value) error {
 	e := l.entries[i]
 	if l.flow {
@@ -63,7 +63,7 @@ func (l *listChange) anew(i int, v yaml.Value) error {
 	return nil
 }
 
-// add adds item j behind the item before it that stays, or before the first one that stays.
+// add adds item j after the nearest kept item before it, or before the first kept item.
 func (l *listChange) add(j int) error {
 	near, before := -1, false
 	for k, i := range l.of {
@@ -94,7 +94,7 @@ func (l *listChange) add(j int) error {
 	return nil
 }
 
-// moved returns the lines of the item of the list that is equal to v and does not stay where it is, "" if there is none.
+// moved returns the lines of a removed item equal to v, or "" if there is none.
 func (l *listChange) moved(v yaml.Value) string {
 	for i, e := range l.entries {
 		if l.was[i].Equal(v) && !slices.Contains(l.of, i) && l.ownLines(e) {
@@ -104,7 +104,7 @@ func (l *listChange) moved(v yaml.Value) string {
 	return ""
 }
 
-// commentsOf returns where the comments of item i begin, or the item if it has none.
+// commentsOf returns the start of the comments above item i, or of the item if it has none.
 func (l *listChange) commentsOf(i int) int {
 	from := 0
 	if i > 0 {
@@ -125,7 +125,13 @@ func (c *change) like(e entry) *style {
 	return &s
 }
 
-// match returns for each of the new items which old one it is, or -1: an equal one, or else one that was changed. Their order is the same.
+// match returns, for each new item, the index of the corresponding old item, or -1. Items
+// correspond if they are equal or one is a changed form of the other. The indexes are
+// increasing: match does not detect moves.
+//
+// Equal items at both ends are matched first, so that a typical edit leaves a short middle part.
+// If the rest of both lists has the same length and no common items, every item was changed.
+// Otherwise the items are matched in order by equality or name.
 func match(was, is []yaml.Value) []int {
 	of := make([]int, len(is))
 	head, tail := equalEnds(was, is)
@@ -136,10 +142,10 @@ func match(was, is []yaml.Value) []int {
 		of[len(is)-i] = len(was) - i
 	}
 	a, b := was[head:len(was)-tail], is[head:len(is)-tail]
-	next := 0 // of a
+	next := 0 // in a
 	for j := range b {
 		of[head+j] = -1
-		if len(a) == len(b) && !anyEqual(a, b) { // each was changed
+		if len(a) == len(b) && !anyEqual(a, b) { // all items were changed
 			of[head+j] = head + j
 			continue
 		}
@@ -154,7 +160,7 @@ func match(was, is []yaml.Value) []int {
 	return of
 }
 
-// equalEnds returns how many items two lists have in common at their beginnings, and at their ends.
+// equalEnds returns the number of equal items at the start and at the end of two lists.
 func equalEnds(was, is []yaml.Value) (head, tail int) {
 	for head < len(was) && head < len(is) && was[head].Equal(is[head]) {
 		head++
@@ -165,7 +171,7 @@ func equalEnds(was, is []yaml.Value) (head, tail int) {
 	return head, tail
 }
 
-// anyEqual reports whether an item of one list is also in the other, or is the same thing with other contents.
+// anyEqual reports whether the lists have an item in common, possibly with changed content.
 func anyEqual(a, b []yaml.Value) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -177,7 +183,7 @@ func anyEqual(a, b []yaml.Value) bool {
 	return false
 }
 
-// isSame reports whether two items are about the same thing: they have the same name.
+// isSame reports whether two items have the same name and namespace.
 func isSame(a, b yaml.Value) bool {
 	name := a.Get("name")
 	return name.Exists() && name.Equal(b.Get("name")) && a.Get("namespace").Equal(b.Get("namespace"))

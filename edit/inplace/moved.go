@@ -8,9 +8,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Moved returns the comments of the value was as those of the value is. Comments of list items
-// follow their items as with [Document.With]: to the item with the same name, an equal one, or the
-// one that has changed. Comments of fields and items that are gone are left out.
+// Moved returns comments of the value was, with their places in the value is. A comment of a
+// list item follows the item in the same way as in [Document.With]: to the item with the same
+// name, an equal one, or the changed one. Comments of removed fields and items are dropped.
 func (c Comments) Moved(was, is yaml.Value) Comments {
 	if len(c) == 0 || was.Same(is) {
 		return c
@@ -25,17 +25,17 @@ func (c Comments) Moved(was, is yaml.Value) Comments {
 	return next
 }
 
-// A mover has the lists that it has matched, by their paths in the old value.
+// A mover caches matched lists by their paths in the old value.
 type mover map[string]*matchedList
 
-// A matchedList says which new item each old one is.
+// A matchedList maps the items of an old list to the items of the new list.
 type matchedList struct {
-	byName map[string]int // the old items, nil if they are known by their indexes
-	to     []int          // for each old item the new one, or -1
-	names  []string       // of the new items, nil if they are known by their indexes
+	byName map[string]int // old items; nil if identified by index
+	to     []int          // index of the new item for each old one, or -1
+	names  []string       // of the new items; nil if identified by index
 }
 
-// path returns the path in the new value, false if the new value has nothing there.
+// path returns the path in the new value, and false if the new value has no such path.
 func (m mover) path(path string, was, is yaml.Value) (string, bool) {
 	var to strings.Builder
 	for at := 0; at < len(path); {
@@ -70,8 +70,8 @@ func (m mover) path(path string, was, is yaml.Value) (string, bool) {
 	return to.String(), true
 }
 
-// itemPart returns the part of a path that leads to an item. names are those of all items, nil if
-// they are known by their indexes.
+// itemPart returns the part of a path for item i. names are the names of all items, nil if they
+// are identified by index.
 func itemPart(names []string, i int) string {
 	if names != nil {
 		return "=" + names[i]
@@ -79,7 +79,7 @@ func itemPart(names []string, i int) string {
 	return "[" + strconv.Itoa(i)
 }
 
-// old returns the index of the old item that a part of a path leads to.
+// old returns the index of the old item for a part of a path.
 func (l *matchedList) old(part string) (i int, ok bool) {
 	if part[0] == '=' {
 		i, ok = l.byName[part[1:]]
@@ -123,7 +123,7 @@ func matchLists(was, is []yaml.Value) *matchedList {
 			l.to[head+i], taken[j] = head+j, true
 		}
 	}
-	for i, x := range a { // those that were moved
+	for i, x := range a { // moved items
 		if l.to[head+i] >= 0 {
 			continue
 		}
@@ -134,10 +134,10 @@ func matchLists(was, is []yaml.Value) *matchedList {
 	return l
 }
 
-// maxMatch bounds how many pairs of items are compared.
+// maxMatch is the maximum number of pairs of items to compare.
 const maxMatch = 1 << 20
 
-// itemNames returns for values what namesOf returns for their nodes.
+// itemNames is the counterpart of namesOf for values.
 func itemNames(items []yaml.Value) []string {
 	names := make([]string, len(items))
 	seen := make(map[string]bool, len(items))

@@ -8,7 +8,7 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// root changes one field of the whole file. anew is whether its value is to be written anew.
+// root changes one top-level field. If anew is set, the value of the field is rewritten.
 func (c *change) root(d *Document, field string, want yaml.Value, anew bool) error {
 	n := d.root
 	was, is := d.value.Get(field), want.Get(field)
@@ -30,7 +30,7 @@ func (c *change) root(d *Document, field string, want yaml.Value, anew bool) err
 	if err != nil {
 		return err
 	}
-	at := -1 // of the last field with this name: it counts
+	at := -1 // of the last field with this name, which takes precedence
 	var gone []int
 	for i, e := range entries {
 		if e.key.Value == field {
@@ -51,7 +51,7 @@ func (c *change) root(d *Document, field string, want yaml.Value, anew bool) err
 	return nil
 }
 
-// first writes the first field of a file that holds {} or null.
+// first writes the first field of a file whose content is {} or null.
 func (c *change) first(n *yaml3.Node, field string, v yaml.Value) error {
 	start, end := c.content(n), c.end(n)
 	if !c.isRest(end) || n.Kind == yaml3.AliasNode {
@@ -68,7 +68,7 @@ func (c *change) first(n *yaml3.Node, field string, v yaml.Value) error {
 	return nil
 }
 
-// addRoot adds a field behind the one that kustomize writes before it, or else at the end.
+// addRoot adds a field after the one that precedes it in kustomize's order, or at the end.
 func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Value) error {
 	after := entries[len(entries)-1]
 	best := -1
@@ -79,7 +79,7 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	}
 	place := slices.Index(d.order, field)
 	lines, isHead := c.style.field(field, v), place < 2 && (place >= 0 || !d.object)
-	if best < 0 && isHead { // what the file is comes first
+	if best < 0 && isHead { // apiVersion and kind come first
 		if c.isAiry(entries) {
 			lines = append(lines, "")
 		}
@@ -101,7 +101,8 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	return nil
 }
 
-// before returns the offset of the line above the first entry and its comments, or below the comments if they begin the file.
+// before returns the offset of the first entry including the comments above it. Comments at the
+// start of the file belong to the file, and the offset is after them.
 func (c *change) before(e entry) int {
 	start := c.comments(c.lineOf(e.dash), 0)
 	if above := c.lineOf(start); above == 0 || len(bytes.TrimSpace(c.line(above-1))) > 0 {
@@ -110,7 +111,8 @@ func (c *change) before(e entry) int {
 	return start
 }
 
-// behind returns the offset of the line behind an entry and the comments that belong to it: those that are not above another entry.
+// behind returns the offset after an entry and the comments below it, unless these comments are
+// directly above another entry.
 func (c *change) behind(e entry) int {
 	i := c.lineOf(e.end) + 1
 	for ; i < len(c.text.lines); i++ {
@@ -125,7 +127,7 @@ func (c *change) behind(e entry) int {
 	return len(c.data)
 }
 
-// isAiry reports whether most fields of a file have a blank line before them.
+// isAiry reports whether most fields of the file are preceded by a blank line.
 func (c *change) isAiry(entries []entry) bool {
 	airy := 0
 	for i := 1; i < len(entries); i++ {

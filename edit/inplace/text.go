@@ -7,16 +7,16 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// A text knows where lines begin, and where the nodes of its YAML begin and end.
+// A text locates lines and the nodes of the parsed YAML.
 type text struct {
 	data  []byte
-	lines []int  // the offset of each line
-	wide  []bool // whether a line has characters of several bytes
+	lines []int  // offset of each line
+	wide  []bool // whether a line has multi-byte characters
 	last  *cursor
 }
 
-// A cursor is where the last node began that [text.start] was asked for, in a line with characters
-// of several bytes. Nodes that are visited in their order then take linear time, also in one line.
+// A cursor is the result of the last call of [text.start] for a line with multi-byte characters.
+// With it, visiting nodes in order takes linear time even if they are on one line.
 type cursor struct{ line, column, at int }
 
 var bom = []byte("\xef\xbb\xbf")
@@ -40,7 +40,8 @@ func newText(data []byte) *text {
 	return t
 }
 
-// Split splits a text between its documents, each of which [Parse] reads: behind a line that separates them, or before one that has more than that.
+// Split splits a text into its YAML documents, each of which [Parse] accepts. It splits after a
+// separator line, or before one that has content.
 func Split(text []byte) (list [][]byte) {
 	start, at := 0, 0
 	for line := range bytes.Lines(text) {
@@ -60,7 +61,8 @@ func Split(text []byte) (list [][]byte) {
 	return append(list, text[start:])
 }
 
-// breakAt returns the length of the line break that b begins with, 0 if there is none. The parser breaks lines at these characters, too.
+// breakAt returns the length of the line break at the start of b, or 0. The characters are those
+// that the YAML parser treats as line breaks.
 func breakAt(b []byte) int {
 	switch {
 	case bytes.HasPrefix(b, []byte("\r\n")):
@@ -75,7 +77,7 @@ func breakAt(b []byte) int {
 	return 0
 }
 
-// lineOf returns the index of the line that offset is in.
+// lineOf returns the index of the line that contains offset.
 func (t *text) lineOf(offset int) int {
 	lo, hi := 0, len(t.lines)
 	for hi-lo > 1 {
@@ -88,7 +90,8 @@ func (t *text) lineOf(offset int) int {
 	return lo
 }
 
-// lineStart returns the offset of the line that offset is in, lineEnd that of the next one.
+// lineStart returns the offset of the line that contains offset, and lineEnd the offset of the
+// next line.
 func (t *text) lineStart(offset int) int { return t.lines[t.lineOf(offset)] }
 
 func (t *text) lineEnd(offset int) int {
@@ -98,7 +101,7 @@ func (t *text) lineEnd(offset int) int {
 	return len(t.data)
 }
 
-// line returns line i without its break.
+// line returns line i without its line break.
 func (t *text) line(i int) []byte {
 	end := len(t.data)
 	if i+1 < len(t.lines) {
@@ -107,7 +110,7 @@ func (t *text) line(i int) []byte {
 	return bytes.TrimRight(t.data[t.lines[i]:end], "\r\n")
 }
 
-// start returns where a node begins: its tag or anchor, if it has one.
+// start returns the offset of a node, including its tag or anchor.
 func (t *text) start(n *yaml3.Node) int {
 	if n.Line < 1 || n.Line > len(t.lines) {
 		return len(t.data)
@@ -130,7 +133,7 @@ func (t *text) start(n *yaml3.Node) int {
 	return at
 }
 
-// content returns where a node begins without tag and anchor.
+// content returns the offset of a node without its tag and anchor.
 func (t *text) content(n *yaml3.Node) int {
 	at := t.start(n)
 	for at < len(t.data) && n.Kind != yaml3.AliasNode && (t.data[at] == '&' || t.data[at] == '!') {
@@ -145,7 +148,7 @@ func (t *text) content(n *yaml3.Node) int {
 	return at
 }
 
-// skip returns the offset of the next byte that is neither space nor part of a comment.
+// skip returns the offset of the next byte that is not a space or part of a comment.
 func (t *text) skip(at int) int {
 	for at < len(t.data) {
 		switch {
@@ -163,14 +166,14 @@ func (t *text) skip(at int) int {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 func isFlow(c byte) bool  { return c == ',' || c == ']' || c == '}' || c == '[' || c == '{' }
 
-// isRest reports whether the rest of the line after offset is blank or a comment.
+// isRest reports whether the rest of the line after an offset is blank or a comment.
 func (t *text) isRest(at int) bool {
 	rest := bytes.TrimRight(t.data[at:t.lineEnd(at)], " \t\r\n")
 	trimmed := bytes.TrimLeft(rest, " \t")
 	return len(trimmed) == 0 || trimmed[0] == '#' && len(trimmed) < len(rest)
 }
 
-// end returns where a node ends: the offset of the byte after its last one.
+// end returns the offset after the last byte of a node.
 func (t *text) end(n *yaml3.Node) int {
 	at := t.content(n)
 	switch n.Kind {
@@ -225,7 +228,7 @@ func (t *text) scalarEnd(n *yaml3.Node, at int) int {
 	return t.plainEnd(n.Value, at)
 }
 
-// plainEnd returns where a plain scalar ends that begins at an offset and may go over several lines.
+// plainEnd returns the end of a plain scalar, which can span several lines.
 func (t *text) plainEnd(value string, at int) int {
 	for i := 0; i < len(value) && at < len(t.data); {
 		if !isSpace(value[i]) {
@@ -243,13 +246,14 @@ func (t *text) plainEnd(value string, at int) int {
 	return at
 }
 
-// blockEnd returns where a block scalar ends whose header begins at an offset: after its last line that is not blank, without its break. If the
-// scalar keeps blank lines at its end, these are a part of it.
+// blockEnd returns the end of a block scalar whose header is at an offset. It is the end of the
+// last non-blank line, without its line break. With a keep indicator, trailing blank lines are
+// included.
 func (t *text) blockEnd(at int) int {
 	head := t.lineOf(at)
 	end := t.lines[head] + len(t.line(head))
 	keeps := bytes.HasPrefix(bytes.TrimLeft(t.data[at+1:t.lineEnd(at)], "123456789"), []byte("+"))
-	least := 0 // the indentation of the first line of content
+	least := 0 // indentation of the first line of content
 	for i := head + 1; i < len(t.lines); i++ {
 		line := t.line(i)
 		if len(bytes.TrimLeft(line, " ")) == 0 {
@@ -264,7 +268,8 @@ func (t *text) blockEnd(at int) int {
 				break
 			}
 			least = indent
-			if bytes.ContainsAny(t.data[at:t.lineEnd(at)], "123456789") { // its first lines may be indented more
+			// With an indentation indicator, the first lines may be indented further.
+			if bytes.ContainsAny(t.data[at:t.lineEnd(at)], "123456789") {
 				least = indentOf(t.line(head)) + 1
 			}
 		}
@@ -276,10 +281,11 @@ func (t *text) blockEnd(at int) int {
 	return end
 }
 
-// indentOf returns how many spaces a line begins with.
+// indentOf returns the number of leading spaces of a line.
 func indentOf(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
 
-// comments returns where the comments begin that stand directly above a line, at its own indentation, and not before the offset from.
+// comments returns the start of the comment lines directly above a line with the same
+// indentation, but not before the offset from.
 func (t *text) comments(line, from int) int {
 	first := line
 	indent := indentOf(t.line(line))

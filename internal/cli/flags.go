@@ -17,21 +17,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
+// Flags are the flags of every command that plans or renders. Where kustomize has the same
+// flag, the name and the meaning are the same.
 type Flags struct {
 	loadRestrictor string
 	reorder        string
 	managedBy      bool
-	// Strict takes every warning for an error.
+	// Strict turns warnings into errors.
 	Strict bool
-	// Jobs is how many nodes run at the same time.
+	// Jobs is the maximum number of nodes that run at the same time.
 	Jobs int
 	jobs *pflag.Flag
-	// Quiet leaves out progress and warnings.
+	// Quiet suppresses progress and warnings.
 	Quiet    bool
 	maxInput int64
 	maxCPU   time.Duration
-	// memory is how many bytes the run may take, 0 for no limit of the user.
+	// memory is the memory limit of the run in bytes, 0 if the user set none.
 	memory options.Size
 	SourceFlags
 	RemoteCacheFlags
@@ -44,11 +45,11 @@ type Flags struct {
 	cacheSecrets bool
 
 	enableHelm bool
-	// Helm says how charts are rendered.
+	// Helm has the options for rendering charts.
 	Helm helm.Options
 }
 
-// RegisterReading adds those of the flags to a command that concern what it reads and what it says.
+// RegisterReading adds the flags that control input and messages to a command.
 func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
@@ -62,7 +63,7 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs.StringVar(&f.LogFormat, "log-format", "text", "form of logs on stderr: text or json")
 }
 
-// Register adds the flags to a command.
+// Register adds all flags to a command.
 func (f *Flags) Register(cmd *cobra.Command) {
 	f.RegisterReading(cmd)
 	f.RemoteCacheFlags.Register(cmd)
@@ -71,7 +72,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
 	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "cores that plan, steps that run at the same time, and functions beside them (default: the number of cores, and 8 functions)")
 	f.jobs = fs.Lookup("jobs")
-	f.jobs.DefValue = "0" // help is the same on all machines
+	f.jobs.DefValue = "0" // keeps the help independent of the machine
 	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
 
 	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
@@ -82,8 +83,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
 }
 
-// Calls returns how many functions run at the same time: --jobs, or by default at least
-// [scheduler.DefaultCalls].
+// Calls returns the number of functions that may run at the same time: the value of --jobs if
+// it is set, otherwise at least [scheduler.DefaultCalls].
 func (f *Flags) Calls() int {
 	if f.jobs != nil && f.jobs.Changed {
 		return f.Jobs
@@ -91,7 +92,7 @@ func (f *Flags) Calls() int {
 	return max(f.Jobs, scheduler.DefaultCalls)
 }
 
-// Validate checks the values that the parser cannot check.
+// Validate checks constraints on values that the flag parser does not check.
 func (f *Flags) Validate() error {
 	for _, c := range []struct {
 		name, value string
@@ -121,8 +122,8 @@ func (f *Flags) Validate() error {
 	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate())
 }
 
-// leastMemory is what a run takes that does nothing, and some more.
+// leastMemory is the smallest valid memory limit, slightly more than an idle run needs.
 const leastMemory = 16 << 20
 
-// MaxInput returns how many bytes of files a run may read.
+// MaxInput returns the maximum size in bytes of the files that a run may read.
 func (f *Flags) MaxInput() int64 { return f.maxInput }

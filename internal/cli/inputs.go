@@ -8,12 +8,13 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// RefuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.
+// RefuseInput returns an error if dest is a file that the plan was made from, a program that it
+// runs, or one of others. Writing the output there would destroy an input.
 func (a *Invocation) RefuseInput(dest string, plan *planner.Plan, others ...string) error {
 	dir, base := filepath.Split(dest)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {
-		return nil // writing will say so
+		return nil // the write reports the error
 	}
 	for _, src := range plan.Files() {
 		others = append(others, src.File)

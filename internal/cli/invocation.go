@@ -1,5 +1,5 @@
-// Package cli is what the commands of krmflow share as a command line: streams, flags, settings, log, reports and profiles. It renders nothing:
-// a command asks package engine for that.
+// Package cli has the parts that all commands share: streams, flags, settings, log, reports and
+// profiles. It does not render; commands use package engine for that.
 package cli
 
 import (
@@ -29,77 +29,83 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// An Invocation is one command line: its streams and flags, and what is printed about it. It runs one command.
+// An Invocation is one command line with its streams, flags and results. It runs a single
+// command.
 type Invocation struct {
-	// Name is what the program was called by.
+	// Name is the name by which the program was called.
 	Name program.Name
-	// Stdin, Stdout and Stderr are the streams. What is written to Stderr is made safe for a terminal.
+	// Stdin, Stdout and Stderr are the streams. Text written to Stderr is made safe for a
+	// terminal.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Status is below Stderr: the line that tells how far a run is.
+	// Status writes the progress line. Stderr writes through it.
 	Status *terminal.StatusWriter
 	Flags
 	options.Functions
 	RootFlags
-	// Log prints warnings and what a run does: see [Invocation.StartLog].
+	// Log prints warnings and the events of a run: see [Invocation.StartLog].
 	Log *console.Logger
-	// AllFlags returns the flags of all commands that read a tree: see [Invocation.ReadSettings].
+	// AllFlags returns the flags of all commands that read a tree: see
+	// [Invocation.ReadSettings].
 	AllFlags func() *pflag.FlagSet
-	// Complete tells that the command is one of those.
+	// Complete reports whether the command has all of these flags.
 	Complete bool
-	// Tally is what came of a run of several roots.
+	// Tally has the results of a run with several roots.
 	Tally Tally
 	// Result is the last line that the command prints to stderr, if it is not empty.
 	Result string
-	// CommandLine are the arguments of the program, and MoreEdits the command lines of edit behind the first one.
+	// CommandLine has the arguments of the program. MoreEdits has the command lines of edit
+	// after the first.
 	CommandLine []string
 	MoreEdits   [][]string
-	// Ended is the error that the command has ended with.
+	// Ended is the error of the finished command.
 	Ended error
-	// Perform runs the command line of an Invocation, and returns the exit code.
+	// Perform runs the command line of an Invocation and returns the exit code.
 	Perform func(context.Context, *Invocation) int
-	// Watch is what this run has in common with others of the same command, nil if there are none.
+	// Watch has the state shared by all runs of a watching command, nil for a single run.
 	Watch *engine.Watch
-	// Stop ends the context of the command with a cause.
+	// Stop cancels the context of the command with a cause.
 	Stop context.CancelCauseFunc
-	// Exits are what is left to do if the process must end before the command does.
+	// Exits has the cleanup functions to run if the process must end before the command does.
 	Exits limits.Exits
-	// Began is when the process did, more or less.
+	// Began is the approximate start time of the process.
 	Began time.Time
-	// Recorder measures the command, nil if nobody wants that.
+	// Recorder measures the command, nil if no profile was requested.
 	Recorder *profile.Recorder
-	// Used is what the run takes, and Steps which ones run at the moment.
+	// Used measures the resources of the run. Steps has the steps that are running.
 	Used  limits.Usage
 	Steps limits.Steps
-	// Serves is true if the command ends when somebody else says so, and not soon after its context.
+	// Serves is true for a server, which ends on request of its client and not soon after its
+	// context.
 	Serves atomic.Bool
 
 	profile  profileFlags
-	report   *report.Report // nil if nobody wants one
+	report   *report.Report // nil if no report was requested
 	targets  []report.Target
 	settings *settings.Settings
-	warnings []planner.Warning // from before there was a log
+	warnings []planner.Warning // collected before the log was opened
 
 	engine  *engine.Engine // see Engine
 	planned *planner.Plan  // the last plan
-	dirs    []string       // and the roots that it was made for
+	dirs    []string       // the roots of planned
 
-	cacheTold sync.Once // that the user's cache is not used
+	cacheTold sync.Once // guards the warning that the user's cache is not used
 }
 
-// A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
+// A Tally has the results of a run with several roots. The zero Tally is for commands without
+// roots.
 type Tally struct {
-	// All are the roots, and What is said of those that are done, "rendered" for instance.
+	// All are the roots. What is the verb for finished roots, for example "rendered".
 	All  []string
 	What string
-	// Made tells that there is a result, and Missing which roots are not in it.
+	// Made reports whether there is a result. Missing are the roots that it lacks.
 	Made    bool
 	Missing []string
-	// LeftOut are how many roots were found and not meant.
+	// LeftOut is the number of roots that were found but not selected.
 	LeftOut int
 }
 
-// Done returns how many roots are done.
+// Done returns the number of finished roots.
 func (t Tally) Done() int {
 	if !t.Made {
 		return 0
@@ -107,13 +113,15 @@ func (t Tally) Done() int {
 	return len(t.All) - len(t.Missing)
 }
 
-// Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [terminal.Stdout].
+// Print writes the product of a command to stdout. Write errors are also recorded by
+// [terminal.Stdout], so callers may ignore them.
 func (a *Invocation) Print(s string) error {
 	_, err := io.WriteString(a.Stdout, s)
 	return err
 }
 
-// Engine returns the engine of the command. It checks the flags, opens the reports and starts the log when it is called first.
+// Engine returns the engine of the command. The first call validates the flags, opens the
+// reports and starts the log.
 func (a *Invocation) Engine(cmd *cobra.Command) (*engine.Engine, error) {
 	if a.engine != nil {
 		return a.engine, nil
@@ -143,7 +151,7 @@ func (a *Invocation) Engine(cmd *cobra.Command) (*engine.Engine, error) {
 	return a.engine, nil
 }
 
-// Plan plans what a request asks for.
+// Plan plans the roots of a request.
 func (a *Invocation) Plan(cmd *cobra.Command, q engine.Request) (*engine.Run, error) {
 	e, err := a.Engine(cmd)
 	if err != nil {
@@ -155,7 +163,7 @@ func (a *Invocation) Plan(cmd *cobra.Command, q engine.Request) (*engine.Run, er
 	return e.Plan(cmd.Context(), q)
 }
 
-// Find returns the roots that the arguments of a command stand for: see [engine.Engine.Find].
+// Find returns the roots that the arguments of a command select: see [engine.Engine.Find].
 func (a *Invocation) Find(cmd *cobra.Command, s engine.Search) (roots render.Roots, leftOut int, err error) {
 	e, err := a.Engine(cmd)
 	if err != nil {
@@ -167,7 +175,7 @@ func (a *Invocation) Find(cmd *cobra.Command, s engine.Search) (roots render.Roo
 	return e.Find(cmd.Context(), s)
 }
 
-// engineOptions returns what the flags mean for the engine.
+// engineOptions converts the flags to options of the engine.
 func (a *Invocation) engineOptions(cmd *cobra.Command) (engine.Options, error) {
 	fs := cmd.Flags()
 	var functions planner.Functions
@@ -215,11 +223,12 @@ func (a *Invocation) engineOptions(cmd *cobra.Command) (engine.Options, error) {
 		},
 		Reads: []string{settings.ConfigPath()}, Writes: writes,
 		Version: program.Version(),
-		Quiet:   a.Name.Kustomize(), // who calls kustomize gets what it prints
+		Quiet:   a.Name.Kustomize(), // callers of kustomize expect only the messages of kustomize
 	}, nil
 }
 
-// shared opens the cache that the run shares with other machines, nil if there is none.
+// shared opens the cache that the run shares with other machines. It returns nil if none is
+// configured.
 func (a *Invocation) shared() (answers.Shared, error) {
 	c, err := a.SharedCache()
 	if c == nil || err != nil {
@@ -229,14 +238,14 @@ func (a *Invocation) shared() (answers.Shared, error) {
 	return c, nil
 }
 
-// WarnBefore keeps warnings for when there is a log.
+// WarnBefore keeps warnings until the log is opened.
 func (a *Invocation) WarnBefore(list []*diag.Error) {
 	for _, w := range list {
 		a.warnings = append(a.warnings, planner.WarningOf(w))
 	}
 }
 
-// StartLog makes the log, and prints what there was to warn about before.
+// StartLog opens the log and prints the warnings collected before.
 func (a *Invocation) StartLog() {
 	a.Log = a.Logger()
 	for _, w := range a.warnings {
@@ -245,7 +254,7 @@ func (a *Invocation) StartLog() {
 	a.warnings = nil
 }
 
-// StrictError turns warnings into a failure if the user asked for it.
+// StrictError returns an error if there were warnings and --strict is set.
 func (a *Invocation) StrictError() error {
 	if n := a.Log.Warnings(); a.Strict && n > 0 {
 		return diag.StrictWarnings.Errorf("--strict: warnings are errors: %d", n)
@@ -253,13 +262,14 @@ func (a *Invocation) StrictError() error {
 	return nil
 }
 
-// Earlier returns what earlier runs have left, for a command that has planned: see [engine.Engine.Earlier].
+// Earlier returns the records of earlier runs, for a command that has planned: see
+// [engine.Engine.Earlier].
 func (a *Invocation) Earlier() engine.Earlier { return a.engine.Earlier() }
 
-// Rounds runs the command again and again: see [engine.Rounds]. A round that takes more memory or processor time than it may has the
-// time Grace to end; then the process does.
+// Rounds runs the command repeatedly: see [engine.Rounds]. A round that exceeds its memory or
+// processor time limit has the time [Grace] to end, then the whole process ends.
 func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(code int, err error) bool) (code int, err error) {
-	var now atomic.Pointer[Invocation] // of the round that runs
+	var now atomic.Pointer[Invocation] // the current round
 	a.Exits.Add(func() {
 		if round := now.Load(); round != nil {
 			round.Exits.Run()
@@ -276,7 +286,7 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(co
 		round.Stop = func(cause error) {
 			cancel(cause)
 			time.AfterFunc(Grace, func() {
-				if now.Load() == round { // it does not listen
+				if now.Load() == round { // it did not end in time
 					a.Stop(cause)
 				}
 			})
@@ -289,5 +299,6 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(co
 	return rounds.Run(ctx)
 }
 
-// Grace is how long a command may take to end when its context has: to end functions and remove what it has made.
+// Grace is the time that a command has to end after its context is canceled, to stop functions
+// and remove temporary files.
 const Grace = time.Second

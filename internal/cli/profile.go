@@ -17,21 +17,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// profileFlags say where the profiles of a command go.
+// profileFlags are the destinations of the profiles of a command.
 type profileFlags struct {
 	trace, pprof string
 	command      string
-	cpu          *os.File // nil unless processor time is sampled
+	cpu          *os.File // nil unless a CPU profile is being written
 }
 
-// RegisterProfile adds the flags that ask for profiles to a command, which calls [Invocation.StartProfile].
+// RegisterProfile adds the profiling flags to a command, which must call
+// [Invocation.StartProfile].
 func (a *Invocation) RegisterProfile(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&a.profile.trace, "profile", "", "write what took how long to this file: Chrome's trace format, which Perfetto opens")
 	fs.StringVar(&a.profile.pprof, "pprof", "", "write cpu.pprof and heap.pprof of this run to this folder, for go tool pprof")
 }
 
-// StartProfile begins the profiles that the flags ask for. What cannot be written to is refused before anything runs.
+// StartProfile starts the profiles requested by the flags. It returns an error for a
+// destination that cannot be written, before anything runs.
 func (a *Invocation) StartProfile(cmd *cobra.Command) error {
 	for _, flag := range []string{"profile", "pprof"} {
 		if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
@@ -59,12 +61,12 @@ func (a *Invocation) StartProfile(cmd *cobra.Command) error {
 	return pprof.StartCPUProfile(a.profile.cpu)
 }
 
-// WriteProfile writes the profiles of a command that has ended, well or not.
+// WriteProfile writes the profiles of a command that has ended, successfully or not.
 func (a *Invocation) WriteProfile() error {
 	var errs []error
 	if f := a.profile.cpu; f != nil {
 		pprof.StopCPUProfile()
-		runtime.GC() // what is in use is known after a collection
+		runtime.GC() // a collection makes the figures of memory in use exact
 		var heap bytes.Buffer
 		errs = append(errs, f.Close(), pprof.Lookup("allocs").WriteTo(&heap, 0), os.WriteFile(filepath.Join(a.profile.pprof, "heap.pprof"), heap.Bytes(), 0o666))
 	}
@@ -86,7 +88,9 @@ func (a *Invocation) WriteProfile() error {
 	return errors.Join(errs...)
 }
 
-// CheckOwn refuses to replace a file that does not begin as what is to be written there: it is one of the user.
+// CheckOwn returns an error if the file at path is not empty and does not start with begins,
+// because it is then a file of the user that must not be replaced. The argument what names the
+// expected kind of file in the message.
 func CheckOwn(path, begins, what string) error {
 	if err := output.CheckFile(path); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RemoteCacheFlags say which cache the run shares with other machines.
+// RemoteCacheFlags configure the cache that the run shares with other machines.
 type RemoteCacheFlags struct {
 	address, mode, ca, cert, key, helper string
 	headers                              []string
@@ -32,7 +32,7 @@ func (f *RemoteCacheFlags) Register(cmd *cobra.Command) {
 	fs.DurationVar(&f.timeout, "remote-cache-timeout", 5*time.Second, "how long the shared cache may take for an answer; then the run goes on without it")
 }
 
-// Validate checks the values that the parser cannot check.
+// Validate checks constraints on values that the flag parser does not check.
 func (f *RemoteCacheFlags) Validate() error {
 	switch {
 	case f.mode != "read" && f.mode != "read-write":
@@ -43,8 +43,9 @@ func (f *RemoteCacheFlags) Validate() error {
 	return nil
 }
 
-// SharedCache returns the cache that the run shares with other machines. It is nil, which is a cache that has nothing, if there is none, and
-// for --offline and --no-cache. The caller closes it.
+// SharedCache returns the cache that the run shares with other machines. The caller must close
+// it. The result is nil, which acts as an empty cache, if none is configured or --offline or
+// --no-cache is set.
 func (a *Invocation) SharedCache() (*shared.Client, error) {
 	f := &a.RemoteCacheFlags
 	if f.address == "" || a.offline || a.NoCache {

@@ -19,7 +19,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RefuseReports refuses reports in the output folder, in which the next run would find files of others. Then none is written.
+// RefuseReports returns an error if a report or profile would be written to the output folder,
+// where the next run would find it as an unknown file. In that case no report or profile is
+// written at all.
 func (a *Invocation) RefuseReports(folder string) error {
 	top, err := filepath.Abs(folder)
 	if err != nil {
@@ -38,12 +40,13 @@ func (a *Invocation) RefuseReports(folder string) error {
 	return nil
 }
 
-// RegisterReport adds the flag that asks for reports to a command.
+// RegisterReport adds the flag that requests reports to a command.
 func (f *Flags) RegisterReport(cmd *cobra.Command) {
 	cmd.Flags().Var((*options.Repeated)(&f.reports), "report", "write what is wrong for machines: sarif=FILE, junit=FILE, json=FILE, or github (annotations, on stderr); several are separated by commas")
 }
 
-// openReport begins the reports that the flags ask for. What cannot be written to is refused before anything runs.
+// openReport prepares the reports requested by the flags. It returns an error for a file that
+// cannot be written, before anything runs.
 func (a *Invocation) openReport(cmd *cobra.Command) error {
 	targets, err := report.ParseTargets(a.reports)
 	if err != nil {
@@ -63,15 +66,15 @@ func (a *Invocation) openReport(cmd *cobra.Command) error {
 	return nil
 }
 
-// Found adds to the reports, if there are any.
+// Found adds a finding to the report, if one was requested.
 func (a *Invocation) Found(f report.Finding) {
 	if a.report != nil {
 		a.report.Add(f)
 	}
 }
 
-// Reporter returns what prints errors, as lines for people or as JSON. Under kustomize's name, and quietly, they have neither lines of files
-// nor codes.
+// Reporter returns a printer for errors, as text or as JSON. Under kustomize's name and with
+// --quiet, it prints neither source lines nor codes.
 func (a *Invocation) Reporter(json bool) console.Reporter {
 	r := console.Reporter{W: a.Stderr, JSON: json, Found: a.Found}
 	if !a.Name.Kustomize() && !a.Quiet {
@@ -80,10 +83,12 @@ func (a *Invocation) Reporter(json bool) console.Reporter {
 	return r
 }
 
-// maxShown is how many bytes a file may have whose lines are shown: to look for secrets in a large one takes long.
+// maxShown is the maximum size in bytes of a file whose lines are shown: checking a large file
+// for secrets takes too long.
 const maxShown = 1 << 20
 
-// Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
+// Source returns a file that was read for the last plan. It returns nil if there is no such
+// file, or if its lines must not be shown because they may hold secrets: see
 // [yaml.Source.MayHoldSecrets].
 func (a *Invocation) Source(file string) *yaml.Source {
 	if a.planned == nil {
@@ -100,7 +105,7 @@ func (a *Invocation) Source(file string) *yaml.Source {
 	return all[i]
 }
 
-// Logger returns what prints warnings and what a run does.
+// Logger returns a printer for warnings and the events of a run.
 func (a *Invocation) Logger() *console.Logger {
 	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
 	o.Plain = a.Name.Kustomize()
@@ -110,7 +115,7 @@ func (a *Invocation) Logger() *console.Logger {
 	return console.NewLogger(a.Stderr, o)
 }
 
-// WriteReports writes the reports that the flags ask for, about a command that ended with err.
+// WriteReports writes the requested reports for a command that ended with err.
 func (a *Invocation) WriteReports(err error) error {
 	if a.report == nil {
 		return nil
@@ -146,7 +151,9 @@ func (a *Invocation) WriteReports(err error) error {
 	return errors.Join(errs...)
 }
 
-// checkLoss refuses to replace an input of the run, and anything else that is no report: without a plan nobody knows the inputs.
+// checkLoss returns an error if writing a report to file would destroy an input of the run or
+// any other file that is not a report. The content is checked because the inputs are unknown
+// without a plan.
 func (a *Invocation) checkLoss(file string) error {
 	if a.isInput(file) {
 		return &output.RefusedError{Path: file, Reason: "is an input of this run"}
@@ -179,7 +186,8 @@ func (a *Invocation) isInput(file string) bool {
 	})
 }
 
-// reasons returns why roots have failed: the messages of err that are about them.
+// reasons returns the reasons why roots failed, by directory: the messages in err that concern
+// each root.
 func (a *Invocation) reasons(err error) map[string][]string {
 	reasons := map[string][]string{}
 	if a.planned == nil {

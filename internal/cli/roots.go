@@ -8,17 +8,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RootFlags say which directories are rendered.
+// RootFlags select the directories to render.
 type RootFlags struct {
 	// Recursive finds all roots at or below the directories.
 	Recursive bool
-	// KeepGoing goes on with the other roots when one fails.
+	// KeepGoing continues with the other roots if one fails.
 	KeepGoing bool
 
 	selection roots.Selection
 }
 
-// RegisterRendering adds the flags of the commands that plan or render several roots.
+// RegisterRendering adds the flags shared by all commands that plan or render several roots.
 func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
@@ -26,7 +26,8 @@ func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails, or needs a function that is denied")
 }
 
-// RegisterRoots adds the flags about the directories to a command; recursive says what -R does.
+// RegisterRoots adds the flags that select directories to a command. The argument recursive is
+// the help of -R.
 func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.Recursive, "recursive", "R", false, recursive)
@@ -36,12 +37,12 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "let -R look into directories whose name starts with a dot, too, but for .git")
 }
 
-// Filtered reports whether flags leave out some of the roots that -R finds.
+// Filtered reports whether flags exclude some of the roots that -R finds.
 func (f *RootFlags) Filtered() bool {
 	return f.selection.Leaves || len(f.selection.Only)+len(f.selection.Exclude) > 0
 }
 
-// checkSelection refuses flags about the roots that -R finds without it.
+// checkSelection returns an error if a flag that filters the roots of -R is set without -R.
 func (f *RootFlags) checkSelection(cmd *cobra.Command) error {
 	if f.Recursive {
 		return nil
@@ -54,7 +55,7 @@ func (f *RootFlags) checkSelection(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkArgs refuses empty names of directories.
+// checkArgs returns an error for an empty directory name.
 func checkArgs(args []string) error {
 	for i, dir := range args {
 		if dir == "" {

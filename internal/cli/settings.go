@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ReadSettings gives the flags of a command that the command line does not have the values of variables and of the user's file. Commands that
-// neither read a tree nor fetch anything have no such flags.
+// ReadSettings sets the flags that are not on the command line from variables and the user's
+// settings file. It does nothing for commands that neither read a tree nor fetch content,
+// because settings do not apply to their flags.
 func (a *Invocation) ReadSettings(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if flags.Lookup("log-format") == nil && flags.Lookup("cache-dir") == nil && flags.Lookup("executor") == nil {
@@ -22,7 +23,7 @@ func (a *Invocation) ReadSettings(cmd *cobra.Command) error {
 	if a.settings, err = settings.Load(); err != nil || a.settings == nil {
 		return WrongSetting(err)
 	}
-	if a.Name.Kustomize() { // who calls kustomize gets what it prints anywhere
+	if a.Name.Kustomize() { // callers of kustomize expect the same output everywhere
 		a.settings = a.settings.WithoutProduct()
 	}
 	warnings, err := a.settings.Apply(flags, a.Complete, a.AllFlags)
@@ -31,12 +32,13 @@ func (a *Invocation) ReadSettings(cmd *cobra.Command) error {
 	return WrongSetting(err)
 }
 
-// checkConfigPlace returns an error if the user's file is in a tree that is rendered.
+// checkConfigPlace returns an error if the user's settings file is in a rendered tree.
 func checkConfigPlace(_ []string, tree func(path string) string) error {
 	return settings.CheckPlace(tree)
 }
 
-// WrongSetting makes a mistake in the settings one of the command line, whose flags they stand for.
+// WrongSetting makes an error in the settings a usage error, because settings set flags. An
+// [settings.UnsafeError] is returned unchanged.
 func WrongSetting(err error) error {
 	if err == nil || errors.As(err, new(*settings.UnsafeError)) {
 		return err
@@ -44,7 +46,9 @@ func WrongSetting(err error) error {
 	return options.UsageError(err)
 }
 
-// freeRoots returns which roots the user's file frees of the load restrictor. A flag on the command line is about all of them.
+// freeRoots returns a function that reports the roots for which the user's settings file turns
+// off the load restrictor. The flag on the command line applies to all roots and takes
+// precedence.
 func (a *Invocation) freeRoots(cmd *cobra.Command) func(dir string) bool {
 	if cmd.Flags().Changed("load-restrictor") {
 		return nil
@@ -52,7 +56,8 @@ func (a *Invocation) freeRoots(cmd *cobra.Command) func(dir string) bool {
 	return a.settings.Unrestricted()
 }
 
-// Origins returns a hint for each flag that an error mentions and that has its value from a variable or the user's file.
+// Origins returns a hint for each flag that an error mentions and whose value comes from a
+// variable or the user's settings file.
 func Origins(cmd *cobra.Command, err *diag.Error) (hints []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		at := settings.From(f)
@@ -63,5 +68,5 @@ func Origins(cmd *cobra.Command, err *diag.Error) (hints []string) {
 	return hints
 }
 
-// isNamePart reports whether the name of a flag may go on with b.
+// isNamePart reports whether b can be part of a flag name.
 func isNamePart(b byte) bool { return b == '-' || b >= 'a' && b <= 'z' }

@@ -14,27 +14,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// VendorName is the folder of krmflow vendor.
+// VendorName is the default name of the folder that krmflow vendor writes.
 const VendorName = "krmflow-vendor"
 
-// SourceFlags say how what is remote is fetched.
+// SourceFlags control how remote content is fetched.
 type SourceFlags struct {
 	offline, allowHTTP bool
 	cacheDir           string
-	cacheApart         bool // cacheDir is a setting
+	cacheApart         bool // cacheDir was set by a setting
 	cacheMax           options.Size
 	fetchTimeout       time.Duration
 	vendor             string
-	// NoCache keeps nothing of what is fetched.
+	// NoCache disables the cache: nothing is stored in it or read from it.
 	NoCache bool
-	// MaxFetch is how many bytes a file or an archive may have.
+	// MaxFetch is the maximum size in bytes of a fetched file or archive.
 	MaxFetch int64
-	// LockFile is the path of the lock file, and Locked means that nothing is fetched that is not in it.
+	// LockFile is the path of the lock file. Locked makes fetching content that is not pinned
+	// an error: see --locked.
 	LockFile string
 	Locked   bool
 }
 
-// Register adds those of the flags to a command that concern how something is fetched.
+// Register adds the flags that control fetching to a command.
 func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.offline, "offline", false, "fetch nothing: what is remote comes from the cache, or is an error")
@@ -45,7 +46,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and no answers of functions, and use nothing that was kept")
 }
 
-// RegisterCache adds those of the flags to a command that say which cache is used.
+// RegisterCache adds the flags that select the cache to a command.
 func (f *SourceFlags) RegisterCache(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of the cache (default: krmflow in the user's cache folder)")
@@ -53,7 +54,7 @@ func (f *SourceFlags) RegisterCache(cmd *cobra.Command) {
 	fs.Var(&f.cacheMax, "cache-max", "size of the cache: what was not used for longest goes when it is larger")
 }
 
-// CacheMax returns how many bytes the cache may have.
+// CacheMax returns the maximum size of the cache in bytes.
 func (f *SourceFlags) CacheMax() int64 { return int64(f.cacheMax) }
 
 // registerLayers adds all of the flags to a command that plans layers.
@@ -79,22 +80,25 @@ func (f *SourceFlags) Validate() error {
 	return nil
 }
 
-// Fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
+// Fetching converts the flags to options for fetching. The lock file and the vendor folder are
+// not included: they apply only to references in layers.
 func (a *Invocation) Fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.MaxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.Log.Fetch,
 	}}
 }
 
-// warnCacheUnused says why the user's folder is not the cache of this run. It is about the machine, and nothing that --strict is for.
+// warnCacheUnused prints, once, why the user's cache folder is not used in this run. The
+// message is a notice and not a warning: it concerns the machine, so --strict must not turn it
+// into an error.
 func (a *Invocation) warnCacheUnused(why error) {
 	if a.Name.Kustomize() {
-		return // who calls kustomize gets what it prints
+		return // callers of kustomize expect only the messages of kustomize
 	}
 	a.cacheTold.Do(func() { a.Log.Notice(engine.CacheUnused(why)) })
 }
 
-// RefuseVendor refuses --vendor for a command that fetches anew.
+// RefuseVendor returns an error if --vendor is set for a command that always fetches.
 func (a *Invocation) RefuseVendor(cmd *cobra.Command) error {
 	if f := cmd.Flags().Lookup("vendor"); f.Changed && f.Value.String() != "" {
 		return options.UsageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))

@@ -14,8 +14,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// answers returns which answers of functions are reused. The cache is not opened before a plan has a call that may be. The caller calls end when
-// the run has ended.
+// answers returns the function answers that can be reused. The cache is opened only when a plan
+// has a call whose answer may be in it. The caller must call end when the run has ended.
 func (e *Engine) answers(ctx context.Context) (reuse scheduler.Reuse, end func()) {
 	if e.o.Sources.NoCache {
 		return reuse, func() {}
@@ -30,7 +30,8 @@ func (e *Engine) answers(ctx context.Context) (reuse scheduler.Reuse, end func()
 	return scheduler.Reuse{Answers: kept, Version: e.o.Version, Secrets: e.o.CacheSecrets, Verify: debugs("cacheverify")}, kept.Close
 }
 
-// cache returns the cache for what is made. It is opened when it is needed first, and nil if there is none that lasts: a run can do without.
+// cache returns the cache for results, or nil if there is no persistent cache, because a run
+// can work without one. It is opened on first use.
 func (e *Engine) cache() *cache.Cache {
 	e.cacheOnce.Do(func() {
 		if e.o.Sources.NoCache {
@@ -57,8 +58,10 @@ func (e *Engine) cache() *cache.Cache {
 	return e.lasting
 }
 
-// isolation returns what isolates programs on this machine, as [probe.Isolation] does, which starts processes for that: so it is not found out
-// again as long as nothing has changed that decides about it. That is for the plan alone: before an executor runs a program, it tries itself.
+// isolation returns the isolation of programs on this machine, as [probe.Isolation] does. That
+// starts processes, so the result is cached until a fact about the machine that affects it has
+// changed. The cached result is used only in the plan: each executor tests its isolation again
+// before it runs a program.
 func (e *Engine) isolation() (isolation, missing string) {
 	machine, ok := probe.Machine()
 	c := e.cache()
@@ -70,17 +73,17 @@ func (e *Engine) isolation() (isolation, missing string) {
 		return string(known), ""
 	}
 	if isolation, missing = probe.Isolation(); isolation != "" {
-		_ = c.Keep(kind, machine, []byte(isolation)) // it is found out again
+		_ = c.Keep(kind, machine, []byte(isolation)) // on failure, the next run probes again
 	}
 	return isolation, missing
 }
 
-// debugs reports whether KRMFLOW_DEBUG asks for something.
+// debugs reports whether KRMFLOW_DEBUG contains what.
 func debugs(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("KRMFLOW_DEBUG"), ","), what)
 }
 
-// answers tells which answers are there: see [Run.Preview].
+// answers reports which answers are cached, by node: see [Run.Preview].
 func (r *Run) answers(ctx context.Context) map[string]bool {
 	kept, end := r.e.answers(ctx)
 	defer end()

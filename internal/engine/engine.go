@@ -1,6 +1,9 @@
-// Package engine owns one run of a command: a request goes in, an iterator of results comes out. It finds the roots, remembers what earlier
-// runs have made of them, plans the others, runs them, and remembers the results. A command cannot get the order of these steps
-// wrong, because each step returns what the next one needs: an [Engine] makes a [Run], and a Run makes results.
+// Package engine runs the requests of one command. It takes a request and returns an iterator
+// over results. For each request it finds the roots, looks up the results of earlier runs,
+// plans the remaining roots, runs them, and records the results.
+//
+// Each step returns the input of the next: an [Engine] makes a [Run], and a Run makes results.
+// So a command cannot call the steps in the wrong order.
 package engine
 
 import (
@@ -25,64 +28,73 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// Options are what the flags and settings of a command say about its runs.
+// Options are the flags and settings of a command that affect its runs.
 type Options struct {
-	// Selection says which roots are found below the directories of a request, and Recursive that they are looked for.
+	// Selection filters the roots found below the directories of a request. Recursive enables
+	// the search for roots.
 	Selection roots.Selection
 	Recursive bool
 	// KeepGoing continues with the other roots when one fails.
 	KeepGoing bool
-	// Plan says how roots are planned. The engine sets the fields Input, Progress, Fetch, Instead, Files, Rendered, FS and Observe.
+	// Plan has the options of the planner. The engine sets the fields Input, Progress, Fetch,
+	// Instead, Files, Rendered, FS and Observe.
 	Plan planner.Options
-	// Sources say how remote content is fetched. The engine sets the fields of the lock, the vendor folder and the roots.
+	// Sources has the options for fetching remote content. The engine sets the fields of the
+	// lock, the vendor folder and the roots.
 	Sources render.Sources
 	// LockFile and Vendor are the lock file and the vendor folder.
 	LockFile, Vendor Place
-	// Locked allows only remote content that is locked. With LockedSet unset, it is also true in CI if there is a lock file.
+	// Locked allows only remote content that is locked. If LockedSet is false, Locked is also
+	// enabled in CI if there is a lock file.
 	Locked, LockedSet bool
-	// Jobs and Calls are how many nodes and functions run at the same time.
+	// Jobs and Calls are the maximum numbers of nodes and functions that run at the same time.
 	Jobs, Calls int
-	// Fresh reuses no root of an earlier run. Answers of functions are reused.
+	// Fresh ignores the roots of earlier runs. Answers of functions are still reused.
 	Fresh bool
-	// CacheSecrets also keeps what contains Secrets.
+	// CacheSecrets allows results that contain Secrets in the cache.
 	CacheSecrets bool
-	// AllowErrorResults lets a function that ends well report errors.
+	// AllowErrorResults accepts results of severity error from functions that exit
+	// successfully.
 	AllowErrorResults bool
 	// ContainerRuntime is the program that runs containers: see [container.Detect].
 	ContainerRuntime string
-	// Program returns the program that executes functions of a runtime, and OwnExecutor reports whether the user named it.
+	// Program returns the executor for the functions of a runtime. OwnExecutor reports whether
+	// the user configured it.
 	Program     func(function.Runtime) executors.Program
 	OwnExecutor func(function.Runtime) bool
-	// Limits bound what the run takes.
+	// Limits are the resource limits of the run.
 	Limits Limits
-	// Version is that of the program: what another version has kept is made again.
+	// Version is the version of the program. Results recorded by other versions are not used.
 	Version string
-	// Quiet does not say that the cache cannot be used.
+	// Quiet suppresses the notice that the cache cannot be used.
 	Quiet bool
-	// Reads are files that decide about the run besides its inputs, for a [Watch], and Writes are files that the command writes, which are no reason for another round of a [Watch].
+	// Reads are files that affect the run besides its inputs, for a [Watch]. Writes are files
+	// that the command writes, whose changes do not start another round of a Watch.
 	Reads, Writes []string
 }
 
-// Limits bound what a run takes.
+// Limits are the resource limits of a run.
 type Limits struct {
-	// Input is how many bytes of files are read.
+	// Input is the maximum number of bytes read from files.
 	Input int64
 	// CPU is the processor time, 0 for no limit. With CPUGrows, it grows with the input.
 	CPU      time.Duration
 	CPUGrows bool
-	// Memory is a limit in bytes, 0 for the one that follows from the input. With MemoryLifts, it applies also if it is higher than that.
+	// Memory is a limit in bytes, 0 for the limit derived from the input. With MemoryLifts, it
+	// applies even if it is higher than that.
 	Memory      int64
 	MemoryLifts bool
 }
 
-// A Place is the path of a file or folder that belongs to the roots, such as a lock file. Unless Set says that the user chose it, it is used
-// only if it exists and the roots are below the working directory.
+// A Place is the path of a file or folder that belongs to the roots, such as a lock file.
+// Unless Set reports that the user chose it, it is used only if it exists and the roots are
+// below the working directory.
 type Place struct {
 	Flag, Path string
 	Set        bool
 }
 
-// A Log is told what a run does. Its methods are called from several goroutines.
+// A Log receives the events of a run. Its methods are called concurrently.
 type Log interface {
 	Warn(planner.Warning)
 	Notice(planner.Warning)
@@ -94,35 +106,39 @@ type Log interface {
 	Unchanged(dir string)
 }
 
-// A Host is the process that an engine runs in. Log, Exits, Usage, Steps, Stop and Strict are not nil.
+// A Host is the process that an engine runs in. Log, Exits, Usage, Steps, Stop and Strict must
+// not be nil.
 type Host struct {
 	Log Log
 	// Exits are called if the process must end before the command does.
 	Exits *limits.Exits
-	// Usage and Steps are what the run takes, and which steps run.
+	// Usage measures the resources of the run. Steps has the steps that are running.
 	Usage *limits.Usage
 	Steps *limits.Steps
-	// Stop ends the context of the command.
+	// Stop cancels the context of the command.
 	Stop context.CancelCauseFunc
-	// Recorder measures the run, nil for none.
+	// Recorder measures the run. It may be nil.
 	Recorder *profile.Recorder
-	// Strict returns an error if there were warnings and they count as errors.
+	// Strict returns an error if there were warnings and warnings are errors.
 	Strict func() error
-	// Shared opens the cache of answers that machines share. It returns nil, or is nil, if there is none.
+	// Shared opens the cache of answers that is shared between machines. It may be nil, and
+	// returns nil if there is no such cache.
 	Shared func() (answers.Shared, error)
-	// CheckRoots may refuse to plan directories. tree returns the repository of a rendered directory that a path lies in, "" for none.
+	// CheckRoots may return an error to prevent planning of directories. tree returns the
+	// rendered repository that contains a path, or "" if none does.
 	CheckRoots func(dirs []string, tree func(path string) string) error
-	// Planned is told of each new plan of the command and of the roots that it was made for.
+	// Planned is called with each new plan of the command and its roots.
 	Planned func(plan *planner.Plan, dirs []string)
-	// Watch connects the rounds of a command that renders again when files change, nil for a single run.
+	// Watch connects the rounds of a command that renders again when files change, nil for a
+	// single run.
 	Watch *Watch
 }
 
-// An Engine runs the requests of one command. It is not safe for concurrent use.
+// An Engine runs the requests of one command. It must not be used concurrently.
 type Engine struct {
 	o      Options
 	host   Host
-	places filestat.Dirs // where directories are
+	places filestat.Dirs // resolved directories
 
 	limits    sync.Once
 	cacheOnce sync.Once
@@ -143,7 +159,8 @@ func New(o Options, h Host) *Engine {
 	return &Engine{o: o, host: h}
 }
 
-// limit starts to watch what the run takes. taken is how many bytes the command has read so far.
+// limit starts to monitor the resources of the run. taken is the number of bytes that the
+// command has already read.
 func (e *Engine) limit(ctx context.Context, taken int64) {
 	e.limits.Do(func() {
 		u, l := e.host.Usage, e.o.Limits
@@ -158,7 +175,7 @@ func (e *Engine) limit(ctx context.Context, taken int64) {
 	})
 }
 
-// progress is told which step is planned.
+// progress records the step that is being planned.
 func (e *Engine) progress(at graph.Origin) {
 	e.host.Steps.Plan(at)
 	if e.host.Recorder != nil {
@@ -166,7 +183,7 @@ func (e *Engine) progress(at graph.Origin) {
 	}
 }
 
-// silent is the log of a run of which nothing is told.
+// silent is a Log that discards everything.
 type silent struct{}
 
 func (silent) Warn(planner.Warning)                     {}

@@ -13,16 +13,16 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 )
 
-// The kinds of cache entries with texts of roots, texts of plans, and digests of files written outside of output folders. A number changes
-// with what the entries say.
+// The kinds of cache entries for texts of roots, texts of plans, and digests of files written
+// outside output folders. The number in a kind changes with the format of its entries.
 const (
 	kindText  = "texts1"
 	kindPlan  = "plans1"
 	kindWrote = "wrote1"
 )
 
-// Kept writes the text that an earlier run has printed for the same request: see [Request.Text] and [Request.Key]. It reports false if
-// the cache does not have it.
+// Kept writes the text that an earlier run printed for the same request: see [Request.Text] and
+// [Request.Key]. It returns false if the text is not in the cache.
 func (r *Run) Kept(w io.Writer) (bool, error) {
 	if !r.hasText {
 		return false, nil
@@ -31,7 +31,7 @@ func (r *Run) Kept(w io.Writer) (bool, error) {
 		r.log.Unchanged(dir)
 	}
 	if err := r.e.host.Strict(); err != nil && r.request.Text {
-		return true, err // as a render prints nothing then
+		return true, err // a render with this error prints nothing either
 	}
 	if _, err := w.Write(r.text); err != nil {
 		return true, err
@@ -39,7 +39,7 @@ func (r *Run) Kept(w io.Writer) (bool, error) {
 	return true, r.e.host.Strict()
 }
 
-// textOf returns the text that an earlier run has rendered a root to, if the cache has it.
+// textOf returns the text that an earlier run rendered a root to, if it is in the cache.
 func (r *reusing) textOf(made *records.Record) ([]byte, bool) {
 	if made.Text == (krm.Digest{}) {
 		return nil, false
@@ -47,7 +47,8 @@ func (r *reusing) textOf(made *records.Record) ([]byte, bool) {
 	return r.cache.KeptAs(kindText, made.Inputs(), made.Text)
 }
 
-// KeepList writes the list of the only root as text, and keeps the text unless it has Secrets.
+// KeepList writes the list of the only root to w as YAML. It also stores the text in the cache,
+// unless it contains Secrets.
 func (r *Run) KeepList(w io.Writer, list *krm.List) error {
 	both := &tee{to: w, kept: r.keeper(list)}
 	defer both.discard()
@@ -61,13 +62,14 @@ func (r *Run) KeepList(w io.Writer, list *krm.List) error {
 	})
 }
 
-// keeper returns what keeps the text of the only root: nil if that is not kept.
+// keeper returns a writer that stores the text of the only root in the cache, or nil if the
+// text must not be stored.
 func (r *Run) keeper(list *krm.List) *cache.Keeper {
 	if r.reusing == nil || list.HoldsSecrets() && !r.e.o.CacheSecrets {
 		return nil
 	}
 	for range r.plan.Graph.Calls() {
-		return nil // such a root is not reused
+		return nil // roots that call functions are not reused
 	}
 	record := r.reusing.draftsOf(r.plan)[r.plan.Graph.Roots[0].Dir]
 	if record == nil {
@@ -75,12 +77,12 @@ func (r *Run) keeper(list *krm.List) *cache.Keeper {
 	}
 	kept, err := r.reusing.cache.Keeper(kindText, record.Inputs())
 	if err != nil {
-		return nil // the next run takes more time without it
+		return nil // the next run only takes longer
 	}
 	return kept
 }
 
-// A tee writes to one place, and keeps what is written as well, if kept is not nil.
+// A tee writes to an output and, if kept is not nil, also to the cache.
 type tee struct {
 	to   io.Writer
 	kept *cache.Keeper
@@ -93,7 +95,8 @@ func (t *tee) Write(p []byte) (int, error) {
 	return t.to.Write(p)
 }
 
-// commit returns the digest of what is kept now: none if nothing is, which is no error.
+// commit commits the cache entry and returns its digest. The digest is zero if nothing was
+// stored, which is not an error.
 func (t *tee) commit() (text krm.Digest) {
 	if t.kept != nil {
 		text, _ = t.kept.Commit()
@@ -107,8 +110,9 @@ func (t *tee) discard() {
 	}
 }
 
-// Remember keeps what the roots of the plan were made from, for a command that makes nothing of them: of those that no earlier run has left a
-// record of. If the request has a Key, it keeps text for [Run.Kept], too, if all roots are remembered.
+// Remember records the inputs of the planned roots, for a command that does not render them. It
+// skips roots for which an earlier run left a record. If the request has a Key and all roots
+// can be recorded, it also stores text for [Run.Kept].
 func (r *Run) Remember(text []byte) error {
 	if r.request.Key == "" {
 		return r.remember(func(dir string, record *records.Record) bool {
@@ -129,17 +133,17 @@ func (r *Run) Remember(text []byte) error {
 			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
 		}
 	}
-	_ = r.reusing.cache.Keep(kindPlan, sum, text) // it will be made again
+	_ = r.reusing.cache.Keep(kindPlan, sum, text) // on failure, the next run makes it again
 	return nil
 }
 
-// key returns what decides about the text of the request.
+// key returns a digest of all inputs of the request's text.
 func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Digest {
 	b := fmt.Appendf(nil, "%s %q", r.request.Key, r.dirs)
 	for _, record := range all {
 		inputs := record.Inputs()
 		b = append(b, inputs[:]...)
-		for _, w := range record.Ran { // a record that is not of a plan may know fewer of them
+		for _, w := range record.Ran { // the record may have fewer warnings if it is not from a plan
 			b = fmt.Appendf(b, "%q", w.String())
 		}
 	}
@@ -150,19 +154,22 @@ func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Di
 	return krm.DigestOf(b)
 }
 
-// Earlier is what earlier runs have left besides records of roots. The zero Earlier knows and keeps nothing.
+// Earlier gives access to data of earlier runs other than records of roots. The zero Earlier is
+// empty and stores nothing.
 type Earlier struct {
 	cache *cache.Cache
 	watch *Watch
-	files bool // of output folders
+	files bool // include output folders
 }
 
-// Earlier returns what earlier runs have left. It is called when the directories of the request are known.
+// Earlier returns the data of earlier runs. It must be called after the directories of the
+// request are known.
 func (e *Engine) Earlier() Earlier {
 	return Earlier{cache: e.cache(), watch: e.host.Watch, files: e.reuses}
 }
 
-// Output returns what is known of the files of an output folder, nil if nothing is, and SaveOutput keeps it for later runs.
+// Output returns the known metadata of the files in an output folder, for comparing them
+// without reading. It is nil if records are not used.
 func (x Earlier) Output(folder string) *known.Files {
 	switch {
 	case !x.files:
@@ -173,7 +180,7 @@ func (x Earlier) Output(folder string) *known.Files {
 	return records.Output(x.cache, folder)
 }
 
-// SaveOutput keeps what is known of the files of an output folder.
+// SaveOutput stores the metadata of the files in an output folder for later runs.
 func (x Earlier) SaveOutput(folder string, files *known.Files) {
 	if !x.files || files == nil {
 		return
@@ -184,7 +191,8 @@ func (x Earlier) SaveOutput(folder string, files *known.Files) {
 	}
 }
 
-// Wrote reports whether the last content that krmflow wrote to a file has this digest, as far as this process or the cache knows.
+// Wrote reports whether the last content that krmflow wrote to a file has this digest, as far
+// as this process or the cache knows.
 func (x Earlier) Wrote(file string, sum krm.Digest) bool {
 	if x.watch != nil && x.watch.wrote[file] == sum {
 		return true
@@ -202,9 +210,9 @@ func (x Earlier) SaveWritten(file string, sum krm.Digest) {
 		x.watch.wrote = map[string]krm.Digest{file: sum}
 	}
 	if x.cache != nil {
-		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:]) // without it the next run needs --force
+		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:]) // on failure, the next run needs --force
 	}
 }
 
-// Objects returns what is known of the files of a git repository.
+// Objects returns the known object ids of the files in a git repository.
 func (x Earlier) Objects(top string) *records.IDs { return records.OpenIDs(x.cache, top) }

@@ -21,73 +21,86 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// A Request is what a command wants to know about some roots. The zero Request plans no root.
+// A Request describes the roots that a command needs, and how. The zero Request plans the
+// working directory.
 type Request struct {
-	// Args are the directories of the command line, the working directory if there are none. Roots are those that [Engine.Find] has found
-	// for them; the engine finds them if Roots is nil. Dirs are directories that are planned as they are, instead of both.
+	// Args are the directories on the command line. The default is the working directory. Roots
+	// are the roots found by [Engine.Find] for Args; if Roots is nil, the engine calls Find.
+	// Dirs, if not nil, are planned as they are, instead of Args and Roots.
 	Args  []string
 	Roots render.Roots
 	Dirs  []string
-	// KeepGoing continues with the other roots when one fails, whatever [Options.KeepGoing] says.
+	// KeepGoing continues with the other roots when one fails, regardless of
+	// [Options.KeepGoing].
 	KeepGoing bool
-	// Silent tells nobody of warnings: they are expected, or known.
+	// Silent suppresses warnings that are expected or already known.
 	Silent bool
 
-	// Reuse makes the plan leave out the roots that an earlier run has rendered and that have not changed, if it returns true for one. With
-	// Unseen, the command needs no result of these, and their steps do not repeat their warnings.
+	// Reuse is called with the record of each unchanged root. If it returns true, the root is
+	// not planned. With Unseen, the command does not need the results of these roots, and the
+	// warnings of their steps are not repeated.
 	Reuse  func(dir string, r *records.Record) bool
 	Unseen bool
-	// Text asks for the text that an earlier run has printed of the only root: see [Run.Kept].
+	// Text requests the text that an earlier run printed for the only root: see [Run.Kept].
 	Text bool
-	// Key asks for the text that an earlier run has printed of all roots: see [Run.Kept]. It names the text, with all that decides about it
-	// besides the roots: the command, and the form that is printed.
+	// Key requests the text that an earlier run printed for all roots: see [Run.Kept]. It
+	// identifies the text by everything that affects it other than the roots: the command and
+	// the output format.
 	Key string
-	// Observe makes the plan know what its layers have seen: see [planner.Plan.Observed].
+	// Observe records the files that layers have accessed: see [planner.Plan.Observed].
 	Observe bool
 
-	// Instead has files that are read with other contents. Files are planned in the place of layers: those of each root. Taken is how many
-	// bytes the command has read for them.
+	// Instead replaces the contents of files. Files are planned instead of layers, one entry
+	// per root. Taken is the number of bytes that the command has read for them.
 	Instead map[string][]byte
 	Files   []*planner.Files
 	Taken   int64
-	// Fetch fetches for the plan, nil for the sources of the options.
+	// Fetch fetches content for the plan. The default is to use the sources of the options.
 	Fetch loaders.Fetch
-	// Functions replace those of the options if they are not nil, except for what this machine has.
+	// Functions replaces the function options if it is not nil, except for the capabilities of
+	// this machine.
 	Functions *planner.Functions
-	// Compile makes the plan, [render.Compile] if it is nil.
+	// Compile makes the plan. The default is [render.Compile].
 	Compile func(context.Context, render.Options) (*planner.Plan, error)
-	// Lock says what the command does with the lock.
+	// Lock controls the use of the lock file.
 	Lock LockUse
 }
 
-// LockUse says what a command does with the lock file and with what it fetches.
+// LockUse controls how a command uses the lock file and fetches content.
 type LockUse struct {
-	// Seen gets what was fetched and what functions need. It may be nil.
+	// Seen collects the fetched content and the requirements of functions. It may be nil.
 	Seen *lockfile.Seen
-	// Learn accepts what is not locked. Entries for which Again returns true do not count then.
+	// Learn accepts content that is not locked. Entries for which Again returns true are then
+	// ignored, so that they are fetched again.
 	Learn bool
 	Again func(lock.Entry) bool
-	// Refetch takes nothing from a vendor folder, and Only fetches only what is locked.
+	// Refetch ignores the vendor folder. Only restricts fetching to locked content.
 	Refetch, Only bool
-	// Copy keeps the cache open and notes what is used of it: see [cache.Cache.CopyUsed]. The caller closes it.
+	// Copy keeps the cache open and tracks the entries used: see [cache.Cache.CopyUsed]. The
+	// caller must close it.
 	Copy bool
 }
 
-// A Search says where roots are looked for.
+// A Search describes where to look for roots.
 type Search struct {
-	// Args are directories, the working directory if there are none.
+	// Args are directories. The default is the working directory.
 	Args []string
-	// Base is the directory that the places of roots in an output are relative to, "" for that of Args.
+	// Base is the directory to which the places of roots in the output are relative. The
+	// default is the directory in Args.
 	Base string
-	// Tree is the revision that has the roots, nil for the files of this machine. The roots are names in it then, without places, and there may
-	// be none: what a revision does not have is no mistake. Remote content is one: no revision says what it was.
+	// Tree is the revision to search, nil for the files of this machine. With a Tree, the roots
+	// are names in it, without places, and the result may be empty: a directory that the
+	// revision lacks is not an error. Remote content is an error, because a revision does not
+	// record its former content.
 	Tree *revision.Tree
-	// Below finds the roots below Args without their places, whatever [Options.Recursive] says, and tells no warnings.
+	// Below finds the roots below Args without their places, regardless of [Options.Recursive],
+	// and without warnings.
 	Below bool
 }
 
-// Find returns the roots that directories stand for, each once, and how many were found and left out. Warnings about directories are
-// told. The error is one about the command line if the selection of roots is wrong.
+// Find returns the roots selected by directories, without duplicates, and the number of roots
+// that were found but left out. It prints warnings about directories. An invalid selection is a
+// usage error.
 func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) {
 	e.host.Recorder.Stage(profile.Finding)
 	list := s.Args
@@ -126,7 +139,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	return placed, found.LeftOut(), err
 }
 
-// unplaced returns roots that have no place in an output.
+// unplaced returns roots without a place in the output.
 func unplaced(dirs []string) render.Roots {
 	list := make(render.Roots, len(dirs))
 	for i, dir := range dirs {
@@ -135,8 +148,9 @@ func unplaced(dirs []string) render.Roots {
 	return list
 }
 
-// Plan finds the roots of a request, looks which of them are known, and plans the others. It prints the warnings. Mistakes are returned
-// as one error unless the run keeps going and there is a root without one: then they are in the plan.
+// Plan finds the roots of a request, looks up their records, and plans the roots that cannot be
+// reused. It prints the warnings. The errors of all roots are joined and returned, unless the
+// run keeps going and at least one root has no error: then they are in the plan.
 func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 	r := &Run{e: e, request: q, roots: q.Roots, dirs: q.Dirs, keepGoing: e.o.KeepGoing || q.KeepGoing, log: e.host.Log, seen: cmp.Or(q.Lock.Seen, &lockfile.Seen{})}
 	if q.Silent {
@@ -168,8 +182,8 @@ func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 	return r, nil
 }
 
-// Prepare returns the options that [Engine.Plan] would plan directories with, for a command that reads files before that. The sources
-// are not nil.
+// Prepare returns the options with which [Engine.Plan] would plan directories, for a command
+// that must read files first. The Sources of the result are not nil.
 func (e *Engine) Prepare(ctx context.Context, dirs []string) (render.Options, error) {
 	return e.prepare(ctx, dirs, Request{}, &lockfile.Seen{})
 }
@@ -201,7 +215,7 @@ func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lo
 	return o, nil
 }
 
-// locals returns the absolute paths of the directories that are on this machine.
+// locals returns the absolute paths of the directories that are not remote.
 func locals(dirs []string, wd string) (paths []string) {
 	for _, dir := range dirs {
 		if abs := absolute(dir, wd); abs != "" && !loaders.IsRemote(dir) {
@@ -236,7 +250,7 @@ func (r *Run) compile(ctx context.Context) error {
 	r.warnUnlocked()
 	if err := plan.Err(); err != nil && !r.keepGoing {
 		for _, d := range plan.Denied {
-			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
+			err = errors.Join(err, d.Err) // not as DeniedError: the planning error determines the exit code
 		}
 		return err
 	}
@@ -250,7 +264,7 @@ func (r *Run) setPlan(plan *planner.Plan) {
 	}
 }
 
-// logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
+// logPlanned prints the warnings of the plan, and the recorded warnings of reused roots.
 func (r *Run) logPlanned() {
 	all := *r.plan
 	planned, ran := r.reusing.warned(r.dirs, !r.request.Unseen)
@@ -258,7 +272,7 @@ func (r *Run) logPlanned() {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	r.log.Planned(&all)
-	if r.request.Key != "" { // a preview tells them at once
+	if r.request.Key != "" { // a preview prints them all at once
 		r.log.Planned(&planner.Plan{Warnings: ran})
 		return
 	}
@@ -267,7 +281,8 @@ func (r *Run) logPlanned() {
 	}
 }
 
-// warnUnlocked says what has no entry, if there is a lock, and no version of its own.
+// warnUnlocked warns about content that is not in the lock file and has no fixed version. It
+// does nothing without a lock file.
 func (r *Run) warnUnlocked() {
 	file := r.options.Sources.Lock
 	if file == nil || r.request.Lock.Learn {
@@ -278,8 +293,8 @@ func (r *Run) warnUnlocked() {
 	}
 }
 
-// planAgain also compiles the roots in dirs, which were left out because they are known, when they must be made after all. Their
-// warnings were told.
+// planAgain also compiles the roots in dirs, which were to be reused but must be rendered after
+// all. Their warnings have been printed already.
 func (r *Run) planAgain(ctx context.Context, dirs []string) error {
 	r.options.Dirs = slices.Concat(r.options.Dirs, dirs)
 	for _, dir := range dirs {
@@ -297,7 +312,7 @@ func (r *Run) planAgain(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// sources returns how the content of a run is fetched that renders dirs.
+// sources returns the fetch options of a run that renders dirs.
 func (e *Engine) sources(dirs []string, use LockUse, seen *lockfile.Seen) (render.Sources, error) {
 	s := e.o.Sources
 	s.CacheUnused, s.Progress = e.warnCacheUnused, e.host.Log.Fetch
@@ -334,7 +349,9 @@ func (e *Engine) sources(dirs []string, use LockUse, seen *lockfile.Seen) (rende
 	return s, err
 }
 
-// warnCacheUnused says why the user's folder is not the cache of this run. It is about the machine, so --strict does not count it.
+// warnCacheUnused prints, once, why the user's cache folder is not used in this run. The
+// message is a notice and not a warning: it concerns the machine, so --strict must not turn it
+// into an error.
 func (e *Engine) warnCacheUnused(why error) {
 	if e.o.Quiet {
 		return
@@ -342,12 +359,13 @@ func (e *Engine) warnCacheUnused(why error) {
 	e.cacheTold.Do(func() { e.host.Log.Notice(CacheUnused(why)) })
 }
 
-// CacheUnused returns what is said if the user's cache cannot be used.
+// CacheUnused returns the message for a user's cache that cannot be used.
 func CacheUnused(why error) planner.Warning {
 	return planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"--cache-dir names another folder for it, --no-cache does without one"}, Code: diag.CacheFolder}
 }
 
-// beside returns the path of a file or folder that belongs to the roots: see [Place].
+// beside returns the path of a file or folder that belongs to the roots, or "" if it is not
+// used: see [Place].
 func (e *Engine) beside(b Place, dirs []string) string {
 	if b.Set {
 		return b.Path

@@ -25,36 +25,38 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// reusing is what a run knows of earlier ones, and remembers for later ones. A nil one knows and remembers nothing.
+// reusing has the results of earlier runs that a run uses, and records results for later runs.
+// A nil *reusing does neither.
 type reusing struct {
 	cache   *cache.Cache
 	records *records.Records
-	known   map[string]*records.Record // those that hold, by the directories of their roots
-	failed  map[string]*records.Record // and those of roots that cannot be planned
-	broken  map[string]brokenRoot      // roots in which an earlier round of a watch has found mistakes, by their paths
+	known   map[string]*records.Record // valid records, by the directories of their roots
+	failed  map[string]*records.Record // records of roots that cannot be planned
+	broken  map[string]brokenRoot      // roots with errors in an earlier round of a watch, by path
 	used    map[string]bool            // the roots that are not planned
-	claimed map[string]bool            // those that would not be, if nobody compared
-	told    map[string]bool            // what these warn about
+	claimed map[string]bool            // with cacheverify: the roots that would otherwise not be planned
+	told    map[string]bool            // warnings of used and failed roots, which have been printed
 
 	drafted *planner.Plan // see draft
 	drafts  func() map[string]*records.Record
 
 	mu  sync.Mutex
-	ran map[string][]planner.Warning // warnings of this run, by the ids of steps: a run of a part of the plan has other nodes
-	all int                          // how many
+	ran map[string][]planner.Warning // warnings of this run, by node id, because a run of a part of the plan has different nodes
+	all int                          // their number
 }
 
-// rootWorth is what a root counts for that an earlier run has made, in bytes of the results that allow a run to go on: it takes time to look
-// whether anything has changed, and nothing is read for that.
+// rootWorth is the number of bytes that each root adds to limits.Usage.Made when records are
+// used, which raises the memory limit. Checking a record takes memory, but its files may not be
+// read and so may not appear in the input.
 const rootWorth = 64 << 10
 
-// maxRan is how many warnings of steps a run may have whose roots are remembered.
+// maxRan is the maximum number of step warnings of a run whose roots are recorded.
 const maxRan = 1000
 
 // wantsReuse reports whether the request can use records.
 func (q *Request) wantsReuse() bool { return q.Reuse != nil || q.Text || q.Key != "" }
 
-// usable reports whether the command can do without making a root again.
+// usable reports whether the record is sufficient, so that the root need not be rendered.
 func (r *Run) usable(dir string, record *records.Record) bool {
 	if r.request.Text {
 		r.text, r.hasText = r.reusing.textOf(record)
@@ -63,7 +65,7 @@ func (r *Run) usable(dir string, record *records.Record) bool {
 	return r.request.Reuse != nil && r.request.Reuse(dir, record)
 }
 
-// startReuse looks for records of the roots and returns those that are to be planned.
+// startReuse looks up the records of the roots and returns the roots that must be planned.
 func (r *Run) startReuse(ctx context.Context) []string {
 	e, dirs, o := r.e, r.dirs, &r.options.Plan
 	noCache := e.o.Sources.NoCache && e.host.Watch == nil
@@ -111,7 +113,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	return rest
 }
 
-// openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
+// openRecords opens the records of a run. All rounds of a watch share one set of records.
 func (e *Engine) openRecords(c *cache.Cache, settings []records.Setting, fetch loaders.Fetch) *records.Records {
 	w := e.host.Watch
 	if w == nil {
@@ -124,7 +126,7 @@ func (e *Engine) openRecords(c *cache.Cache, settings []records.Setting, fetch l
 	return w.records
 }
 
-// fetching returns what fetches for the records and for the plan.
+// fetching returns the fetch function shared by the records and the plan.
 func (r *Run) fetching(ctx context.Context, c *cache.Cache) loaders.Fetch {
 	o := &r.options.Plan
 	if o.Fetch == nil {
@@ -138,12 +140,14 @@ func (r *Run) fetching(ctx context.Context, c *cache.Cache) loaders.Fetch {
 	return o.Fetch
 }
 
-// mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
+// mixed reports whether only some of the roots are absolute paths. File names in messages
+// depend on all roots, so such messages cannot be reused.
 func mixed(dirs []string) bool {
 	return slices.ContainsFunc(dirs, filepath.IsAbs) && slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
+// reuseSettings returns the settings, besides files, that affect results and messages. ok is
+// false if they cannot be determined.
 func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Setting, bool) {
 	catalogs, ok := trustedCatalogs(o)
 	return []records.Setting{
@@ -158,8 +162,10 @@ func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Set
 	}, ok
 }
 
-// trustedCatalogs returns which catalogs are trusted, and what is in them: they know which resources look like configurations of functions. It
-// reports false if one is remote and may be another one each time.
+// trustedCatalogs returns the trusted catalogs and digests of their contents. Catalogs affect
+// planning because they identify the resources that configure functions. ok is false if a
+// catalog cannot be read, or is remote and not pinned, so that its content may change at any
+// time.
 func trustedCatalogs(o *planner.Options) (text string, ok bool) {
 	var b strings.Builder
 	for _, src := range o.Functions.Trusted {
@@ -179,7 +185,7 @@ func trustedCatalogs(o *planner.Options) (text string, ok bool) {
 			}
 			data, err := os.ReadFile(path)
 			if err != nil {
-				return "", false // planning says what is wrong
+				return "", false // planning reports the error
 			}
 			fmt.Fprintf(&b, "%s ", krm.DigestOf(data))
 		}
@@ -187,7 +193,8 @@ func trustedCatalogs(o *planner.Options) (text string, ok bool) {
 	return b.String(), true
 }
 
-// executable returns what tells this program from others of the same version: developers have many.
+// executable returns a text that distinguishes this program from others of the same version,
+// because developers have many builds of one version.
 func executable() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -201,7 +208,8 @@ func executable() string {
 	return fmt.Sprintf(" of %d bytes at %d (%d)", info.Size(), info.ModTime().UnixNano(), s.Ino)
 }
 
-// find returns the roots that are not known or cannot be used.
+// find returns the roots that must be planned: those without a valid record, or whose record is
+// not usable. It stores the other results in r.
 func (r *reusing) find(dirs []string, cwd string, usable func(string, *records.Record) bool) (rest []string) {
 	paths := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -233,7 +241,7 @@ func (r *reusing) find(dirs []string, cwd string, usable func(string, *records.R
 	return rest
 }
 
-// absolute returns the path of a root, "" if there is none because the working directory was removed.
+// absolute returns the absolute path of a root, or "" if the working directory was removed.
 func absolute(dir, cwd string) string {
 	switch {
 	case filepath.IsAbs(dir):
@@ -244,8 +252,9 @@ func absolute(dir, cwd string) string {
 	return filepath.Join(cwd, dir)
 }
 
-// addFailed adds the roots to a plan that cannot be planned because what they refer to cannot be fetched, as an earlier run has found and this
-// one again.
+// addFailed adds to a plan the roots that cannot be planned according to their records: roots
+// whose references could not be fetched, in an earlier run and again in this one, and roots
+// with errors in an earlier round of a watch.
 func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
 	if r == nil || len(r.failed) == 0 {
 		return
@@ -274,7 +283,7 @@ func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
 	}
 }
 
-// unavailable returns what is wrong with a root if that is nothing but that something could not be fetched.
+// unavailable returns the errors of a root if all of them are failed fetches, otherwise nil.
 func unavailable(f planner.RootError) (list []planner.Warning) {
 	for _, err := range f.Errs {
 		if !errors.Is(err, remote.ErrRetrieval) || errors.Is(err, remote.ErrVerification) || errors.Is(err, diag.ErrLimit) {
@@ -285,16 +294,17 @@ func unavailable(f planner.RootError) (list []planner.Warning) {
 	return list
 }
 
-// Known is what earlier runs say of a root.
+// Known is the result of earlier runs for a root.
 type Known struct {
-	// Record is that of a root that is not planned, because it is known, and Failed that of one that cannot be planned, as an earlier run
-	// has found: see [records.Record.Unavailable].
+	// Record is the record of a root that is reused and not planned. Failed is the record of a
+	// root that could not be planned in an earlier run: see [records.Record.Unavailable].
 	Record, Failed *records.Record
-	// Claimed reports that KRMFLOW_DEBUG=cacheverify has the root made although it would have been left out.
+	// Claimed reports that the root would have been reused, but is rendered because of
+	// KRMFLOW_DEBUG=cacheverify.
 	Claimed bool
 }
 
-// Known returns what earlier runs say of a root.
+// Known returns the result of earlier runs for a root.
 func (r *Run) Known(dir string) (k Known) {
 	if r.reusing == nil {
 		return k
@@ -306,7 +316,8 @@ func (r *Run) Known(dir string) (k Known) {
 	return k
 }
 
-// warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps if they are wanted.
+// warned returns the recorded warnings of the roots in dirs that are not planned, without
+// duplicates: the warnings of planning and, if steps is true, of their steps.
 func (r *reusing) warned(dirs []string, steps bool) (planned, ran []planner.Warning) {
 	if r == nil {
 		return nil, nil
@@ -335,7 +346,8 @@ func (r *reusing) warned(dirs []string, steps bool) (planned, ran []planner.Warn
 	return planned, ran
 }
 
-// warn keeps a warning of a step, and reports whether it was told because an earlier run gave it.
+// warn records a warning of a step. told reports whether the same warning has been printed
+// already from a record.
 func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,16 +359,19 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 	return len(r.told) > 0 && r.told[w.String()]
 }
 
-// remember keeps what this run has made of the roots of its plan, for later ones. made says of each root whether it was made, and adds to its record what it
-// is. That something cannot be kept is no error: it will be made again. It is one if KRMFLOW_DEBUG=cacheverify has everything made again, and
-// something else came of a root than its record says.
+// remember records the results of this run for later runs. It calls made for each root, which
+// adds the result to the record and reports whether the root was rendered.
+//
+// A record that cannot be stored is not an error: the next run renders the root again. With
+// KRMFLOW_DEBUG=cacheverify everything is rendered, and remember returns an error if the result
+// of a root differs from its record.
 func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 	r, plan := x.reusing, x.plan
 	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
 		return nil
 	}
 	if hasOthers(plan) {
-		return nil // a later run would not give these warnings
+		return nil // a later run would not print these warnings
 	}
 	ran := r.byRoot(plan)
 	failed := map[string]planner.RootError{}
@@ -375,7 +390,7 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		if was != nil && was.Inputs() == record.Inputs() {
 			record = was
 		} else {
-			was = nil // something has changed between the look at what the record has and the plan
+			was = nil // an input has changed between the check of the record and planning
 		}
 		var before []byte
 		if was != nil {
@@ -395,12 +410,12 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 			}
 		}
 	}
-	_ = r.records.Save(maps.All(all)) // what was not kept is made again
+	_ = r.records.Save(maps.All(all)) // on failure, the next run renders the roots again
 	return nil
 }
 
-// draft begins to make the records of the roots of a plan, on a core that the run may leave free: planning has read everything that they are
-// made from.
+// draft starts to build the records of the roots of a plan in the background, on a core that
+// the run may leave idle. Planning has already read all inputs of the roots.
 func (r *reusing) draft(plan *planner.Plan) {
 	if r == nil {
 		return
@@ -408,7 +423,7 @@ func (r *reusing) draft(plan *planner.Plan) {
 	before := r.drafts
 	drafts := sync.OnceValue(func() map[string]*records.Record {
 		if before != nil {
-			before() // the records are for one at a time
+			before() // Records must not be used concurrently
 		}
 		drafts := map[string]*records.Record{}
 		for _, dir := range allOf(plan) {
@@ -424,12 +439,13 @@ func (r *reusing) draft(plan *planner.Plan) {
 	})
 	r.drafted, r.drafts = plan, drafts
 	go func() {
-		defer func() { _ = recover() }() // draftsOf panics with it again
+		defer func() { _ = recover() }() // draftsOf panics with the same value
 		drafts()
 	}()
 }
 
-// draftsOf returns the records of the roots of a plan, without what has come of it. A root of which not enough is known has none.
+// draftsOf returns the records of the roots of a plan, without results. Roots whose inputs are
+// not fully known have no record.
 func (r *reusing) draftsOf(plan *planner.Plan) map[string]*records.Record {
 	if r.drafted != plan {
 		r.draft(plan)
@@ -437,10 +453,11 @@ func (r *reusing) draftsOf(plan *planner.Plan) map[string]*records.Record {
 	return r.drafts()
 }
 
-// States returns what has become of the roots since they were rendered last, by their names in the plan, as far as the cache knows.
+// States returns the changes of the roots since they were last rendered, by their names in the
+// plan, as far as the cache has them.
 func (r *Run) States() map[string]records.State { return r.states(r.plan) }
 
-// states is [Run.States] with the functions that a plan calls; nil stands for none.
+// states is [Run.States] with the functions called by a plan, which may be nil.
 func (r *Run) states(plan *planner.Plan) map[string]records.State {
 	states := map[string]records.State{}
 	if r.reusing == nil {
@@ -458,7 +475,8 @@ func (r *Run) states(plan *planner.Plan) map[string]records.State {
 	return states
 }
 
-// functionsOf returns the functions that each root of a plan calls: the id of the step, and what runs.
+// functionsOf returns the functions called by each root of a plan, as settings with the id of
+// the step and the digest of the function.
 func functionsOf(plan *planner.Plan) map[string][]records.Setting {
 	called := map[string][]records.Setting{}
 	what := map[*graph.Node]string{}
@@ -479,7 +497,8 @@ func functionsOf(plan *planner.Plan) map[string][]records.Setting {
 	return called
 }
 
-// allOf returns the directories of the roots of a plan, and of those that could not be planned.
+// allOf returns the directories of the roots of a plan, including roots that could not be
+// planned.
 func allOf(plan *planner.Plan) (dirs []string) {
 	for _, root := range plan.Graph.Roots {
 		dirs = append(dirs, root.Dir)
@@ -490,7 +509,7 @@ func allOf(plan *planner.Plan) (dirs []string) {
 	return dirs
 }
 
-// warningsIn returns those of some warnings of a plan that are about files of a root.
+// warningsIn returns the warnings of a plan that concern files of a root.
 func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []planner.Warning {
 	if len(warnings) == 0 {
 		return nil
@@ -499,7 +518,7 @@ func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []pl
 	return plannedIn(seen, warnings)
 }
 
-// plannedIn returns the warnings that are about files which the layers of a root have seen.
+// plannedIn returns the warnings that concern files read by the layers of a root.
 func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
 	if len(warnings) == 0 {
 		return nil
@@ -518,7 +537,7 @@ func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []pl
 	return in
 }
 
-// rendered returns the directories of the layers of the roots that are not planned.
+// rendered returns the directories of the layers of the reused roots.
 func (r *reusing) rendered() (dirs []string) {
 	seen := map[string]bool{}
 	for dir := range r.used {
@@ -532,8 +551,9 @@ func (r *reusing) rendered() (dirs []string) {
 	return dirs
 }
 
-// hasOthers reports whether a plan has warnings about no file in particular, which are those of no root. What is said of trust is said in each
-// run: what needs to be trusted is always planned.
+// hasOthers reports whether a plan has warnings that do not concern a file, and so do not
+// belong to a root. Warnings about trust are excluded: steps that need trust are planned in
+// every run, which repeats the warnings.
 func hasOthers(plan *planner.Plan) bool {
 	if len(plan.Warnings) == 0 {
 		return false
@@ -545,7 +565,7 @@ func hasOthers(plan *planner.Plan) bool {
 	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] && !strings.HasPrefix(string(w.Code), "KF03") })
 }
 
-// byRoot returns the warnings of steps by the roots that need them.
+// byRoot returns the warnings of steps, grouped by the roots that depend on them.
 func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 	ran := map[string][]planner.Warning{}
 	if len(r.ran) == 0 {

@@ -10,15 +10,17 @@ import (
 	"github.com/krmflow/krmflow/internal/sys/watch"
 )
 
-// Rounds run a command again and again: whenever something has changed of what it was made from.
+// Rounds run a command repeatedly, each time its inputs have changed.
 type Rounds struct {
-	// Round runs the command once, with an engine whose host has the watch, and returns the exit code and the error, which it has told.
+	// Round runs the command once, with an engine whose host has the watch. It returns the exit
+	// code and the error, which has been printed.
 	Round func(context.Context, *Watch) (code int, err error)
-	// Hopeless reports of the first round, by its exit code and error, whether no change of a file that is watched would help.
+	// Hopeless reports, from the exit code and error of the first round, whether a change of
+	// watched files cannot help.
 	Hopeless func(code int, err error) bool
-	// Writes is the file or folder that the command writes, which is no reason for a round.
+	// Writes is the file or folder that the command writes. Its changes do not start a round.
 	Writes string
-	// Log is told what the rounds wait for.
+	// Log receives messages about the rounds.
 	Log interface {
 		Watching(roots int)
 		Again(files []string)
@@ -26,8 +28,8 @@ type Rounds struct {
 	Exits *limits.Exits
 }
 
-// Run runs the command until ctx ends, and returns the cause of that. If the first round plans nothing or is hopeless, Run returns its exit code,
-// and no error.
+// Run runs the command until ctx ends, and returns the cause. If the first round does not get
+// to planning, or is hopeless, Run returns its exit code and no error.
 func (o Rounds) Run(ctx context.Context) (code int, err error) {
 	watcher, err := watch.New()
 	if err != nil {
@@ -40,13 +42,13 @@ func (o Rounds) Run(ctx context.Context) (code int, err error) {
 	if code, err := o.round(ctx, w); !w.began() || o.Hopeless(code, err) {
 		return code, nil
 	}
-	roots := 0 // how many the last line said that there are
+	roots := 0 // number of roots in the last message
 	for {
 		fresh, err := watcher.Watch(w.dirs())
 		if err != nil {
 			return 0, err
 		}
-		changes := watch.Changes{Lost: true} // something may have changed before it was watched
+		changes := watch.Changes{Lost: true} // files may have changed before they were watched
 		if !fresh {
 			if w.roots != roots {
 				roots = w.roots
@@ -61,7 +63,7 @@ func (o Rounds) Run(ctx context.Context) (code int, err error) {
 		}
 		if w.changed(ctx, changes.Entries, changes.Lost) {
 			o.Log.Again(shown(changes.Entries))
-			_, _ = o.round(ctx, w) // it says what is wrong; the next change may cure that
+			_, _ = o.round(ctx, w) // the round has printed its error; the next change may fix it
 		}
 	}
 }
@@ -69,13 +71,13 @@ func (o Rounds) Run(ctx context.Context) (code int, err error) {
 func (o Rounds) round(ctx context.Context, w *Watch) (code int, err error) {
 	code, err = o.Round(ctx, w)
 	w.sawAll()
-	go runtime.GC() // while nobody waits
+	go runtime.GC() // no user is waiting now
 	return code, err
 }
 
-// shown returns paths relative to the working directory if they are below it.
+// shown returns paths below the working directory as relative paths, and others unchanged.
 func shown(entries []string) []string {
-	wd, _ := os.Getwd() // without one they are absolute
+	wd, _ := os.Getwd() // without one, paths stay absolute
 	if real, err := filepath.EvalSymlinks(wd); err == nil {
 		wd = real
 	}

@@ -24,65 +24,70 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// A Run is a planned request. It is not safe for concurrent use.
+// A Run is a planned request. It must not be used concurrently.
 type Run struct {
 	e         *Engine
 	request   Request
 	log       Log
 	roots     render.Roots
 	leftOut   int
-	dirs      []string // all, also those that are not planned
+	dirs      []string // all roots, including those that are not planned
 	options   render.Options
 	seen      *lockfile.Seen
 	keepGoing bool
 
 	plan         *planner.Plan
-	planWarnings int      // how many warnings the plan had before a preview added those of its steps
-	reusing      *reusing // nil if nothing is known and nothing is remembered
-	text         []byte   // that an earlier run has printed
+	planWarnings int      // number of warnings of the plan before a preview added those of its steps
+	reusing      *reusing // nil if records are not used
+	text         []byte   // printed by an earlier run
 	hasText      bool
 }
 
-// Roots returns all roots of the request, also those that are not planned, and how many were found and left out.
+// Roots returns all roots of the request, including those that are not planned, and the number
+// of roots that were found but left out.
 func (r *Run) Roots() (list render.Roots, leftOut int) { return r.roots, r.leftOut }
 
-// Plan returns the plan of the roots that are not known.
+// Plan returns the plan, which has the roots that are not reused.
 func (r *Run) Plan() *planner.Plan { return r.plan }
 
-// Options returns what the plan was made with. Its Dirs are the roots that are planned.
+// Options returns the options of the plan. Its Dirs are the planned roots.
 func (r *Run) Options() render.Options { return r.options }
 
-// Denied returns the error for functions that may not or cannot run, nil if all can.
+// Denied returns an error if functions may not or cannot run.
 func (r *Run) Denied() error { return r.e.denied(r.plan) }
 
-// Hooks take what happens while roots are made. They are called from several goroutines; nil ones are not called.
+// Hooks are callbacks for the events of a run. They are called concurrently. Any of them may be
+// nil.
 type Hooks struct {
-	// Only chooses the roots that are made, by their directories as the plan names them.
+	// Only selects the roots to render, by their directories as named in the plan.
 	Only func(dir string) bool
-	// KeepGoing makes what does not need a failed step.
+	// KeepGoing continues with steps that do not depend on a failed step.
 	KeepGoing bool
-	// Event is called after each step, and Call with what each function reported: the log is not told of that call.
+	// Event is called after each step. Call is called with the report of each function, instead
+	// of the log.
 	Event func(scheduler.Event)
 	Call  func(scheduler.CallReport)
-	// Warn takes the warnings of steps. Otherwise they are told, unless Silent is set.
+	// Warn is called with the warnings of steps, instead of the log. Silent suppresses the
+	// warnings if Warn is nil.
 	Warn   func(n *graph.Node, warning func() *diag.Error)
 	Silent bool
-	// Seen and Made are those of [scheduler.Options].
+	// Seen and Made are the fields of [scheduler.Options].
 	Seen, Made func(*graph.Node, *krm.List)
 }
 
-// A Result is what came of a root.
+// A Result is the result of a root.
 type Result struct {
-	// Root is the root as the plan names it, and List its resources.
+	// Root is the root as named in the plan. List has its resources.
 	Root graph.Root
 	List *krm.List
-	// Record is what is known of a root that an earlier run has made and that has not changed. It has no List then.
+	// Record is the record of an unchanged root that was reused. List is nil in that case.
 	Record *records.Record
 }
 
-// Results makes the roots of the plan and returns them in the order in which they are done, after those that are known. The last element
-// has the errors of the run, if there are any; those of the plan are not among them. Nothing runs if a function is denied, unless the run
-// keeps going. Leaving the loop ends the run.
+// Results renders the roots of the plan. It yields the reused roots first, then the others in
+// the order in which they are finished. If there are errors of the run, the last element has
+// them; errors of the plan are not included. If a function is denied, nothing runs, unless the
+// run keeps going. Breaking out of the loop cancels the run.
 func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		for _, dir := range r.dirs {
@@ -126,7 +131,7 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 	}
 }
 
-// List makes the only root and returns its resources.
+// List renders the only root and returns its resources.
 func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
 	for result, failed := range r.Results(ctx, Hooks{}) {
 		if err = failed; err == nil {
@@ -136,7 +141,7 @@ func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
 	return list, errors.Join(err, r.e.host.Strict())
 }
 
-// Texts makes all roots and returns what they render to, by their names in the plan.
+// Texts renders all roots and returns their YAML by their names in the plan.
 func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
 	texts := map[string][]byte{}
 	for result, err := range r.Results(ctx, Hooks{}) {
@@ -152,9 +157,12 @@ func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
 	return texts, nil
 }
 
-// Preview runs the steps of the plan that need no function, and continues after a step that fails. The functions of o take what happens.
-// The errors are in the order of the plan. answers tells of the calls that get no list, and whose answers may be reused, whether an answer
-// is there: by the ids of their nodes. Of all others that is not known before a run.
+// Preview runs the steps of the plan that do not need functions, and continues after failed
+// steps. The callbacks of o receive the events. errs are in the order of the plan.
+//
+// answers reports, by node id, whether the answer of a call is cached. It has only calls
+// without an input list whose answers can be reused. For other calls this is unknown before a
+// run.
 func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[string]bool, errs []error) {
 	h := r.e.host
 	event, root := o.Event, o.Root
@@ -171,10 +179,11 @@ func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[str
 	return r.answers(ctx), errs
 }
 
-// errLeft ends a run whose results nobody wants any more.
+// errLeft cancels a run whose results are not consumed.
 var errLeft = errors.New("the results are not needed")
 
-// part returns the part of the plan that some of its roots need, all of it for nil.
+// part returns the part of the plan that the selected roots depend on, or the whole plan if
+// only is nil.
 func (r *Run) part(only func(dir string) bool) *planner.Plan {
 	if only == nil {
 		return r.plan
@@ -190,29 +199,32 @@ func (r *Run) part(only func(dir string) bool) *planner.Plan {
 	return &part
 }
 
-// A Writing is how a run is written to a sink.
+// A Writing describes how a run is written to a sink.
 type Writing struct {
 	Hooks
 	// Open opens the sink.
 	Open func() (sink.Sink, error)
-	// Begin is called with the plan before it runs, and Check when all roots are made: an error keeps the result invisible.
+	// Begin is called with the plan before it runs. Check is called when all roots are
+	// rendered; if it returns an error, the results are not committed.
 	Begin func(*planner.Plan)
 	Check func() error
-	// Root is called with each root before the sink takes it, Put when the sink has taken it, and End when all are made.
+	// Root is called with each root before the sink takes it, Put after the sink has taken it,
+	// and End after all roots.
 	Root func(root graph.Root, list *krm.List)
 	Put  func()
 	End  func()
 }
 
-// Written says what a sink has taken.
+// Written describes the result of writing to a sink.
 type Written struct {
-	// Committed is true if the results are visible, or were compared, and Missing are the directories of the roots that failed.
+	// Committed is true if the results are visible, or were compared. Missing are the
+	// directories of failed roots.
 	Committed bool
 	Missing   []string
 }
 
-// Write gives all roots to a sink, those that are known as well, and makes them visible in one step. Then it remembers the results. The
-// sink is opened if the plan may run.
+// Write renders all roots into a sink, including reused roots, and commits them atomically.
+// Then it records the results. The sink is opened only if the plan may run.
 func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	if err := r.mayRun(r.plan); err != nil {
 		return Written{}, err
@@ -268,7 +280,8 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	return out, err
 }
 
-// putKnown gives the sink what earlier runs have made. What it needs anew is planned.
+// putKnown passes the records of reused roots to the sink. Roots that the sink cannot reuse are
+// planned after all.
 func (r *Run) putKnown(ctx context.Context, b *batch) error {
 	var again []string
 	for _, root := range r.roots {
@@ -293,12 +306,12 @@ func (r *Run) putKnown(ctx context.Context, b *batch) error {
 	return r.planAgain(ctx, again)
 }
 
-// A batch is what a run gives to a sink.
+// A batch tracks the roots that a run writes to a sink.
 type batch struct {
 	to      sink.Sink
 	mu      sync.Mutex
-	roots   map[string]render.Root // all, by directory
-	missing map[string]render.Root // that have not ended well
+	roots   map[string]render.Root // all roots, by directory
+	missing map[string]render.Root // roots that have not finished successfully
 
 	committed bool
 }
@@ -316,7 +329,8 @@ func (b *batch) put(at graph.Root, list *krm.List) error {
 	return nil
 }
 
-// note adds to the record of a root what was made of it, and reports whether it was made.
+// note adds the sink's result for a root to its record. It reports whether the root was
+// rendered.
 func (b *batch) note(dir string, made *records.Record) bool {
 	if _, missing := b.missing[dir]; missing {
 		return false
@@ -329,7 +343,8 @@ func (b *batch) note(dir string, made *records.Record) bool {
 	return ok
 }
 
-// finish makes the results visible. failed is what has failed before, although the run keeps going.
+// finish commits the results. failed is the error of the roots that failed, if the run keeps
+// going.
 func (b *batch) finish(ctx context.Context, failed error, strict func() error) error {
 	for _, root := range b.missing {
 		if err := b.to.Keep(root); err != nil {
@@ -346,13 +361,13 @@ func (b *batch) finish(ctx context.Context, failed error, strict func() error) e
 	b.committed = err == nil || errors.Is(err, sink.ErrChanged)
 	if failed != nil && errors.Is(err, sink.ErrChanged) {
 		e := *diag.AsError(err)
-		e.Err = nil // a root that failed counts more than an output that would change
+		e.Err = nil // the error of a failed root takes precedence over a difference
 		err = &e
 	}
 	return errors.Join(failed, err)
 }
 
-// run runs a plan, and calls root with the list of each root.
+// run runs a plan and calls root with the list of each root.
 func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool, root func(graph.Root, *krm.List) error) error {
 	e := r.e
 	e.host.Recorder.Stage(profile.Running)
@@ -404,7 +419,7 @@ func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool
 	return render.Run(ctx, plan, o)
 }
 
-// warnNode passes on a warning of a step.
+// warnNode prints and records a warning of a step.
 func (r *Run) warnNode(n *graph.Node, warning func() *diag.Error) {
 	if r.reusing != nil {
 		warning = sync.OnceValue(warning)
@@ -415,11 +430,12 @@ func (r *Run) warnNode(n *graph.Node, warning func() *diag.Error) {
 	r.log.WarnNode(n, warning)
 }
 
-// mayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need
-// these, or because it has functions and what is known now makes the run fail.
+// mayRun returns an error if a plan may not run. Denied functions are an error unless the run
+// keeps going without the roots that depend on them. Warnings with --strict are an error before
+// the first function is called.
 func (r *Run) mayRun(plan *planner.Plan) error {
 	var err error
-	if !r.keepGoing { // otherwise it is of render.Run, when the others are done
+	if !r.keepGoing { // otherwise render.Run returns this error, after the other roots
 		err = r.e.denied(plan)
 	}
 	for range plan.Graph.Calls() {
@@ -435,7 +451,7 @@ func (e *Engine) denied(plan *planner.Plan) error {
 	return e.needsRuntime(plan)
 }
 
-// needsRuntime returns an error if the plan has containers and nothing on this machine can run them.
+// needsRuntime returns an error if the plan has containers and this machine cannot run them.
 func (e *Engine) needsRuntime(plan *planner.Plan) error {
 	var names []string
 	for call, n := range plan.Graph.Calls() {
@@ -454,7 +470,7 @@ func (e *Engine) needsRuntime(plan *planner.Plan) error {
 	return nil
 }
 
-// noRuntime returns why nothing on this machine can run functions of a runtime, nil if something may.
+// noRuntime returns an error if this machine cannot run functions of a runtime.
 func (e *Engine) noRuntime(runtime function.Runtime) error {
 	if runtime != function.RuntimeContainer || e.o.OwnExecutor(runtime) {
 		return nil

@@ -19,14 +19,17 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// A Side is what a run is compared with: names of directories in the tree of a revision or, if Tree is nil, other directories.
+// A Side is the other side of a comparison: names of directories in the tree of a revision or,
+// if Tree is nil, other directories.
 type Side struct {
 	Tree *revision.Tree
 	Dirs []string
 }
 
-// Beside plans another side as this run was planned. Nothing is told or remembered of it. Of a repository nothing but the tree counts,
-// also for the lock file; what the vendor folder of this machine does not have is fetched. Functions that are programs of the tree cannot run.
+// Beside plans another side with the same options as this run. It prints and records nothing.
+// With a Tree, the lock file and all other files of the repository are read from the revision.
+// Remote content that is missing from this machine's vendor folder is fetched. Functions that
+// are programs in the tree cannot run.
 func (r *Run) Beside(ctx context.Context, s Side) (*Run, error) {
 	sources := *r.options.Sources
 	sources.Found, sources.Moved = nil, nil
@@ -44,7 +47,7 @@ func (r *Run) Beside(ctx context.Context, s Side) (*Run, error) {
 	return &Run{e: r.e, request: Request{Fetch: r.request.Fetch}, dirs: s.Dirs, options: o, keepGoing: r.keepGoing, log: r.log, seen: r.seen, plan: plan}, nil
 }
 
-// inRevision makes options read the tree of a revision.
+// inRevision changes options to read the tree of a revision.
 func (r *Run) inRevision(ctx context.Context, tree *revision.Tree, o *render.Options) error {
 	vendor := o.Sources.Vendor
 	o.Sources.Vendor = ""
@@ -59,7 +62,7 @@ func (r *Run) inRevision(ctx context.Context, tree *revision.Tree, o *render.Opt
 		vendored.Vendor = vendor
 		o.Plan.Fetch = r.firstFrom(ctx, vendored, *o.Sources)
 	}
-	o.Plan.Rendered = []string{tree.Top()} // what is in the repository must not say whom to trust
+	o.Plan.Rendered = []string{tree.Top()} // files of the repository must not grant trust
 	if free := o.Plan.Free; free != nil {
 		o.Plan.Free = func(real string) bool {
 			name, ok := loaders.GivenName(real)
@@ -69,7 +72,8 @@ func (r *Run) inRevision(ctx context.Context, tree *revision.Tree, o *render.Opt
 	return nil
 }
 
-// firstFrom returns what fetches from a vendor folder, or as others do what that does not have.
+// firstFrom returns a fetch function that looks in a vendor folder first, and fetches other
+// content from the usual sources.
 func (r *Run) firstFrom(ctx context.Context, vendored, others render.Sources) loaders.Fetch {
 	here, endHere := vendored.Fetching(ctx)
 	there, endThere := others.Fetching(ctx)
@@ -84,7 +88,8 @@ func (r *Run) firstFrom(ctx context.Context, vendored, others render.Sources) lo
 	}
 }
 
-// lockIn returns the lock file as a revision has it, nil if it has none. A lock file outside of the repository is that of this machine.
+// lockIn returns the lock file of a revision, or nil if it has none. A lock file outside the
+// repository is read from this machine.
 func (r *Run) lockIn(tree *revision.Tree) (*lock.File, error) {
 	path := r.e.o.LockFile.Path
 	name, err := tree.Name(path)
@@ -101,7 +106,8 @@ func (r *Run) lockIn(tree *revision.Tree) (*lock.File, error) {
 	return lock.Parse(&yaml.Source{File: tree.Shown() + name, Data: data})
 }
 
-// findIn returns the directories that args stand for in the tree of a revision, as names in it: see [Search.Tree].
+// findIn returns the directories selected by args in the tree of a revision, as names in it:
+// see [Search.Tree].
 func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string) ([]string, error) {
 	var names []string
 	for _, arg := range args {
@@ -134,7 +140,8 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	return found.Dirs, nil
 }
 
-// A RemoteError is the error about remote content that is to be compared with what it was in a revision.
+// A RemoteError reports remote content in a comparison with a revision, which does not record
+// its former content.
 type RemoteError struct {
 	Arg  string
 	Tree *revision.Tree

@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// warnUnfinished warns about directories that a killed krmflow run left with old and new files. It
-// looks at each root and the directories above it in the same repository.
+// warnUnfinished warns about directories that a killed krmflow run left with a mix of old and
+// new files. It looks at each root and the directories above it in the same repository.
 func warnUnfinished(log Log, roots []string) {
 	seen := map[string]bool{}
 	for _, root := range roots {

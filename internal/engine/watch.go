@@ -20,45 +20,46 @@ import (
 	"github.com/krmflow/krmflow/planner/roots"
 )
 
-// A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an engine of its own. The
-// zero Watch is that of a command that has not begun. It is not safe for concurrent use.
+// A Watch has the state shared by the rounds of a command that renders again when files change.
+// Each round has its own engine. The zero Watch is ready to use. A Watch must not be used
+// concurrently.
 type Watch struct {
 	last    *Run             // nil before the first plan
 	records *records.Records // nil before the first plan
-	cache   *cache.Cache     // nil if none is used
+	cache   *cache.Cache     // nil if no cache is used
 	outputs map[string]*known.Files
 	wrote   map[string]krm.Digest // digests of the files written in the last round
 	cwd     string
-	roots   int // of the last round
+	roots   int // number of roots in the last round
 
 	broken  map[string]brokenRoot // by the paths of their directories
-	sources []*yaml.Source        // of what is wrong with them
+	sources []*yaml.Source        // the files with the errors of broken roots
 
-	remote remote.Memory // what roots refer to
+	remote remote.Memory // remote content that roots refer to
 
 	search   func(ctx context.Context) (*roots.Found, error) // nil without -R
-	found    *roots.Found                                    // what it has found; nil if it must search anew
+	found    *roots.Found                                    // the result of search, nil if it must be repeated
 	searched map[string]bool
-	own      []string // what rounds write, without symbolic links
+	own      []string // paths that rounds write, without symbolic links
 }
 
-// A brokenRoot has mistakes, all of which are known until its record does not hold any more.
+// A brokenRoot is a root with errors. The errors remain the same as long as record is valid.
 type brokenRoot struct {
 	record *records.Record
 	err    planner.RootError
 }
 
-// began reports whether a round has planned something.
+// began reports whether a round has planned roots.
 func (w *Watch) began() bool { return w.records != nil }
 
-// close ends the use of the cache.
+// close closes the cache.
 func (w *Watch) close() {
 	if w.cache != nil {
 		w.cache.Close()
 	}
 }
 
-// writes says that rounds write a file or folder.
+// writes records that rounds write a file or folder.
 func (w *Watch) writes(path string) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == "" {
@@ -73,14 +74,15 @@ func (w *Watch) writes(path string) {
 	}
 }
 
-// isOwn reports whether a path is of what rounds write, or what they have beside it while they do.
+// isOwn reports whether a path is part of the output, or of temporary files next to it.
 func (w *Watch) isOwn(entry string) bool {
 	return slices.ContainsFunc(w.own, func(own string) bool {
 		return diag.Within(entry, own) || strings.HasPrefix(entry, own+manifest.Reserved)
 	})
 }
 
-// dirs returns the directories in which entries matter, without symbolic links, and notes which entries do.
+// dirs returns the directories to watch, without symbolic links. It also prepares
+// [Watch.matters].
 func (w *Watch) dirs() map[string]bool {
 	dirs := map[string]bool{}
 	for entry := range w.records.Entries() {
@@ -94,12 +96,12 @@ func (w *Watch) dirs() map[string]bool {
 	return dirs
 }
 
-// matters reports whether the results may be others after a directory entry has changed.
+// matters reports whether a change of a directory entry can affect the results.
 func (w *Watch) matters(entry string) bool {
 	return !w.isOwn(entry) && (w.records.Decides(entry) || w.decidesRoots(entry))
 }
 
-// decidesRoots reports whether there may be other roots after a directory entry has changed.
+// decidesRoots reports whether a change of a directory entry can add or remove roots.
 func (w *Watch) decidesRoots(entry string) bool {
 	if w.searched[entry] || !w.searched[filepath.Dir(entry)] {
 		return w.searched[entry]
@@ -108,13 +110,14 @@ func (w *Watch) decidesRoots(entry string) bool {
 	return roots.Decides(filepath.Base(entry)) || err == nil && info.IsDir()
 }
 
-// changed reports whether the next round would find something else than the last one, after these entries have changed, or all may have.
+// changed reports whether the next round would have different inputs than the last one. entries
+// have changed; all means that any other entry may have changed as well.
 func (w *Watch) changed(ctx context.Context, entries []string, all bool) bool {
 	w.records.Forget(entries, all)
 	return w.otherRoots(ctx, all || slices.ContainsFunc(entries, w.decidesRoots)) || !w.records.Hold()
 }
 
-// otherRoots searches the roots, if there may be others, and reports whether there are.
+// otherRoots searches for roots again, if maybe is true, and reports whether they have changed.
 func (w *Watch) otherRoots(ctx context.Context, maybe bool) bool {
 	if w.search == nil || !maybe {
 		return false
@@ -123,13 +126,14 @@ func (w *Watch) otherRoots(ctx context.Context, maybe bool) bool {
 	w.found = nil
 	found, err := w.search(ctx)
 	if err != nil {
-		return true // the round will say so
+		return true // the round reports the error
 	}
 	w.found = found
 	return was == nil || !slices.Equal(was.Dirs, found.Dirs) || was.LeftOut() != found.LeftOut()
 }
 
-// find finds the roots below directories, unless it is known that there are no others than in the last round.
+// find returns the roots below directories. It does not search again if they are the same as in
+// the last round.
 func (w *Watch) find(ctx context.Context, s roots.Selection, dirs []string) (*roots.Found, error) {
 	if w == nil {
 		return s.Find(ctx, dirs)
@@ -147,7 +151,8 @@ func (w *Watch) find(ctx context.Context, s roots.Selection, dirs []string) (*ro
 	return w.found, err
 }
 
-// sawAll makes what the last round was made from what is watched. A round that has planned nothing leaves what there was.
+// sawAll replaces the watched inputs with the inputs of the last round. A round without a plan
+// leaves them unchanged.
 func (w *Watch) sawAll() {
 	r := w.last
 	if r == nil || r.plan == nil {
@@ -185,7 +190,8 @@ func (w *Watch) sawAll() {
 	w.records.SawFiles(slices.Compact(files))
 }
 
-// sawPlanned makes what the roots of a plan were made from what is watched, and returns which files that is.
+// sawPlanned adds the inputs of the planned roots to the watched inputs, and returns the files
+// among them.
 func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 	plan := r.plan
 	seen = map[string]bool{}
@@ -210,7 +216,7 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 		}
 		list, enough := plan.Observed(dir)
 		for _, o := range list {
-			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // which no record has
+			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // records do not include SawWhole
 		}
 		w.records.Saw(path, list)
 		if !fails || !enough || r.reusing == nil || len(plan.Denied) > 0 {
@@ -225,7 +231,8 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 	return seen
 }
 
-// keepSources keeps those of the files that mistakes of a root are in, whose lines are shown.
+// keepSources keeps the files that errors of a root refer to, because their lines are printed
+// with the errors.
 func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
 	for _, err := range f.Errs {
 		name := diag.AsError(err).Pos.File
@@ -235,5 +242,6 @@ func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
 	}
 }
 
-// Sources returns the files of mistakes that an earlier round has found and this one has not read again.
+// Sources returns the files with errors that were found in an earlier round and have not been
+// read again in this one.
 func (w *Watch) Sources() []*yaml.Source { return w.sources }

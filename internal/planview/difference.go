@@ -14,36 +14,42 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// What has become of a thing.
+// The values of [Change.What].
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// A Difference is how one plan became another one. It is also its JSON form, which docs/plan.md documents.
+// A Difference lists the changes from one plan to another. Its fields define the JSON form that
+// docs/plan.md documents.
 type Difference struct {
-	APIVersion string   `json:"apiVersion"`
-	Kind       string   `json:"kind"`
-	Against    string   `json:"against"`          // the old plan, as the user named it
-	Commit     string   `json:"commit,omitempty"` // which commit that is, if it is one
-	Roots      []Change `json:"roots"`
-	Catalogs   []Change `json:"catalogs"`
-	Fetched    []Change `json:"fetched"`
-	Layers     []Change `json:"layers"`
-	Files      []Change `json:"files"`
-	Nodes      []Change `json:"nodes"`
-	Secrets    string   `json:"secrets,omitempty"` // whether what may hold values of Secrets differs, if files and nodes do not say so: changed or unknown
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Against is the old plan, as the user named it.
+	Against string `json:"against"`
+	// Commit is the commit that Against resolved to, if it is a Git revision.
+	Commit   string   `json:"commit,omitempty"`
+	Roots    []Change `json:"roots"`
+	Catalogs []Change `json:"catalogs"`
+	Fetched  []Change `json:"fetched"`
+	Layers   []Change `json:"layers"`
+	Files    []Change `json:"files"`
+	Nodes    []Change `json:"nodes"`
+	// Secrets is set if the content that may hold Secret values changed and neither Files nor
+	// Nodes show it: "changed" or "unknown".
+	Secrets string `json:"secrets,omitempty"`
 }
 
-// A Change is what has become of one thing.
+// A Change describes the change of one item: a root, catalog, remote, layer, file or step.
 type Change struct {
 	Name   string        `json:"name"`
-	What   string        `json:"change"` // added, removed or changed
+	What   string        `json:"change"` // one of Added, Removed and Changed
 	Fields []FieldChange `json:"fields,omitempty"`
 }
 
-// A FieldChange is that of a field: one value became another, or a list lost and got some. A list with neither has another order.
+// A FieldChange describes the change of one field. Old and New are set for a single value,
+// Removed and Added for a list. If all four are empty, only the order of the list changed.
 type FieldChange struct {
 	Field   string   `json:"field"`
 	Old     string   `json:"old,omitempty"`
@@ -52,10 +58,16 @@ type FieldChange struct {
 	Added   []string `json:"added,omitempty"`
 }
 
-// DifferenceForm returns the type that encoding/json makes the JSON form of a [Difference] of, for those who describe it.
+// DifferenceForm returns the type whose JSON encoding is the form of a [Difference], for code
+// that documents the form.
 func DifferenceForm() reflect.Type { return reflect.TypeFor[Difference]() }
 
-// Compare returns how the plan old became now.
+// Compare returns the changes from the plan old to the plan now.
+//
+// If both documents were made in this process, files and configurations that may hold Secret
+// values are compared one by one. Otherwise only the combined digest of [Document.Secrets] is
+// available. It covers the set of file names as well, so if files were added or removed, a
+// different digest does not prove that any Secret changed: the result is "unknown".
 func Compare(old, now *Document) *Difference {
 	d := &Difference{APIVersion: Version, Kind: "PlanDiff"}
 	known := old.secret != nil && now.secret != nil
@@ -66,28 +78,31 @@ func Compare(old, now *Document) *Difference {
 	switch {
 	case known || old.Secrets == now.Secrets:
 	case slices.ContainsFunc(d.Files, func(c Change) bool { return c.What != Changed }):
-		d.Secrets = "unknown" // the one digest depends on which files there are
+		d.Secrets = "unknown" // the digest is salted with all file names
 	default:
 		d.Secrets = Changed
 	}
 	return d
 }
 
-// Any reports whether anything differs.
+// Any reports whether the plans differ. A Difference whose Secrets are "unknown" does not differ
+// by that alone.
 func (d *Difference) Any() bool {
 	return d.Secrets == Changed || len(d.Roots)+len(d.Catalogs)+len(d.Fetched)+len(d.Layers)+len(d.Files)+len(d.Nodes) > 0
 }
 
-// A thing is what of something is compared: its fields, each one value or a list.
+// A thing holds the compared fields of one item. A value is a string, a []string or a [hidden]
+// digest.
 type thing map[string]any
 
-// things are what a plan has, by names.
+// things holds the compared items of a plan by kind and name.
 type things struct{ roots, catalogs, fetched, layers, files, nodes map[string]thing }
 
-// A hidden is the digest of what may hold values of Secrets. It is compared, and never shown.
+// A hidden is the digest of content that may hold Secret values. It is compared but never shown.
 type hidden krm.Digest
 
-// things returns what is compared. known tells that this is all in both plans, also what nobody may see.
+// things returns the compared items of the document. If known is true, both documents have the
+// digests of content that may hold Secret values, and they are compared.
 func (d *Document) things(known bool) things {
 	t := things{map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}}
 	for _, r := range d.Roots {
@@ -134,7 +149,9 @@ func (d *Document) things(known bool) things {
 	return t
 }
 
-// thing returns what counts of a step. On which line it stands does not, nor what an item's place in a long list is.
+// thing returns the compared fields of a step. It leaves out line numbers and the position of an
+// item in its list: both change when an unrelated line or item is added, and the step still does
+// the same.
 func (n *Node) thing() thing {
 	t := thing{"verb": n.Verb, "summary": n.Summary, "layer": n.Layer, "file": n.Origin.File, "field": n.Origin.Field, "inputs": n.Inputs, "after": n.After}
 	changes := n.Changes
@@ -154,7 +171,7 @@ func (n *Node) thing() thing {
 	return t
 }
 
-// plainly returns the value of a field of a function as people read it.
+// plainly returns the JSON value of a function's field in the form shown to people.
 func plainly(raw json.RawMessage) any {
 	var text string
 	var list []json.RawMessage
@@ -182,7 +199,7 @@ func counted(list []Count) []string {
 	return all
 }
 
-// compareThings returns what has become of things, by their names.
+// compareThings returns the changes from old to now, sorted by name.
 func compareThings(old, now map[string]thing) []Change {
 	all := []Change{}
 	for _, name := range names(old, now) {
@@ -202,14 +219,14 @@ func compareThings(old, now map[string]thing) []Change {
 	return all
 }
 
-// names returns the names of two maps, sorted.
+// names returns the keys of both maps, sorted and without duplicates.
 func names[V any](old, now map[string]V) []string {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(now))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// compare returns which values have become others.
+// compare returns the keys that were added, removed or changed, sorted.
 func compare(old, now map[string]string) (all []Change) {
 	for _, name := range names(old, now) {
 		was, wasThere := old[name]
@@ -226,7 +243,8 @@ func compare(old, now map[string]string) (all []Change) {
 	return all
 }
 
-// fields returns which fields differ. One that a plan does not have, because nothing was evaluated, is not compared.
+// fields returns the fields that differ. The fields resources and objects are compared only if
+// both plans have them: a plan without a preview lacks both.
 func (t thing) fields(now thing) (all []FieldChange) {
 	for _, name := range names(t, now) {
 		if (name == "resources" || name == "objects") && (t[name] == nil || now[name] == nil) {
@@ -257,7 +275,7 @@ func (t thing) fields(now thing) (all []FieldChange) {
 	return all
 }
 
-// without returns the items of a list that are not in another one.
+// without returns the items of list that are not in other.
 func without(list, other []string) (rest []string) {
 	in := map[string]bool{}
 	for _, s := range other {
@@ -274,7 +292,8 @@ func (d *Difference) Write(w io.Writer) error {
 	return enc.Encode(d)
 }
 
-// WriteText writes the form for people.
+// WriteText writes the text form: one line per change, followed by its fields, and a summary as
+// the last line.
 func (d *Difference) WriteText(w io.Writer, style Style) error {
 	t := &Text{style: style}
 	for _, kind := range d.Kinds() {
@@ -293,7 +312,7 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 	return t.flush(w)
 }
 
-// String returns a change on one line.
+// String returns the change on one line.
 func (f FieldChange) String() string {
 	switch {
 	case f.Old != "" || f.New != "":
@@ -313,7 +332,8 @@ func (f FieldChange) String() string {
 	return f.Field + ": " + strings.Join(sides, "; ")
 }
 
-// few returns some items of a list on one line, and how many others there are.
+// few returns up to six items of a list on one line, followed by the number of the remaining
+// ones.
 func few(list []string) string {
 	const some = 6
 	if len(list) <= some {
@@ -322,7 +342,8 @@ func few(list []string) string {
 	return strings.Join(list[:some], ", ") + " and " + diag.Count(len(list)-some, "other")
 }
 
-// AboutSecrets says of what may hold values of Secrets whether it differs, "" if it does not or files and steps say so.
+// AboutSecrets returns a line about changes of content that may hold Secret values, or "" if
+// there are none or the files and steps already show them.
 func (d *Difference) AboutSecrets() string {
 	switch d.Secrets {
 	case "":
@@ -333,21 +354,21 @@ func (d *Difference) AboutSecrets() string {
 	return "? what may hold values of Secrets: a file does not tell when there are other files"
 }
 
-// Mark returns the sign for what has become of a thing.
+// Mark returns the sign that marks a change in text: "+", "-" or "~".
 func Mark(what string) string { return map[string]string{Added: "+", Removed: "-", Changed: "~"}[what] }
 
-// A KindOfChanges has the changes of one kind of things, and what one of these is called.
+// A KindOfChanges holds the changes of one kind of items. One is the singular noun for the kind.
 type KindOfChanges struct {
 	One     string
 	Changes []Change
 }
 
-// Kinds returns the changes by what they are about.
+// Kinds returns the changes by kind, in the order of the text form.
 func (d *Difference) Kinds() []KindOfChanges {
 	return []KindOfChanges{{"root", d.Roots}, {"catalog", d.Catalogs}, {"remote", d.Fetched}, {"layer", d.Layers}, {"file", d.Files}, {"step", d.Nodes}}
 }
 
-// String says in one line what differs.
+// String returns a one-line summary.
 func (d *Difference) String() string {
 	if !d.Any() {
 		return "no difference to " + clean(d.Against)

@@ -2,7 +2,7 @@ package planview
 
 import "github.com/krmflow/krmflow/krm"
 
-// A Document is the JSON form of a plan, which docs/plan.md documents.
+// A Document is the JSON form of a plan. docs/plan.md documents its fields.
 type Document struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -17,54 +17,61 @@ type Document struct {
 	Warnings   []Message `json:"warnings,omitempty"`
 	Against    *Against  `json:"against,omitempty"`
 
-	// secret has digests of the files and configurations of functions that may hold values of Secrets, by their names: to tell in this process whether
-	// they differ. They are nowhere else. It is nil in a document that was read.
+	// secret holds the digests of the files and function configurations that may hold Secret
+	// values, by file name or node ID. They serve comparisons within this process and are never
+	// written. The map is nil in a document that was read.
 	secret map[string]krm.Digest
 }
 
-// Against is the folder that the output was compared with, and the changes of files in it that belong to no root.
+// Against describes the comparison of the output with a folder.
 type Against struct {
-	Folder string   `json:"folder"`
-	Others *Changes `json:"others,omitempty"` // to files that belong to no root of the plan
+	Folder string `json:"folder"`
+	// Others are the changes of files that do not belong to a root of the plan.
+	Others *Changes `json:"others,omitempty"`
 }
 
-// A Failed root cannot be rendered, for what Errors say.
+// A Failed is a root that cannot be rendered because of Errors.
 type Failed struct {
 	Dir    string    `json:"dir"`
 	Errors []Message `json:"errors"`
 }
 
-// A Root is a directory that is rendered.
+// A Root is a directory to render.
 type Root struct {
-	Dir       string   `json:"dir"`
-	Node      string   `json:"node"`
-	Layers    []string `json:"layers,omitempty"`
-	Files     []string `json:"files,omitempty"`
-	Steps     []Count  `json:"steps,omitempty"`     // that change or generate resources, by what configures them
-	Resources []Count  `json:"resources,omitempty"` // by kind
-	Objects   []string `json:"objects,omitempty"`   // the resources, by kind, namespace and name
-	Known     bool     `json:"known,omitempty"`     // Resources are all that it yields
-	Waits     []string `json:"waits,omitempty"`     // nodes: what it yields is not known before these have run
-	Warnings  int      `json:"warnings,omitempty"`
-	Changes   *Changes `json:"changes,omitempty"`
+	Dir    string   `json:"dir"`
+	Node   string   `json:"node"`
+	Layers []string `json:"layers,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	// Steps counts the steps that change or generate resources, by the field or kind that
+	// configures them.
+	Steps     []Count `json:"steps,omitempty"`
+	Resources []Count `json:"resources,omitempty"` // by kind
+	// Objects are the resources by kind, namespace and name.
+	Objects []string `json:"objects,omitempty"`
+	// Known reports that Resources is the complete output.
+	Known bool `json:"known,omitempty"`
+	// Waits are the nodes that must run before the output is known.
+	Waits    []string `json:"waits,omitempty"`
+	Warnings int      `json:"warnings,omitempty"`
+	Changes  *Changes `json:"changes,omitempty"`
 }
 
-// A Count is how many things have a name.
+// A Count is the number of items that share a name.
 type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 }
 
-// Fetched is what is remote, and which version of it was used.
+// Fetched is a remote reference and the version that was used.
 type Fetched struct {
 	Ref     string `json:"ref"`
 	Version string `json:"version"` // a commit or a digest
-	// Pinned is true if the reference or a lock has the version. The content then may have any
-	// origin.
+	// Pinned reports that the reference or a lock fixes the version. The content may then come
+	// from any source.
 	Pinned bool `json:"pinned,omitempty"`
 }
 
-// A Catalog is one that is trusted.
+// A Catalog is a trusted catalog.
 type Catalog struct {
 	Ref       string `json:"ref"`
 	Digest    string `json:"digest"`
@@ -72,7 +79,7 @@ type Catalog struct {
 	SignedBy  string `json:"signedBy,omitempty"`
 }
 
-// A Node is a step. Function is the decision about the function of a call.
+// A Node is a step of the plan.
 type Node struct {
 	ID      string   `json:"id"`
 	Verb    string   `json:"verb"`
@@ -82,15 +89,16 @@ type Node struct {
 	Layer   string   `json:"layer"`
 	Origin  Origin   `json:"origin"`
 	Item    *Item    `json:"item,omitempty"`
-	// Changes are the steps that changed the configuration of a node that is no item.
+	// Changes are the steps that changed the configuration of the node. For a node with an Item
+	// they are in [Item.Changes] instead.
 	Changes []Origin `json:"changes,omitempty"`
-	// Since is what of the node has changed since its roots were rendered last: see [Since].
+	// Since describes the change of the node since the last render of its roots: see [Since].
 	Since string `json:"since,omitempty"`
-	// Function is the decision about the function of a call.
+	// Function is the trust decision for the function of a call.
 	Function *Function `json:"function,omitempty"`
 }
 
-// A Chart is what helm renders in a call.
+// A Chart is the Helm chart that a call renders.
 type Chart struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -98,7 +106,7 @@ type Chart struct {
 	Digest  string `json:"digest,omitempty"`
 }
 
-// An Item of a Composition is what a node is made from.
+// An Item is the item of a Composition that a node was built from.
 type Item struct {
 	Kind    string   `json:"kind"`
 	Name    string   `json:"name"`
@@ -107,7 +115,7 @@ type Item struct {
 	Changes []Origin `json:"changes,omitempty"`
 }
 
-// A Function is what a call runs, and why it may or may not.
+// A Function is the function of a call and the trust decision about it.
 type Function struct {
 	Allowed       bool     `json:"allowed"`
 	Runtime       string   `json:"runtime,omitempty"`
@@ -139,14 +147,14 @@ type Grant struct {
 	By         string `json:"by"`
 }
 
-// An Origin is where something is configured.
+// An Origin is the location of a configuration.
 type Origin struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`
 	Field string `json:"field,omitempty"`
 }
 
-// A Layer is what roots are made of.
+// A Layer is a Kustomization, Component or Composition that a root is built from.
 type Layer struct {
 	File  string   `json:"file"`
 	Kind  string   `json:"kind"`
@@ -155,20 +163,20 @@ type Layer struct {
 	Roots []string `json:"roots"`
 }
 
-// A Use says which other layer a layer refers to, and in which field.
+// A Use is a reference from a field of a layer to a different layer.
 type Use struct {
 	Field string `json:"field"`
 	Layer string `json:"layer"`
 }
 
-// A File is one that was read.
+// A File is a file that the plan was made from.
 type File struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest,omitempty"`
-	Secret bool   `json:"secret,omitempty"` // Secrets of the plan stands for Digest
+	Secret bool   `json:"secret,omitempty"` // covered by Document.Secrets, so it has no Digest
 }
 
-// A Message is a warning or a mistake, at its place.
+// A Message is a warning or an error and its location.
 type Message struct {
 	File    string   `json:"file,omitempty"`
 	Line    int      `json:"line,omitempty"`

@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// Drift compares a plan with what [WriteJSON] wrote before and returns what differs in the inputs, functions and
-// grants, one line each; none if a run would do the same.
+// Drift compares a plan with a document that [WriteJSON] wrote earlier. It returns one line for
+// each difference in the inputs, functions and grants, and nil if a run would do the same. It
+// returns an error if before is not a plan of this version.
 func Drift(p *planner.Plan, before []byte) ([]string, error) {
 	old, err := Read(before)
 	if err != nil {
@@ -70,7 +71,8 @@ func (d *Document) files() map[string]string {
 	return m
 }
 
-// secretPlaces names the files and configurations that the digest of secrets is about.
+// secretPlaces returns the files and nodes that the digest of [Document.Secrets] covers, at most
+// ten by name.
 func (d *Document) secretPlaces() string {
 	var names []string
 	for _, f := range d.Files {
@@ -89,7 +91,7 @@ func (d *Document) secretPlaces() string {
 	return strings.Join(names, ", ")
 }
 
-// nodes returns what each node does, without its function.
+// nodes returns a description of each node without its function, by node ID.
 func (d *Document) nodes() map[string]string {
 	m := map[string]string{}
 	for _, n := range d.Nodes {
@@ -98,13 +100,13 @@ func (d *Document) nodes() map[string]string {
 			m[n.ID] += " after " + strings.Join(n.After, ", ")
 		}
 		if n.Function == nil {
-			m[n.ID] += ": " + n.Summary // what flags change shows there alone
+			m[n.ID] += ": " + n.Summary // flags are visible in the summary only
 		}
 	}
 	return m
 }
 
-// functions returns the functions by their nodes.
+// functions returns the function of each node by node ID; nil for a node without one.
 func (d *Document) functions() map[string]*Function {
 	m := map[string]*Function{}
 	for _, n := range d.Nodes {
@@ -113,26 +115,27 @@ func (d *Document) functions() map[string]*Function {
 	return m
 }
 
-// decided returns the fields that decide about what a run does.
+// decided returns the fields that determine the behavior of a run.
 func (f *Function) decided() map[string]string {
 	m := f.fields()
-	delete(m, "denials") // allowed says it, and they are reported themselves
+	delete(m, "denials") // implied by allowed, and reported separately
 	delete(m, "reason")
 	return m
 }
 
-// fields returns what is known about a function, by the names of the JSON form.
+// fields returns the JSON text of each field of a function by its JSON name. It is safe to call
+// on nil.
 func (f *Function) fields() map[string]string {
 	m := map[string]string{}
 	if f == nil {
 		return m
 	}
-	text, _ := json.Marshal(f) // strings and numbers only
+	text, _ := json.Marshal(f) // cannot fail: the fields are strings and numbers
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal(text, &values)
 	for name, value := range values {
 		m[name] = string(value)
 	}
-	delete(m, "cache") // what is there by now decides about no result, and cacheable says the rest
+	delete(m, "cache") // the state of the cache does not affect a result; cacheable is compared
 	return m
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A use is a function or a chart with all calls of it that the roots make.
+// A use is a function or chart, with the number of its calls and of the roots that call it.
 type use struct {
 	kind, what   string
 	chart        bool
@@ -20,7 +20,8 @@ type use struct {
 	calls, roots int
 }
 
-// uses returns the functions and charts of roots: those that may not run last, else by kind.
+// uses returns the functions and charts of the roots, sorted by kind. Denied functions come
+// last, so that they are next to the summary.
 func uses(p *planner.Plan, roots []*root) []*use {
 	all := map[string]*use{}
 	seen := map[*graph.Node]bool{}
@@ -68,7 +69,8 @@ func useOf(call graph.Call, dec *trust.Decision) *use {
 	return u
 }
 
-// trusted says what runs, and who trusts it, in few words: [trust.Decision.Line] has all.
+// trusted returns a short description of the function of a decision and of the reason it is
+// trusted. [trust.Decision.Line] is the complete form.
 func trusted(dec *trust.Decision) string {
 	var parts []string
 	if dec.Runtime != "" {
@@ -97,7 +99,7 @@ func trusted(dec *trust.Decision) string {
 	return strings.Join(parts, ", ")
 }
 
-// isolated says in a word what isolates a function.
+// isolated returns a short description of the isolation of a function.
 func isolated(by string) string {
 	switch {
 	case by == "container":
@@ -108,7 +110,7 @@ func isolated(by string) string {
 	return "in a sandbox"
 }
 
-// line returns a use as one line.
+// line returns the use as one line of text.
 func (u *use) line(t *Text) string {
 	state := t.paint(green, "allowed")
 	if u.denied != "" {
@@ -121,7 +123,8 @@ func (u *use) line(t *Text) string {
 	return line
 }
 
-// functions writes the functions and charts of all roots.
+// functions writes the functions and charts of all roots. If there are too many rows, it cuts
+// the first ones and keeps the denied ones at the end.
 func (t *Text) functions() {
 	list := uses(t.p, t.roots)
 	if more := len(list) - maxSpecialRows; more > 0 {

@@ -7,9 +7,10 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// HideSecrets hides values of Secrets in the summaries of the steps, where a label or the name of
-// an image may contain one. It knows the Secrets in files and from generators. Callers that show
-// the plan must call it first; a plan that is only run needs no summaries.
+// HideSecrets replaces Secret values in the summaries of the steps. A summary can show a label
+// or an image name, and either may contain a Secret value. HideSecrets knows the Secrets in
+// files and those made by generators. Callers must call it before they show the plan; a plan
+// that is only run does not need it.
 func HideSecrets(p *planner.Plan) {
 	hide := secret.NewSet(func(s *secret.Set) {
 		names := func(v yaml.Value) {
@@ -19,7 +20,7 @@ func HideSecrets(p *planner.Plan) {
 		for _, src := range p.Files() {
 			docs, err := src.Configs()
 			if err != nil {
-				continue // its values are unknown, and the plan reports a mistake for it
+				continue // its values are unknown, and the plan reports the error
 			}
 			for _, doc := range docs {
 				s.Add(doc.Value)

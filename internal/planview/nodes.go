@@ -11,9 +11,12 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// WriteNodes writes all nodes of a plan for people: one header line, the trusted catalogs, then the nodes in order, each with its configuration and
-// its inputs. No line of a node has a number that depends on other nodes, or on other lines of a file, so that plans can be compared
-// line by line. Of made, which may be nil, it has which answers are in the cache.
+// WriteNodes writes all nodes of a plan as text: a header line, the fetched remotes and trusted
+// catalogs, then each node with its configuration and inputs, in order. made may be nil;
+// otherwise the text also shows cached results and changes since the last render.
+//
+// A node's lines contain no number that depends on other nodes or on other lines of a file, so
+// plans can be compared line by line with a standard diff.
 func WriteNodes(w io.Writer, p *planner.Plan, made *Preview) error {
 	g := p.Graph
 	b := bufio.NewWriterSize(w, 32<<10)
@@ -59,7 +62,8 @@ func WriteNodes(w io.Writer, p *planner.Plan, made *Preview) error {
 	return b.Flush()
 }
 
-// writeNode writes a node for people. Its id says where it is configured, unless that is another file.
+// writeNode writes a node. Its ID usually names the file of its configuration; a different file
+// gets a line of its own.
 func writeNode(b *bufio.Writer, p *planner.Plan, n *graph.Node) {
 	verb := n.Op.Verb()
 	b.WriteString(verb)
@@ -87,7 +91,7 @@ func writeNode(b *bufio.Writer, p *planner.Plan, n *graph.Node) {
 	for _, in := range n.Inputs {
 		id := p.Graph.Nodes[in].ID
 		if field, ok := strings.CutPrefix(id, n.Layer); ok && strings.HasPrefix(field, "#") {
-			id = field // of the same layer
+			id = field // same layer
 		}
 		writeDetail(b, "<- "+id)
 	}
@@ -96,7 +100,7 @@ func writeNode(b *bufio.Writer, p *planner.Plan, n *graph.Node) {
 	}
 }
 
-// detail is what the lines below that of a node start with: its verb ends before.
+// detail is the indentation of the lines below a node. The verbs of the nodes fit in this width.
 const detail = "          "
 
 func writeDetail(b *bufio.Writer, text string) {

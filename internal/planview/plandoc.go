@@ -1,5 +1,5 @@
-// Package planview has the forms of a plan: a text for people, a JSON document for programs, and how a plan differs from a document that
-// was written before.
+// Package planview writes the forms of a plan: text for people, a JSON document for programs,
+// and the differences between a plan and an earlier document.
 package planview
 
 import (
@@ -19,27 +19,30 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Version is the apiVersion of the JSON form of a plan. A field may be added without a new version; nothing that has
-// a version is renamed or changes its meaning.
+// Version is the apiVersion of the JSON form of a plan. Adding a field does not change the
+// version; within a version, fields are never renamed and never change their meaning.
 const Version = "krmflow.dev/v1alpha1"
 
-// Form returns the type that encoding/json makes the JSON form of, for those who describe it.
+// Form returns the type whose JSON encoding is the form of a plan, for code that documents the
+// form.
 func Form() reflect.Type { return reflect.TypeFor[Document]() }
 
-// WriteJSON writes a plan as one JSON document. The same tree gives the same bytes, but for what the cache has by now.
-// made is nil if nothing has run.
+// WriteJSON writes a plan as one JSON document. made is nil if nothing has run. The output is
+// deterministic, except for the state of the cache.
 func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error { return New(p, made).Write(w) }
 
-// Write writes the document.
+// Write writes the document as JSON.
 func (d *Document) Write(w io.Writer) error {
-	// What it escapes is what JSON calls so, too: the document is the same, also on a terminal.
+	// The writer escapes control characters in the way JSON does, so the document stays the same
+	// even on a terminal.
 	enc := json.NewEncoder(diag.SanitisingWriter(w))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(d)
 }
 
-// Read reads what [WriteJSON] has written.
+// Read parses a document that [WriteJSON] wrote. It returns an error if data is not a plan or
+// has a different version.
 func Read(data []byte) (*Document, error) {
 	d := &Document{}
 	if err := json.Unmarshal(data, d); err != nil || d.Kind != "Plan" {
@@ -56,8 +59,10 @@ func New(p *planner.Plan, made *Preview) *Document {
 	return newDocument(p, made, func(name string) string { return name })
 }
 
-// NewAs returns the document of a plan with other texts in the place of some, as [strings.NewReplacer] takes them: those that the names of files begin
-// with, so that it can be compared with a plan that calls the same files by other names.
+// NewAs returns the document of a plan after text replacements. oldnew has the form of the
+// arguments of [strings.NewReplacer] and is modified. It is used to replace the path prefixes of
+// a checkout, so that its plan can be compared with the plan of a different checkout of the same
+// files.
 func NewAs(p *planner.Plan, made *Preview, oldnew ...string) (*Document, error) {
 	for i, text := range oldnew {
 		quoted, err := json.Marshal(text)
@@ -76,7 +81,8 @@ func NewAs(p *planner.Plan, made *Preview, oldnew ...string) (*Document, error) 
 	return d, json.Unmarshal([]byte(as.Replace(string(text))), d)
 }
 
-// newDocument returns the document of a plan. What digests are salted with is called as as says.
+// newDocument returns the document of a plan. as renames the files that salt the digest of
+// Secret values.
 func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Document {
 	doc := &Document{APIVersion: Version, Kind: "Plan", Roots: []Root{}, Nodes: []Node{}, Layers: []Layer{}, Files: []File{}}
 	for _, f := range p.Fetched() {
@@ -132,7 +138,8 @@ func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Docume
 	return doc
 }
 
-// addRoots adds what is known of each root, and what is wrong with it.
+// addRoots adds the roots, with their output as far as it is known, and the failed roots with
+// their errors.
 func (doc *Document) addRoots(p *planner.Plan, made *Preview) {
 	for i, r := range rootsOf(p, made) {
 		if len(r.failed) > 0 {
@@ -144,7 +151,7 @@ func (doc *Document) addRoots(p *planner.Plan, made *Preview) {
 			doc.Failed = append(doc.Failed, d)
 		}
 		if i >= len(p.Graph.Roots) {
-			continue // it could not be planned
+			continue // not in the graph: it could not be planned
 		}
 		d := Root{Dir: r.dir, Node: p.Graph.Nodes[p.Graph.Roots[i].Node].ID, Files: r.files(), Steps: countDocs(r.steps()), Warnings: r.warnings}
 		for _, l := range r.layers {
@@ -161,7 +168,7 @@ func (doc *Document) addRoots(p *planner.Plan, made *Preview) {
 	}
 }
 
-// mistake returns an error at its place.
+// mistake returns an error with its location.
 func mistake(err error) *diag.Error {
 	if placed, ok := err.(interface{ At() *diag.Error }); ok {
 		return placed.At()
@@ -188,7 +195,7 @@ func originDocsOf(list []graph.Origin) (docs []Origin) {
 	return docs
 }
 
-// reasonDoc returns a reason as the JSON form has it.
+// reasonDoc returns the JSON form of a reason, "" for none.
 func reasonDoc(r trust.Reason) string {
 	if r == 0 {
 		return ""

@@ -8,33 +8,39 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A Preview is what is known of a plan when all of its steps have run that need no function. Package internal/review/preview makes it.
+// A Preview is the result of running all steps of a plan that do not depend on a function.
+// Package internal/review/preview creates it.
 type Preview struct {
-	// Roots has the roots whose output is known, by their directories.
+	// Roots holds the roots whose output is known, by directory.
 	Roots map[string]*Output
-	// Failed has the steps that failed. What needs one of them did not run.
+	// Failed holds the steps that failed. Steps that depend on them did not run.
 	Failed map[*graph.Node]error
-	// Answers has the calls for which it was looked up whether an answer of an earlier run is in the cache, by the ids of their nodes.
+	// Answers reports, by node ID, whether the cache has a result for a call. A call that was
+	// not looked up is absent.
 	Answers map[string]bool
-	// Since is what has changed since the roots were rendered last, nil if that is not known of any.
+	// Since describes the changes since the last render, nil if no earlier render is known for
+	// any root.
 	Since *Since
-	// Against is the folder that the output was compared with, "" if it was compared with none. Elsewhere are the files in it that belong
-	// to no root of the plan. Missing tells that there is no such folder.
+	// Against is the folder that the output was compared with, "" if there was no comparison.
+	// Elsewhere are the changes of files in it that do not belong to a root of the plan. Missing
+	// reports that the folder does not exist.
 	Against   string
 	Missing   bool
 	Elsewhere Changes
 }
 
-// Since is what has changed since roots were rendered last.
+// Since describes the changes since the roots were last rendered.
 type Since struct {
-	// Unchanged, Changed and New are how many roots are as they were, are not, and were not rendered before as far as is known.
+	// Unchanged, Changed and New count the roots by their state. New roots have no known earlier
+	// render.
 	Unchanged, Changed, New int
-	// Steps says of each step of the plan what of it has changed, or "unchanged" if it need not run because all of its roots are as they were. It
-	// is "" for what runs although nothing of it has changed.
+	// Steps describes the change of each step of the plan. It is "unchanged" for a step that
+	// need not run because all of its roots are unchanged, and "" for a step that runs although
+	// it did not change itself.
 	Steps []string
 }
 
-// String says how many roots have changed.
+// String returns the numbers of roots on one line.
 func (s *Since) String() string {
 	var list []string
 	for _, c := range []struct {
@@ -48,7 +54,7 @@ func (s *Since) String() string {
 	return strings.Join(list, ", ")
 }
 
-// step returns what has changed of step i: see [Since.Steps].
+// step returns the change of step i: see [Since.Steps].
 func (p *Preview) step(i int) string {
 	if p == nil || p.Since == nil {
 		return ""
@@ -56,7 +62,7 @@ func (p *Preview) step(i int) string {
 	return p.Since.Steps[i]
 }
 
-// answer reports whether the answer of a call is in the cache, and whether that is known.
+// answer reports whether the cache has a result for a call, and whether that is known.
 func (p *Preview) answer(n *graph.Node) (there, known bool) {
 	if p == nil {
 		return false, false
@@ -65,7 +71,7 @@ func (p *Preview) answer(n *graph.Node) (there, known bool) {
 	return there, known
 }
 
-// cache says of a call whether its answer is taken from an earlier run, as far as that is known.
+// cache describes whether a call reuses the result of an earlier run, as far as that is known.
 func (p *Preview) cache(n *graph.Node, dec *trust.Decision) string {
 	switch there, known := p.answer(n); {
 	case dec.NotReused != "":
@@ -78,17 +84,19 @@ func (p *Preview) cache(n *graph.Node, dec *trust.Decision) string {
 	return "not cached"
 }
 
-// An Output is what a root yields.
+// An Output is the rendered output of a root.
 type Output struct {
 	// Kinds counts the resources of each kind.
 	Kinds map[string]int
-	// Objects are the resources as people call them, Deployment shop/web, in their order and without content hashes; nil if nobody asked for them.
+	// Objects are the resources in output order, in a form such as "Deployment shop/web" and
+	// without content hashes. It is nil unless it was requested.
 	Objects []string
-	// Changes are those in the folder that it was compared with, nil without one.
+	// Changes are the changes in the folder that the output was compared with, nil without a
+	// comparison.
 	Changes *Changes
 }
 
-// resources returns how many resources there are.
+// resources returns the number of resources.
 func (o *Output) resources() (n int) {
 	for _, k := range o.Kinds {
 		n += k
@@ -96,7 +104,8 @@ func (o *Output) resources() (n int) {
 	return n
 }
 
-// Changes are the files that a run would change in a folder, with slash-separated paths relative to it.
+// Changes are the files that a run would change in a folder. The paths are relative to the
+// folder and slash-separated.
 type Changes struct {
 	Added   []string `json:"added,omitempty"`
 	Changed []string `json:"changed,omitempty"`
@@ -111,7 +120,7 @@ func (c *Changes) add(more *Changes) {
 	c.Removed = append(c.Removed, more.Removed...)
 }
 
-// String says how many files change.
+// String returns the number of changed files in a short form.
 func (c *Changes) String() string {
 	if c.none() {
 		return "unchanged"

@@ -10,21 +10,22 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// A root is what people want to know of a root.
+// A root is a root of the plan with the facts shown about it.
 type root struct {
 	dir    string
-	file   string          // of its own layer, "" if it could not be planned
-	layers []*layers.Layer // that it is made of, sorted by file
-	// changes counts what changes resources, by the fields or kinds that configure it, and makes what generates some.
+	file   string          // of its own layer; "" if it could not be planned
+	layers []*layers.Layer // sorted by file
+	// changes counts the steps that change or validate resources, makes those that generate
+	// resources; both by the field or kind that configures them.
 	changes, makes map[string]int
 	calls          []*graph.Node
 	failed         []error
 	warnings       int
-	// out is what it yields, nil if that is not known.
+	// out is the output, nil if it is not known.
 	out *Output
 }
 
-// denied counts the calls that may not run.
+// denied returns the number of calls that are not allowed to run.
 func (r *root) denied(p *planner.Plan) (n int) {
 	for _, call := range r.calls {
 		if dec := p.Decisions[call.ID]; dec != nil && !dec.Allowed {
@@ -34,7 +35,7 @@ func (r *root) denied(p *planner.Plan) (n int) {
 	return n
 }
 
-// charts counts the calls that render charts.
+// charts returns the number of calls that render charts.
 func (r *root) charts() (n int) {
 	for _, call := range r.calls {
 		if call.Op.(graph.Call).Chart != nil {
@@ -44,7 +45,7 @@ func (r *root) charts() (n int) {
 	return n
 }
 
-// steps counts the steps that make or change resources.
+// steps counts the steps that generate, change or validate resources.
 func (r *root) steps() map[string]int {
 	all := maps.Clone(r.changes)
 	for name, n := range r.makes {
@@ -53,7 +54,7 @@ func (r *root) steps() map[string]int {
 	return all
 }
 
-// files returns the paths of the files that the root is made of, sorted.
+// files returns the sorted paths of the files that the root is built from.
 func (r *root) files() []string {
 	var all []string
 	for _, l := range r.layers {
@@ -63,10 +64,11 @@ func (r *root) files() []string {
 	return slices.Compact(all)
 }
 
-// rootsOf returns the roots of a plan in its order, those that could not be planned at the end.
+// rootsOf returns the roots of a plan in plan order, followed by the roots that could not be
+// planned.
 func rootsOf(p *planner.Plan, made *Preview) []*root {
 	layers := layersOf(p)
-	warnings := map[string]int{} // by the files that they are about
+	warnings := map[string]int{} // by file
 	for _, w := range p.Warnings {
 		warnings[w.Pos.File]++
 	}
@@ -91,7 +93,7 @@ func rootsOf(p *planner.Plan, made *Preview) []*root {
 	return all
 }
 
-// layersOf returns the layers of each root, by its directory.
+// layersOf returns the layers of each root by the root's directory.
 func layersOf(p *planner.Plan) map[string][]*layers.Layer {
 	all := map[string][]*layers.Layer{}
 	for _, l := range p.Layers().All() {
@@ -102,15 +104,16 @@ func layersOf(p *planner.Plan) map[string][]*layers.Layer {
 	return all
 }
 
-// A visitor finds the steps of roots.
+// A visitor collects the steps of one root after another.
 type visitor struct {
 	p    *planner.Plan
 	made *Preview
-	seen []int // the last root that each node was counted for
+	seen []int // the mark of the last root that visited each node
 	next []graph.NodeID
 }
 
-// of counts the nodes that a root needs; mark is a number that no other root has.
+// of records the steps that a root depends on. mark is a positive number unique to the root: a
+// node is visited if seen holds the mark, so seen need not be cleared between roots.
 func (s *visitor) of(r *root, top graph.NodeID, mark int) {
 	s.next = append(s.next[:0], top)
 	for len(s.next) > 0 {
@@ -138,7 +141,8 @@ func (s *visitor) of(r *root, top graph.NodeID, mark int) {
 	slices.Reverse(r.calls)
 }
 
-// word returns what configures a node, in the user's words: a field of a Kustomization, or the kind of an item of a Composition.
+// word returns the user's word for the configuration of a node: the field of a Kustomization or
+// the kind of an item of a Composition.
 func word(n *graph.Node) string {
 	if len(n.Origin.Path) > 0 {
 		if field, ok := n.Origin.Path[0].(string); ok {
@@ -155,7 +159,8 @@ func word(n *graph.Node) string {
 	return n.Op.Verb()
 }
 
-// counts returns numbers of things in one line, most of all first: "Deployment ×5, Service ×5, Namespace".
+// counts returns the names and their numbers on one line, the largest number first: "Deployment
+// ×5, Service ×5, Namespace".
 func counts(of map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
 		if of[a] != of[b] {

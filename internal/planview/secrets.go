@@ -14,13 +14,18 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// secretRounds makes each guess at a value cost a good part of a tenth of a second.
+// secretRounds is the number of PBKDF2 rounds. It makes each guess at a value cost a good part
+// of a tenth of a second.
 const secretRounds = 1 << 18
 
-// secrets returns one digest for all that may hold values of Secrets, "" if there is nothing. A plan is shown to others, and whoever
-// knows the rest of a file could try values until the file's own digest fits. This one takes all of them together, is slow, and is
-// salted with what the files are called; it is the same for the same tree, so that plans can be compared. as says what files are called in the document.
-// Each has the plain digests, which nobody may see.
+// secrets returns one digest for all content that may hold Secret values, or "" if there is
+// none. as maps the name of a file to its name in the document. each holds the plain digests and
+// must never be shown.
+//
+// Plans are shown to other people, for example in a pull request. A digest of a single file
+// would let a reader who knows the rest of the file try values until the digest matches. So one
+// digest covers all such files together, it is slow to compute, and it is salted with the names
+// of all files. It is deterministic, so plans of the same tree can be compared.
 func secrets(p *planner.Plan, as func(string) string) (all string, each map[string]krm.Digest) {
 	var names, digests strings.Builder
 	each = map[string]krm.Digest{}
@@ -44,12 +49,13 @@ func secrets(p *planner.Plan, as func(string) string) (all string, each map[stri
 	}
 	key, err := pbkdf2.Key(sha256.New, digests.String(), []byte("krmflow plan\n"+names.String()), secretRounds, sha256.Size)
 	if err != nil {
-		panic(err) // it takes all lengths
+		panic(err) // cannot fail: all lengths are valid
 	}
 	return fmt.Sprintf("pbkdf2-sha256:%d:%s", secretRounds, hex.EncodeToString(key)), each
 }
 
-// isSecret reports whether the plan must not have the digest of a file. Catalogs are no secret: they are pinned by it.
+// isSecret reports whether the digest of a file must stay out of the plan. Catalogs are exempt:
+// they are pinned by their digests.
 func isSecret(p *planner.Plan, f *yaml.Source) bool {
 	for _, t := range p.Catalogs {
 		if t.Catalog.Digest == f.Digest() {
@@ -59,7 +65,8 @@ func isSecret(p *planner.Plan, f *yaml.Source) bool {
 	return f.MayHoldSecrets()
 }
 
-// secretConfig reports whether the plan must not have the digest of a function's configuration.
+// secretConfig reports whether the digest of a function's configuration must stay out of the
+// plan.
 func secretConfig(call graph.Call) bool {
 	return (&yaml.Source{Data: call.Function.Config}).MayHoldSecrets()
 }

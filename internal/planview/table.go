@@ -10,20 +10,22 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A row is a line of the table of roots: one root, several that are alike, or all below a directory.
+// A row is a line of the table of roots. It shows one root, several similar roots, or all roots
+// below a directory.
 type row struct {
 	parent string
-	names  []string // of the roots, in parent; none stands for all below it
+	names  []string // of the roots, relative to parent; empty for all roots below parent
 
 	roots               int
 	minLayers, maxLayer int
 	resources           int
-	known               int // roots whose resources are counted
+	known               int // number of roots whose resources are known
 	changes             map[string]int
 
 	functions, charts, denied, warnings int
-	mistakes                            map[string]bool // by their texts: those of a shared layer count once
-	folder                              Changes
+	// mistakes are distinct error texts: an error in a shared layer is counted once.
+	mistakes map[string]bool
+	folder   Changes
 }
 
 func (t *Text) rowOf(r *root) *row {
@@ -42,7 +44,7 @@ func (t *Text) rowOf(r *root) *row {
 	return x
 }
 
-// add counts the roots of another row in this one.
+// add adds the figures of y to x.
 func (x *row) add(y *row) {
 	if x.roots == 0 {
 		x.changes, x.mistakes, x.minLayers = map[string]int{}, map[string]bool{}, y.minLayers
@@ -59,10 +61,11 @@ func (x *row) add(y *row) {
 	x.folder.add(&y.folder)
 }
 
-// special reports whether somebody has to look at the roots.
+// special reports whether the roots have functions, charts or errors, which the user should look
+// at.
 func (x *row) special() bool { return x.functions+x.charts+len(x.mistakes) > 0 }
 
-// maxNames is how many names of roots that are alike are shown.
+// maxNames is the maximum number of names in a row of similar roots.
 const maxNames = 5
 
 func (x *row) name() string {
@@ -94,7 +97,8 @@ func (x *row) cells() []string {
 	return []string{clean(x.name()), fmt.Sprint(x.roots), layers, resources}
 }
 
-// notes returns what is not ordinary about a row.
+// notes returns the remarks at the end of a row: errors, functions, charts, warnings and changed
+// files.
 func (x *row) notes(t *Text) string {
 	var notes []string
 	for _, c := range []struct {
@@ -111,15 +115,17 @@ func (x *row) notes(t *Text) string {
 	return strings.Join(notes, ", ")
 }
 
-// What a table may have, so that many roots fit a few screens: lines for ordinary roots, and for those that somebody has to look at.
-// The directories right below the one that holds all roots have lines of their own, if they are not very many.
+// Limits on the number of rows keep the table of many roots within a few screens: maxRows for
+// ordinary rows and maxSpecialRows for special ones (see [row.special]). The directories at the
+// first level with more than one entry always get their own rows if there are at most maxTop.
 const (
 	maxRows        = 60
 	maxSpecialRows = 30
 	maxTop         = 150
 )
 
-// table writes a line for each root, for several that are alike or, if there are too many, for all that are below a directory.
+// table writes one row for each root, for each group of similar roots or, if there are too many
+// rows, for all roots below a directory.
 func (t *Text) table() {
 	var ordinary, special []*row
 	for _, x := range t.alike() {
@@ -132,7 +138,8 @@ func (t *Text) table() {
 	t.rows(fold(ordinary, maxRows), fold(special, maxSpecialRows))
 }
 
-// alike returns the rows of the roots. Roots of one directory for which the same would be written share one.
+// alike returns the rows of the roots. Roots of the same directory share a row if all other
+// columns are equal.
 func (t *Text) alike() (rows []*row) {
 	like := map[string]*row{}
 	for _, r := range t.roots {
@@ -149,7 +156,7 @@ func (t *Text) alike() (rows []*row) {
 	return rows
 }
 
-// rows writes rows in columns, with an empty line behind each group of them.
+// rows writes the rows in columns, with an empty line after each group.
 func (t *Text) rows(groups ...[]*row) {
 	maxName := 100
 	if t.style.Width > 0 {
@@ -189,7 +196,8 @@ func (t *Text) rows(groups ...[]*row) {
 	}
 }
 
-// last returns the end of a row's line: what changes its resources, as far as there is room, and notes.
+// last returns the end of a row: the steps that change its resources, cut to the width of the
+// terminal, and the notes.
 func (t *Text) last(x *row, before int) string {
 	changes, notes := counts(x.changes), x.notes(t)
 	if notes != "" && changes != "" {
@@ -204,7 +212,7 @@ func (t *Text) last(x *row, before int) string {
 	return "  " + changes + notes
 }
 
-// cutMiddle leaves out so much in the middle of s that it has no more than n characters.
+// cutMiddle shortens s to at most n characters by replacing its middle with an ellipsis.
 func cutMiddle(s string, n int) string {
 	all := []rune(s)
 	if len(all) <= n {
@@ -216,16 +224,22 @@ func cutMiddle(s string, n int) string {
 
 func pad(n int) string { return strings.Repeat(" ", max(0, n)) }
 
-// A folder of the tree in which the roots are.
+// A branch is a directory in the tree of the roots.
 type branch struct {
 	path string
-	rows []*row // of its own
+	rows []*row // of the directory itself
 	kids []*branch
-	all  int // rows, also those below
+	all  int // number of rows, including those below
 	open bool
 }
 
-// fold returns rows, or if they are too many, one for each of some directories: it opens the largest ones as long as there is room.
+// fold reduces rows to at most most lines by replacing directories with one summary row each.
+//
+// It starts with a single line for the whole tree and repeatedly opens the directory with the
+// most rows if its entries still fit. Opening the largest directory first spends the available
+// lines where they separate the most roots; a fixed depth would show too little of deep trees
+// and too much of wide ones. If the first directory with more than one entry has at most
+// [maxTop] entries, all of them get lines of their own.
 func fold(rows []*row, most int) []*row {
 	if len(rows) == 0 {
 		return nil
@@ -275,7 +289,7 @@ func fold(rows []*row, most int) []*row {
 	return folded
 }
 
-// key is what rows are sorted by.
+// key returns the sort key of a row.
 func (x *row) key() []string {
 	if len(x.names) == 0 {
 		return strings.Split(x.parent, "/")
@@ -291,7 +305,8 @@ func (b *branch) count() {
 	}
 }
 
-// spread returns how many rows the first directory has that does not lead to a single other one.
+// spread returns the number of entries of the first directory that does not consist of a single
+// subdirectory.
 func (b *branch) spread() int {
 	for len(b.rows) == 0 && len(b.kids) == 1 {
 		b = b.kids[0]
@@ -299,7 +314,7 @@ func (b *branch) spread() int {
 	return len(b.rows) + len(b.kids)
 }
 
-// lines appends the rows of an open branch, and one for each closed one.
+// lines appends the rows of an open branch, or one summary row for a closed branch.
 func (b *branch) lines(rows []*row) []*row {
 	if b.open || b.all == 1 {
 		rows = append(rows, b.rows...)

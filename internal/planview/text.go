@@ -12,23 +12,24 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// Style says how a plan looks.
+// Style selects the appearance of a plan's text.
 type Style struct {
-	// Width is that of the terminal, 0 if the text is not for one. Lines are not cut without one.
+	// Width is the width of the terminal in columns. If it is 0, the text is not for a terminal
+	// and lines are not shortened.
 	Width int
-	// Color marks what counts by colour.
+	// Color highlights important parts in color.
 	Color bool
-	// EachRoot writes a block for each root, however many there are, with all of its layers.
+	// EachRoot writes a block with all layers for each root, regardless of the number of roots.
 	EachRoot bool
-	// LeftOut is how many roots were found and are not planned.
+	// LeftOut is the number of roots that were found but not planned.
 	LeftOut int
 }
 
-// blocks is how many roots have a block each. Of more there is a table.
+// blocks is the maximum number of roots shown as blocks. More roots are shown as a table.
 const blocks = 3
 
-// A Text is a plan for people: what each root is made of and yields, or a table of many, then functions and totals. No line depends on how
-// long anything took: the same tree gives the same text.
+// A Text is the text form of a plan: the layers and resources of each root, or a table for many
+// roots, then functions and totals. It contains no durations, so it is deterministic.
 type Text struct {
 	b     strings.Builder
 	p     *planner.Plan
@@ -42,7 +43,7 @@ func NewText(p *planner.Plan, made *Preview, style Style) *Text {
 	return &Text{p: p, made: made, style: style, roots: rootsOf(p, made)}
 }
 
-// WriteRoots writes what is to say of the roots.
+// WriteRoots writes the blocks or the table of the roots.
 func (t *Text) WriteRoots(w io.Writer) error {
 	if t.style.EachRoot || len(t.roots) <= blocks {
 		for _, r := range t.roots {
@@ -55,7 +56,8 @@ func (t *Text) WriteRoots(w io.Writer) error {
 	return t.flush(w)
 }
 
-// WriteTotals writes what all roots come to. Its last line says how many of them can be rendered, and what keeps the others.
+// WriteTotals writes the totals of all roots. The last line reports how many roots can be
+// rendered and why others cannot.
 func (t *Text) WriteTotals(w io.Writer) error {
 	t.totals()
 	t.result()
@@ -76,10 +78,11 @@ const (
 	faint  = "2"
 )
 
-// clean returns text of others as it may be shown on a line of a terminal. All that is not krmflow's own goes through it.
+// clean makes foreign text safe for one line of a terminal. All text that does not originate in
+// krmflow must pass through it.
 func clean(s string) string { return diag.Sanitise(diag.OneLine(s)) }
 
-// paint returns s in a colour.
+// paint returns s in a color, or unchanged if colors are off.
 func (t *Text) paint(color, s string) string {
 	if !t.style.Color || s == "" {
 		return s
@@ -87,7 +90,7 @@ func (t *Text) paint(color, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// block writes what is known of one root.
+// block writes the block of one root.
 func (t *Text) block(r *root) {
 	fmt.Fprintln(&t.b, t.paint(bold, clean(r.dir)))
 	t.field("layers", t.layerLines(r)...)
@@ -113,7 +116,7 @@ func (t *Text) block(r *root) {
 	t.b.WriteByte('\n')
 }
 
-// resources says what a root yields, or why that is not known.
+// resources writes the resources of a root, or the reason they are unknown.
 func (t *Text) resources(r *root) {
 	switch {
 	case len(r.failed) > 0:
@@ -130,7 +133,7 @@ func (t *Text) resources(r *root) {
 	}
 }
 
-// waitsFor says what must run before the output of a root is known.
+// waitsFor describes the calls that must run before the output of a root is known.
 func waitsFor(r *root) string {
 	var list []string
 	charts := r.charts()
@@ -147,10 +150,10 @@ func waitsFor(r *root) string {
 	return strings.Join(list, " and ") + has
 }
 
-// indent is where the values of a block start.
+// indent is the column of the values in a block.
 const indent = 13
 
-// field writes a field of a block; one without values is left out.
+// field writes a field of a block, one line per value. It writes nothing if there are no values.
 func (t *Text) field(name string, values ...string) {
 	for i, value := range values {
 		if i > 0 {
@@ -160,14 +163,14 @@ func (t *Text) field(name string, values ...string) {
 	}
 }
 
-// wrapped writes a field whose value is a list that may need several lines.
+// wrapped writes a field whose value is a comma-separated list, over several lines if necessary.
 func (t *Text) wrapped(name, value string) {
 	if value != "" {
 		t.field(name, wrap(value, t.width()-indent)...)
 	}
 }
 
-// width is how long a line may be.
+// width returns the maximum length of a line.
 func (t *Text) width() int {
 	if t.style.Width > 0 {
 		return max(40, t.style.Width)
@@ -175,7 +178,8 @@ func (t *Text) width() int {
 	return 120
 }
 
-// wrap breaks a list between its items into lines of at most width characters, if it can.
+// wrap breaks a list after commas into lines of at most width characters. An item longer than
+// width gets a longer line.
 func wrap(list string, width int) (lines []string) {
 	line := ""
 	for i, item := range strings.SplitAfter(list, ", ") {
@@ -190,7 +194,7 @@ func wrap(list string, width int) (lines []string) {
 
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
-// times returns a number of things, which may be called by others: "patches ×6".
+// times returns the sanitized name of an item and its number, as in "patches ×6".
 func times(thing string, n int) string {
 	if n == 1 {
 		return clean(thing)
@@ -198,10 +202,11 @@ func times(thing string, n int) string {
 	return fmt.Sprintf("%s ×%d", clean(thing), n)
 }
 
-// maxLayerLines is how many layers of a root are shown if nobody asks for all.
+// maxLayerLines is the maximum number of layers shown for a root unless [Style.EachRoot] is set.
 const maxLayerLines = 12
 
-// layerLines returns the layers of a root as a tree of who uses whom: each once, with the number of files that it reads itself.
+// layerLines returns the layers of a root as a tree of references. Each layer appears once, with
+// the number of files it reads itself.
 func (t *Text) layerLines(r *root) (lines []string) {
 	byFile := map[string]*layers.Layer{}
 	for _, l := range r.layers {

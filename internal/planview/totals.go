@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// totals writes what all roots come to.
+// totals writes the remotes, the catalogs and the totals of all roots.
 func (t *Text) totals() {
 	for _, f := range t.p.Fetched() {
 		fmt.Fprintf(&t.b, "%s %s  %s\n", f.Verb(), clean(f.Reference), f.Version)
@@ -52,7 +52,7 @@ func (t *Text) totals() {
 	}
 }
 
-// against writes what would change in the folder that the output was compared with.
+// against writes the summary of the comparison with a folder.
 func (t *Text) against(changes Changes, unknown int) {
 	fmt.Fprintf(&t.b, "%s: %s", clean(t.made.Against), changes.String())
 	if n := len(t.made.Elsewhere.Removed); n > 0 {

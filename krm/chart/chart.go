@@ -1,4 +1,5 @@
-// Package chart has helm charts as plain data, and the form in which they cross the wire to the executor that renders them.
+// Package chart represents Helm charts as plain data, and packs them into archives for the
+// executor that renders them.
 package chart
 
 import (
@@ -13,29 +14,29 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A File is a file of a chart, or one with values for it.
+// A File is a file of a chart, or a values file.
 type File struct {
-	// Name is relative, with slashes.
+	// Name is a relative, slash-separated path.
 	Name string
 	Data []byte
 }
 
-// A Chart is a chart with the values that it is rendered with.
+// A Chart is a Helm chart together with its values files.
 type Chart struct {
-	// Name and Version are what its Chart.yaml says.
+	// Name and Version are those in Chart.yaml.
 	Name, Version string
-	// Source is where it comes from: a folder, or a repository without credentials.
+	// Source is the origin of the chart: a folder, or a repository without credentials.
 	Source string
-	// Digest is that of its files, see [DigestOf].
+	// Digest identifies the chart's files: see [DigestOf].
 	Digest krm.Digest
-	// Folder is the name of the folder that helm is given, and Files are what is in it.
+	// Folder is the name of the chart's folder as helm sees it, and Files are its contents.
 	Folder string
 	Files  []File `key:"-"`
-	// Values are the files with values, beside the folder.
+	// Values are the values files. In the archive they are beside [Dir].
 	Values []File
 }
 
-// String returns the chart as plans show it: with its version, where it comes from, and its digest.
+// String returns the form for plans: name, version, source and digest.
 func (c *Chart) String() string {
 	text := c.Name
 	if c.Version != "" {
@@ -50,10 +51,10 @@ func (c *Chart) String() string {
 	return text
 }
 
-// Dir is the folder in which the folders of charts lie when helm runs. Files with values lie beside it.
+// Dir is the directory that contains the chart folders when helm runs.
 const Dir = "charts"
 
-// DigestOf returns a digest of files: of their names and their bytes, in that order.
+// DigestOf returns a digest of the names and contents of files, in the given order.
 func DigestOf(files []File) krm.Digest {
 	h := sha256.New()
 	for _, f := range files {
@@ -62,7 +63,7 @@ func DigestOf(files []File) krm.Digest {
 	return krm.Digest(h.Sum(nil))
 }
 
-// File returns the bytes of a file of the chart.
+// File returns the contents of the named file of the chart.
 func (c *Chart) File(name string) (data []byte, ok bool) {
 	for _, f := range c.Files {
 		if f.Name == name {
@@ -72,7 +73,7 @@ func (c *Chart) File(name string) (data []byte, ok bool) {
 	return nil, false
 }
 
-// Pack returns the chart and its values as an archive, a tar. Their bytes are not copied.
+// Pack returns the chart and its values files as a tar archive. It does not copy file contents.
 func (c *Chart) Pack() (yaml.Chunks, error) {
 	var p packer
 	for _, f := range c.Files {
@@ -84,10 +85,10 @@ func (c *Chart) Pack() (yaml.Chunks, error) {
 	return append(p.out, make([]byte, 2*block)), p.err
 }
 
-// block is what everything in a tar archive is a multiple of.
+// block is the block size of a tar archive: headers and contents are padded to a multiple of it.
 const block = 512
 
-// A packer writes an archive of chunks.
+// A packer writes a tar archive as chunks.
 type packer struct {
 	out yaml.Chunks
 	err error

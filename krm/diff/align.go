@@ -2,8 +2,13 @@ package diff
 
 import "slices"
 
-// common returns a common subsequence of two sequences, as positions in both, a long one if not always the longest: elements that occur once in
-// both are its frame, as far as they are in one order.
+// common returns a common subsequence of a and b, as pairs of positions. It is long, but not
+// always the longest one.
+//
+// The algorithm is patience diff: after the common prefix and suffix, it anchors the result at
+// elements that occur exactly once in both sequences, and continues between the anchors. This
+// takes less time and memory than a table for the whole sequences, and unique lines are better
+// anchors than blank lines or brackets.
 func common(a, b []int) (pairs [][2]int) {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -23,10 +28,11 @@ func common(a, b []int) (pairs [][2]int) {
 	return pairs
 }
 
-// maxTable is how many cells the table of the longest subsequence may have. Larger parts without a frame have nothing in common.
+// maxTable limits the cells of the table in [longest]. Larger ranges without anchors are treated
+// as having nothing in common.
 const maxTable = 1 << 20
 
-// between is [common] of what neither begins nor ends alike.
+// between is [common] for sequences without a common prefix or suffix.
 func between(a, b []int) (pairs [][2]int) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
@@ -51,7 +57,8 @@ func between(a, b []int) (pairs [][2]int) {
 	return pairs
 }
 
-// once returns the positions of elements that occur once in both, as far as they are in one order.
+// once returns the positions of the elements that occur exactly once in both sequences. It drops
+// those that are out of order.
 func once(a, b []int) (frame [][2]int) {
 	type places struct{ inA, inB, nA, nB int }
 	known := map[int]*places{}
@@ -83,7 +90,7 @@ func once(a, b []int) (frame [][2]int) {
 	return kept
 }
 
-// longest returns a longest common subsequence.
+// longest returns a longest common subsequence. It takes len(a)*len(b) time and memory.
 func longest(a, b []int) (pairs [][2]int) {
 	width := len(b) + 1
 	table := make([]int32, (len(a)+1)*width)
@@ -110,10 +117,10 @@ func longest(a, b []int) (pairs [][2]int) {
 	return pairs
 }
 
-// outOfOrder tells of pairs in the order of their second positions which ones are moved: all but a longest part of them in which the first
-// positions are in order, too.
+// outOfOrder reports which pairs have moved: all except a longest subsequence in which the first
+// positions increase. pairs must be sorted by second position.
 func outOfOrder(pairs [][2]int) []bool {
-	var tails []int // index of the pair at which the best part of a length ends
+	var tails []int // for each length, the pair that ends the best subsequence
 	before := make([]int, len(pairs))
 	for k, p := range pairs {
 		at, _ := slices.BinarySearchFunc(tails, p[0], func(t, first int) int { return pairs[t][0] - first })

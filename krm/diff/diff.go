@@ -1,11 +1,15 @@
-// Package diff says how one list of resources becomes another one, as data: which resources are added, removed and changed, and of those that
-// are changed, which fields. It is pure, and the same two lists always give the same changes.
+// Package diff computes the changes between two lists of resources as data: the added, removed and
+// changed resources, and the changed fields of each. It has no side effects, and its results are
+// deterministic.
 //
-// What is compared is the JSON form of the objects: how a file writes a value does not count. Items of lists are told apart by the merge keys of
-// their schema; where there is none, by a field that all of them have and no two share; else by what they hold. A text that is YAML or JSON is
-// opened up, any other text of several lines is compared line by line.
+// Objects are compared in their JSON form, so the style of the YAML source makes no difference.
+// List items are matched by the merge keys of their schema. Without merge keys, they are matched
+// by a field that all items have and whose values are unique, and otherwise by content. A string
+// that contains YAML or JSON is parsed and compared as a value. Any other multi-line string is
+// compared line by line.
 //
-// Values of Secrets never get into the changes, nor passwords in addresses: there is only said that they differ.
+// The changes never contain values of Secrets or passwords in addresses. They only show that such
+// values differ.
 package diff
 
 import (
@@ -23,44 +27,49 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What says what has become of a resource.
+// What is the kind of change to a resource.
 type What string
 
-// The things that may become of a resource.
+// The kinds of changes.
 const (
 	Added   What = "added"
 	Removed What = "removed"
 	Changed What = "changed"
 )
 
-// Changes make a new list of an old one.
+// Changes are the differences between an old and a new list.
 type Changes struct {
-	// Resources are those that differ: first those that are gone, in the order of the old list, then the others in that of the new one.
+	// Resources are the resources that differ: first the removed ones in the order of the old
+	// list, then the others in the order of the new list.
 	Resources []Resource
-	// Moved are the positions in both lists of resources that are in another order, whether they have changed or not.
+	// Moved holds the positions in the old and the new list of resources whose order has changed,
+	// whether or not their contents have.
 	Moved [][2]int
-	// Same is how many resources have not changed.
+	// Same is the number of unchanged resources.
 	Same int
 }
 
-// Any reports whether anything has changed but the order of the resources.
+// Any reports whether there is a change other than a change of order.
 func (c *Changes) Any() bool { return len(c.Resources) > 0 }
 
-// A Resource is one that differs.
+// A Resource is a resource that differs.
 type Resource struct {
 	What What
-	// Old and New are its identities, and where it is on both sides: that of the other side is zero for one that is added or removed.
+	// Old and New identify the resource on both sides. Old is zero for an added resource, New for
+	// a removed one.
 	Old, New Side
-	// Before and After are the objects as they may be shown: what is hidden is replaced by a fixed text, which is another one where it differs.
+	// Before and After are the objects with hidden values replaced by [secret.Hidden], or in After
+	// by [HiddenChanged] where the value changed.
 	Before, After yaml.Value
-	// Renamed tells that the name has another content hash at its end, and Base is the name without it. References that follow say so.
+	// Renamed is true if the old and new names differ only in the content hash at the end. Base is
+	// the name without the hash. Edits of references to the name have Follows set.
 	Renamed bool
 	Base    string
-	// Edits are what has changed in it, in the order of the paths.
+	// Edits are the changed fields in path order.
 	Edits []Edit
 }
 
-// ID returns the identity by which people know the resource: the new one, if it has one.
+// ID returns the identity for messages: the new one, or the old one of a removed resource.
 func (r *Resource) ID() krm.ID {
 	if r.What == Removed {
 		return r.Old.ID
@@ -68,16 +77,16 @@ func (r *Resource) ID() krm.ID {
 	return r.New.ID
 }
 
-// A Side is a resource in one of the lists.
+// A Side is a resource in one of the two lists.
 type Side struct {
 	ID krm.ID
-	// Pos is where its document starts, the zero Pos if nobody knows.
+	// Pos is the start of the document, the zero Pos if unknown.
 	Pos diag.Pos
 	// At is its position in the list.
 	At int
 }
 
-// Lists returns the changes from the list old to the list now. A nil list is empty. The values of
+// Lists returns the changes from the list old to the list now. A nil list is empty. Values of
 // Secrets in the lists and the texts of hide are not shown. hide may be nil, and is used only if
 // the lists differ.
 func Lists(old, now *krm.List, hide *secret.Set) *Changes {
@@ -131,7 +140,7 @@ func (d differ) side(r *krm.Resource, at int) Side {
 	return Side{id, r.Pos, at}
 }
 
-// resource returns how one resource becomes another one.
+// resource returns the differences between the resources old and now, if any.
 func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	if old.Value().Equal(now.Value()) {
 		return r, false
@@ -150,21 +159,21 @@ func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	return r, true
 }
 
-// canonical returns the JSON form of a value.
+// canonical returns the JSON form of v.
 func canonical(v yaml.Value) yaml.Value { return parseJSON(yaml.AppendJSON(nil, v)) }
 
-// parseJSON reads what [yaml.AppendJSON] has written.
+// parseJSON parses the output of [yaml.AppendJSON].
 func parseJSON(text []byte) yaml.Value {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		panic(err) // a mistake of this program
+		panic(err) // a bug: the text is our own
 	}
 	return valueOf(v)
 }
 
-// valueOf returns what package json has decoded. Fields are sorted.
+// valueOf converts a value decoded by encoding/json. Fields are sorted by key.
 func valueOf(v any) yaml.Value {
 	switch v := v.(type) {
 	case bool:
@@ -200,11 +209,13 @@ func Values(old, now yaml.Value, node schema.Node, hide *secret.Set) []Edit {
 	return d.edits
 }
 
-// match pairs the resources of two lists: positions in both, in the order of the second. renames are the names that have got another hash.
+// match pairs the resources of two lists. The pairs are positions in before and after, sorted by
+// the latter. renames maps old names to new names that differ only in the content hash.
 func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]string) {
 	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after))}
 	m.by(func(id krm.ID) krm.ID { return key(id, id.Group, id.Name) })
-	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) }) // a kind that has moved to another group
+	// Match kinds that moved to a different group next.
+	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) })
 	hashed := len(m.pairs)
 	m.by(func(id krm.ID) krm.ID {
 		if name := Base(id.Name); name != "" {
@@ -220,7 +231,8 @@ func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]st
 	return m.pairs, renames
 }
 
-// key returns what tells resources apart. Whether a kind has a namespace does not count: the two sides may know it from different schemas.
+// key returns the identity for matching. It ignores whether the kind is cluster-scoped, because
+// the lists may come from builds with different schemas.
 func key(id krm.ID, group, name string) krm.ID {
 	if id.Namespace == krm.DefaultNamespace {
 		id.Namespace = ""
@@ -234,7 +246,7 @@ type matching struct {
 	pairs            [][2]int
 }
 
-// by pairs what has equal keys and no partner yet, in order. The zero key has none.
+// by pairs unpaired resources with equal keys, in order. Resources with a zero key stay unpaired.
 func (m *matching) by(key func(krm.ID) krm.ID) {
 	waiting := map[krm.ID][]int{}
 	for i, r := range m.before {
@@ -252,13 +264,13 @@ func (m *matching) by(key func(krm.ID) krm.ID) {
 	}
 }
 
-// hashLength is how many characters a content hash in a name has, and hashAlphabet which.
+// hashLength is the length of a content hash in a name, and hashAlphabet its characters.
 const (
 	hashLength   = 10
 	hashAlphabet = "2456789bcdfghkmt"
 )
 
-// Base returns a name without the content hash at its end, "" if it has none.
+// Base returns name without the content hash at its end, "" if it has none.
 func Base(name string) string {
 	cut := len(name) - hashLength - 1
 	if cut < 1 || name[cut] != '-' || strings.Trim(name[cut+1:], hashAlphabet) != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Op says what an [Edit] does.
+// An Op is the operation of an [Edit].
 type Op string
 
 // The operations of edits.
@@ -16,43 +16,47 @@ const (
 	Add     Op = "add"
 	Remove  Op = "remove"
 	Replace Op = "replace"
-	// Move gives an item of a list another place. The item may have other edits besides.
+	// Move changes the position of a list item. The item may have further edits.
 	Move Op = "move"
 )
 
-// An Edit changes one field or item.
+// An Edit is a change to one field or list item.
 type Edit struct {
 	Op   Op
 	Path Path
-	// Old and New are the values on both sides as they may be shown; None where there is none, or where all of it is hidden.
+	// Old and New are the values on both sides, with hidden parts replaced. They are None if the
+	// value does not exist on that side or is hidden as a whole.
 	Old, New yaml.Value
-	// Hidden tells that something that differs is not shown: the value of a Secret, or a password in an address.
+	// Hidden is true if a difference is not shown: the value of a Secret, or a password in an
+	// address.
 	Hidden bool
-	// Follows is the kind and name of the resource whose content hash has changed, if this is a reference to it, or its name.
+	// Follows is the name, without its hash, of a resource whose content hash has changed, if the
+	// field is that name or a reference to it.
 	Follows string
-	// Format is "yaml" or "json" if the text was opened up, and Inside what has changed in it. There is nothing inside if only the form of the
-	// text differs.
+	// Format is "yaml" or "json" if the text was parsed, and Inside holds the edits within it.
+	// Inside is empty if only the formatting of the text differs.
 	Format string
 	Inside []Edit
-	// Lines are those of a text of several lines that differ, with some around them.
+	// Lines are the changed lines of a multi-line text, with context.
 	Lines []Line
 }
 
-// A Path leads to a field or item.
+// A Path is the path to a field or list item.
 type Path []Step
 
-// A Step is a field of a mapping, or an item of a list.
+// A Step is one step of a path: a field of a mapping or an item of a list.
 type Step struct {
-	// Field is the name of the field; of an item it is empty.
+	// Field is the name of the field, empty for an item.
 	Field string
-	// Item tells that this is an item. From and To are its places in both lists, -1 where it is not. Key is what tells it from the others:
-	// "name=web" for instance; empty if it is the place.
+	// Item is true for an item. From and To are its indexes in the old and the new list, -1 if it
+	// is not in that list. Key identifies the item, for instance "name=web". It is empty if items
+	// are identified by index.
 	Item     bool
 	From, To int
 	Key      string
 }
 
-// Place returns the place of an item in the new list, or where it was if it is there no more.
+// Place returns the index of an item in the new list, or in the old list if it was removed.
 func (s Step) Place() int {
 	if s.To < 0 {
 		return s.From
@@ -60,7 +64,7 @@ func (s Step) Place() int {
 	return s.To
 }
 
-// String returns the path as people write it: spec.containers[name=web].image.
+// String returns the path in the usual notation: spec.containers[name=web].image.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -79,7 +83,8 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// In returns the path as the other packages have it, in the new object, or in the old one.
+// In returns the path as keys and indexes, as other packages use it: in the old object if old is
+// true, else in the new one.
 func (p Path) In(old bool) []any {
 	path := make([]any, 0, len(p))
 	for _, s := range p {
@@ -95,13 +100,14 @@ func (p Path) In(old bool) []any {
 	return path
 }
 
-// with returns a path with one more step, that shares no memory with others.
+// with returns p with one more step. The result shares no memory that is written later.
 func (p Path) with(s Step) Path { return append(p[:len(p):len(p)], s) }
 
-// Apply returns what edits make of a value. It needs the values of the edits: what is hidden cannot be applied.
+// Apply returns v with edits applied. The edits must not be hidden, because their values are
+// needed.
 func Apply(v yaml.Value, edits []Edit) yaml.Value { return apply(v, edits, 0) }
 
-// apply applies edits whose paths have the same first steps, depth of them, which lead to v.
+// apply applies edits to v. The first depth steps of their paths are equal and lead to v.
 func apply(v yaml.Value, edits []Edit, depth int) yaml.Value {
 	for _, e := range edits {
 		if len(e.Path) == depth && e.Op != Move {
@@ -140,7 +146,8 @@ func apply(v yaml.Value, edits []Edit, depth int) yaml.Value {
 	return v
 }
 
-// applyItems applies edits of the items of a list. What is added or moved gets its place, and the others stay in their order.
+// applyItems applies edits to the items of a list. Added and moved items take their new positions.
+// The others keep their order.
 func applyItems(items []yaml.Value, groups [][]Edit, depth int) yaml.Value {
 	kept := append([]yaml.Value(nil), items...)
 	placed := map[int]yaml.Value{}

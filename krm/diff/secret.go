@@ -10,15 +10,14 @@ import (
 const HiddenChanged = "(hidden, changed)"
 
 // oneSided reports whether only one of two scalars is hidden, or only one as a whole. The other
-// scalar is then probably an earlier or later value of the Secret, of which only a part is known: keys
-// and files have lines in common.
+// scalar is then probably an earlier or later value of the Secret, of which only a part is known:
+// keys and files have lines in common.
 func (d *differ) oneSided(old, now yaml.Value) bool {
 	x, y := d.hide.HideValue(old), d.hide.HideValue(now)
 	return x.Same(old) != y.Same(now) || (x.Text() == secret.Hidden) != (y.Text() == secret.Hidden)
 }
 
-// masked returns the old object without the values of edits that are hidden because of their new
-// values.
+// masked returns the old object v without the values that are hidden because of their new values.
 func masked(v yaml.Value, edits []Edit) yaml.Value {
 	for _, e := range edits {
 		if e.Hidden && e.Op == Replace {
@@ -28,7 +27,7 @@ func masked(v yaml.Value, edits []Edit) yaml.Value {
 	return v
 }
 
-// replaced returns v with x at a path, [secret.Hidden] if x is None.
+// replaced returns v with the value at path set to x, or to [secret.Hidden] if x is None.
 func replaced(v yaml.Value, path []any, x yaml.Value) yaml.Value {
 	if len(path) == 0 {
 		if !x.Exists() {
@@ -45,7 +44,7 @@ func replaced(v yaml.Value, path []any, x yaml.Value) yaml.Value {
 	return v
 }
 
-// marked returns edits in which a text stands for each new value that is hidden as a whole.
+// marked returns edits with a placeholder for each new value that is hidden as a whole.
 func marked(edits []Edit) []Edit {
 	var out []Edit
 	for k, e := range edits {

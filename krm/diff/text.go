@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// maxOpened is how long a text may be that is opened up, in bytes, and maxInside how deep texts in texts are.
+	// maxOpened limits the length of a text that is parsed, in bytes. maxInside limits the nesting
+	// of texts within texts.
 	maxOpened = 1 << 20
 	maxInside = 4
 )
 
-// text adds what makes one text of another one.
+// text adds an edit from the text old to the text now.
 func (d *differ) text(path Path, old, now string) {
 	e := Edit{Op: Replace, Path: path, Old: yaml.Str(old), New: yaml.Str(now)}
 	if to, ok := d.renames[old]; ok && to == now {
@@ -35,7 +36,8 @@ func (d *differ) text(path Path, old, now string) {
 	d.add(e, hidden)
 }
 
-// open returns the mapping or list that a text is, in JSON form, and "yaml" or "json"; "" if it is neither.
+// open parses a text that is a mapping or list. It returns the value in JSON form and the format,
+// "yaml" or "json". The format is "" for any other text.
 func open(text string) (v yaml.Value, format string) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || len(text) > maxOpened {
@@ -54,12 +56,12 @@ func open(text string) (v yaml.Value, format string) {
 	return canonical(v), format
 }
 
-// several reports whether a text may have several YAML documents.
+// several reports whether text may contain several YAML documents.
 func several(text string) bool {
 	return strings.Contains(strings.TrimPrefix(text, "---"), "\n---") || strings.Contains(text, "\n...")
 }
 
-// schemaOf returns what is known about an object in a text.
+// schemaOf returns the schema of the object v, found in a text.
 func schemaOf(v yaml.Value) schema.Node {
 	group, version, ok := strings.Cut(v.Get("apiVersion").Text(), "/")
 	if !ok {
@@ -68,21 +70,22 @@ func schemaOf(v yaml.Value) schema.Node {
 	return (*schema.Schema)(nil).For(schema.Kind{Group: group, Version: version, Kind: v.Get("kind").Text()})
 }
 
-// A Line is one of a text that has changed. Op is '-' for one that is gone, '+' for a new one, ' ' for one of both sides, and '\\' for the remark that
-// the line before has no end. At the beginning of each stretch Old and New are the numbers of the line on both sides, from 1; else they are 0.
+// A Line is a line of a multi-line text. Op is '-' for a removed line, '+' for an added one, ' '
+// for context, and '\\' for the remark that the line before has no line end. On the first line of
+// each hunk, Old and New are the line numbers on both sides, from 1. On other lines they are 0.
 type Line struct {
 	Op       byte
 	Text     string
 	Old, New int
 }
 
-// String returns the line in the format of unified diffs: its Op, then its text.
+// String returns the line in unified diff format: Op followed by Text.
 func (l Line) String() string { return string(l.Op) + l.Text }
 
-// context is how many lines around those that differ are shown.
+// context is the number of context lines around a change.
 const context = 3
 
-// Lines returns the lines of two texts that differ, with some around them.
+// Lines returns the lines that differ between two texts, with context.
 func Lines(old, now string) (lines []Line) {
 	before, after := split(old), split(now)
 	a, b := numbers(before, after, func(line string) string { return line })
@@ -122,7 +125,7 @@ func Lines(old, now string) (lines []Line) {
 	return lines
 }
 
-// FirstLine returns the number of the first line of a text, from 1, that another one before it did not have there.
+// FirstLine returns the number, from 1, of the first line of now that differs from old.
 func FirstLine(old, now string) int {
 	n := 1
 	for i := range min(len(old), len(now)) {
@@ -136,10 +139,11 @@ func FirstLine(old, now string) int {
 	return n
 }
 
-// noEnd marks a last line that has no end: no line has a line break in it.
+// noEnd marks a last line without a line end. It is unambiguous because lines contain no line
+// break.
 const noEnd = "\n"
 
-// split returns the lines of a text.
+// split returns the lines of text.
 func split(text string) []string {
 	if text == "" {
 		return nil

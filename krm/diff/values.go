@@ -10,15 +10,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// differ collects edits. Values are in JSON form.
+// A differ collects edits. Values are in JSON form.
 type differ struct {
-	renames map[string]string // old name -> new one, of resources with a content hash
+	renames map[string]string // old to new names of resources with a content hash
 	edits   []Edit
-	inside  int // how many texts were opened up to get here
+	inside  int // number of enclosing texts that were parsed
 	hide    *secret.Set
 }
 
-// value adds what makes now of old. hidden tells that nothing of either may be shown.
+// value adds the edits from old to now. If hidden is true, no part of either may be shown.
 func (d *differ) value(path Path, old, now yaml.Value, node schema.Node, hidden bool) {
 	switch {
 	case old.Equal(now):
@@ -33,7 +33,7 @@ func (d *differ) value(path Path, old, now yaml.Value, node schema.Node, hidden 
 	}
 }
 
-// add adds an edit without what must not be shown.
+// add adds e after hiding values that must not be shown.
 func (d *differ) add(e Edit, hidden bool) {
 	if hidden {
 		e.Old, e.New, e.Hidden = yaml.Value{}, yaml.Value{}, true
@@ -72,7 +72,7 @@ func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidde
 	}
 }
 
-// lookup returns [yaml.Value.Get] for many calls.
+// lookup returns [yaml.Value.Get] for repeated calls: it uses an index if v is large.
 func lookup(v yaml.Value) func(string) yaml.Value {
 	if v.Len() <= 16 {
 		return v.Get
@@ -84,7 +84,7 @@ func lookup(v yaml.Value) func(string) yaml.Value {
 	return func(key string) yaml.Value { return index[key] }
 }
 
-// list adds what makes one list of another one.
+// list adds the edits from the list old to the list now.
 func (d *differ) list(path Path, old, now []yaml.Value, node schema.Node) {
 	pairs, names := d.pairs(old, now, node)
 	partner := make([]int, len(now)) // index into pairs, plus one
@@ -116,7 +116,8 @@ func (d *differ) list(path Path, old, now []yaml.Value, node schema.Node) {
 	}
 }
 
-// pairs returns which items are one in both lists, in the order of the new one, and what they are called.
+// pairs matches the items of two lists, in the order of the new list. names returns the [Step.Key]
+// of an item.
 func (d *differ) pairs(old, now []yaml.Value, node schema.Node) (pairs [][2]int, names func(yaml.Value) string) {
 	if keys := itemKeys(old, now, node); keys != nil {
 		places := make(map[string]int, len(old))
@@ -133,10 +134,10 @@ func (d *differ) pairs(old, now []yaml.Value, node schema.Node) (pairs [][2]int,
 	return align(old, now), func(yaml.Value) string { return "" }
 }
 
-// commonKeys are fields that tell items of a list apart whose schema nobody knows, the better ones first.
+// commonKeys are the fields that identify items of lists without a schema, in order of preference.
 var commonKeys = [...]string{"name", "key", "id", "uid", "uuid", "path", "mountPath", "host", "port", "type"}
 
-// itemKeys returns the fields that tell the items of two lists apart, nil if none do.
+// itemKeys returns the fields that identify the items of both lists, nil if there are none.
 func itemKeys(old, now []yaml.Value, node schema.Node) []string {
 	if keys := node.MergeKeys(); len(keys) > 0 && tellApart(old, keys) && tellApart(now, keys) {
 		return keys
@@ -149,7 +150,8 @@ func itemKeys(old, now []yaml.Value, node schema.Node) []string {
 	return nil
 }
 
-// tellApart reports whether all items have the first of the keys, and no two the same values of all.
+// tellApart reports whether all items have the first key, and no two items have equal values for
+// all keys.
 func tellApart(items []yaml.Value, keys []string) bool {
 	seen := make(map[string]bool, len(items))
 	for _, x := range items {
@@ -170,7 +172,7 @@ func tellApart(items []yaml.Value, keys []string) bool {
 	return true
 }
 
-// keyOf returns the values of the keys in one text.
+// keyOf returns the values of the keys, encoded as one string.
 func keyOf(item yaml.Value, keys []string) string {
 	var b []byte
 	for _, key := range keys {
@@ -179,7 +181,7 @@ func keyOf(item yaml.Value, keys []string) string {
 	return string(b)
 }
 
-// nameOf returns what people call an item.
+// nameOf returns the form of an item's keys for messages, for instance "name=web".
 func nameOf(item yaml.Value, keys []string) string {
 	var parts []string
 	for _, key := range keys {
@@ -190,8 +192,9 @@ func nameOf(item yaml.Value, keys []string) string {
 	return strings.Join(parts, ",")
 }
 
-// align pairs items that nothing but their content tells apart: those that are equal and in the same order, then those that are equal, and
-// of what is left between them each with the one in the same place, if they are of one type.
+// align pairs items that can be identified only by their content. It pairs equal items in the same
+// order first, then equal items that moved. The remaining items between two pairs are matched in
+// order, if they have compatible types: they probably are changed items.
 func align(old, now []yaml.Value) (pairs [][2]int) {
 	a, b := numbers(old, now, func(x yaml.Value) string { return string(yaml.AppendJSON(nil, x)) })
 	pairs = common(a, b)
@@ -237,7 +240,8 @@ func align(old, now []yaml.Value) (pairs [][2]int) {
 	return pairs
 }
 
-// numbers returns a number for each item of two lists: the same for those of which text returns the same.
+// numbers assigns a number to each item of two lists. Items for which text returns equal strings
+// have equal numbers.
 func numbers[T any](old, now []T, text func(T) string) (a, b []int) {
 	ids := map[string]int{}
 	of := func(items []T) []int {
@@ -254,7 +258,7 @@ func numbers[T any](old, now []T, text func(T) string) (a, b []int) {
 	return of(old), of(now)
 }
 
-// kin reports whether one value may have become the other one.
+// kin reports whether a may have been changed to b: they have the same type, or both are scalars.
 func kin(a, b yaml.Value) bool {
 	return a.Type() == b.Type() || a.IsScalar() && b.IsScalar()
 }

@@ -1,3 +1,3 @@
-// Package function is about KRM functions as data: which one a configuration names, the list and the results that cross the wire, and
-// the errors of those who run it.
+// Package function represents KRM functions as data: the function that a configuration names, the
+// ResourceList and results that are exchanged with it, and the errors of executors.
 package function

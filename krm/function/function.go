@@ -9,18 +9,19 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Runtime is how a function is run.
+// A Runtime is the way in which a function is run.
 type Runtime string
 
-// The runtimes that krmflow has executors for. A program of a third party may run functions of another one.
+// The runtimes for which krmflow has executors. A third-party executor may add others.
 const (
 	RuntimeExec      Runtime = "exec"
 	RuntimeContainer Runtime = "container"
-	// RuntimeHelm is for helm, which renders charts. No configuration of a function can name it.
+	// RuntimeHelm renders Helm charts. A function configuration cannot name it.
 	RuntimeHelm Runtime = "helm"
 )
 
-// Valid reports whether r may be the name of a runtime: lower-case letters, digits and dashes, the first a letter.
+// Valid reports whether r may be the name of a runtime: lower-case letters, digits and dashes,
+// starting with a letter.
 func (r Runtime) Valid() bool {
 	for i, c := range []byte(r) {
 		if !(c-'a' < 26 || i > 0 && (c == '-' || c-'0' < 10)) {
@@ -30,52 +31,57 @@ func (r Runtime) Valid() bool {
 	return r != ""
 }
 
-// A Function is one KRM function as an executor runs it: everything is decided, nothing is left to look up. It is plain
-// data and crosses the process boundary as it is.
+// A Function is a KRM function ready to execute: all references are resolved and all permissions
+// decided. It is plain data, which is sent to executor processes as it is.
 type Function struct {
-	// Name is what messages call it, for instance "example.com/v1 Stamp/release", and Node the id of its node.
+	// Name identifies the function in messages, for instance "example.com/v1 Stamp/release". Node
+	// is the id of its node.
 	Name, Node string
 	Runtime    Runtime
-	// Digest is that of the program's bytes or of the image's manifest. What has another digest is never run.
+	// Digest is the digest of the program or of the image's manifest. Content with a different
+	// digest is never run.
 	Digest krm.Digest
 	// Unverified is true if the user allowed a function without a digest.
 	Unverified bool
 
-	// URI is the address that a program is fetched from, empty for one of this machine. Program is then a path in the archive that is there, and
-	// Digest that of the program, of the archive, or of the artifact. Executors do not get it: who runs a plan fetches the program, verifies
-	// it, and says where it is.
+	// URI is the address of a remote program, empty for a local one. Program is then a path in the
+	// downloaded archive, and Digest covers the program, the archive or the artifact. Executors do
+	// not receive URI: krmflow downloads and verifies the program first, and sets Program to its
+	// local path.
 	URI string
-	// Archive is the real path of an archive of this machine, in the same way: Program is then a path in it, and Digest that of one of them.
+	// Archive is the real path of a local archive. As with URI, Program is then a path in the
+	// archive, and Digest covers the program or the archive.
 	Archive string
-	// Program and Root are for all runtimes but RuntimeContainer: the real path of the file and the directory that it must not leave. Args
-	// follow the program's name; Dir is the working directory, Root if it is empty.
+	// Program and Root apply to all runtimes except RuntimeContainer: the real path of the
+	// program, and the directory that the path must not leave. Args are its arguments. Dir is the
+	// working directory, Root if empty.
 	Program, Root string
-	// Bin is what the program is called when it runs, the name of its file if empty.
+	// Bin is the program's name when it runs. If empty, it is the base name of Program.
 	Bin  string
 	Args []string
 	Dir  string
-	// Image is for RuntimeContainer: the reference as it was written, without digest.
+	// Image is the image reference as written, without its digest, for RuntimeContainer.
 	Image string
 
-	// Network, Mounts and Env are what was granted; the zero values grant nothing.
+	// Network, Mounts and Env are the granted permissions. Zero values grant nothing.
 	Network string // name of a container network, "" for none
 	Mounts  []Mount
 	Env     []string // NAME=value
-	// AsCurrentUser runs a container with the user's own ids.
+	// AsCurrentUser runs a container with the ids of the current user.
 	AsCurrentUser bool
-	// Unsandboxed allows an exec function where this machine cannot isolate it.
+	// Unsandboxed allows an exec function to run where this machine cannot isolate it.
 	Unsandboxed bool
 
 	Limits Limits
-	// Config is the functionConfig as a container finds it below /local: the source text without the field that names
-	// the runtime.
+	// Config is the functionConfig that a container finds below /local: the source text without
+	// the field that names the runtime.
 	Config []byte
 }
 
-// FieldsVariable is the variable with the fields that the schema of a function's catalog entry
-// declares: paths such as spec.replicas, separated by commas. krmflow sets it for each function of
-// an entry with a schema; krmflow wrap turns only these fields into variables. It is not a grant,
-// and a configuration cannot set it for a function of a catalog.
+// FieldsVariable is the environment variable with the fields that the schema of a function's
+// catalog entry declares: paths such as spec.replicas, separated by commas. krmflow sets it for
+// each function of an entry with a schema. krmflow wrap turns only these fields into variables. It
+// is not a grant, and a configuration cannot set it for a function of a catalog.
 const FieldsVariable = "KRMFLOW_FIELDS"
 
 // IsVariable reports whether name can be a shell variable: ASCII letters, digits and _, not
@@ -96,7 +102,7 @@ type Mount struct {
 	Writable     bool
 }
 
-// Limits bound one call. Zero means the executor's default.
+// Limits are the resource limits of one call. A zero field means the executor's default.
 type Limits struct {
 	Timeout time.Duration // default 5m
 	Output  int64         // bytes of stdout, default 256 MiB
@@ -104,40 +110,44 @@ type Limits struct {
 	Procs   int           // processes, default 256
 }
 
-// Output is what one call of a function has written.
+// Output is the output of one function call.
 type Output struct {
-	List   yaml.Chunks // stdout
-	Stderr []byte      // the tail of stderr, bounded by the executor; raw, so escape it before it meets a terminal
+	List yaml.Chunks // stdout
+	// Stderr is the tail of stderr, up to a limit of the executor. It is raw: escape it before
+	// printing it on a terminal.
+	Stderr []byte
 }
 
-// A Code says what kind of failure an [Error] is.
+// A Code is the category of an [Error].
 type Code int
 
 const (
 	// Internal is a fault of the executor.
 	Internal Code = iota
-	// Invalid means that the function can never run as it is: no such file, no interpreter, another architecture.
+	// Invalid means that the function cannot run in its present form: a missing file or
+	// interpreter, or a different architecture.
 	Invalid
-	// Denied means that running it would need a permission that was not given.
+	// Denied means that the function needs a permission that was not granted.
 	Denied
-	// Verification means that it is not what was agreed on: another digest.
+	// Verification means that the digest differs from the pinned one.
 	Verification
-	// Failed means that it ran and failed, that this machine could not run it, or that its executor crashed meanwhile.
+	// Failed means that the function ran and failed, that this machine could not run it, or that
+	// its executor crashed.
 	Failed
-	// Timeout means that it was stopped because its time was over.
+	// Timeout means that the function exceeded its time limit and was stopped.
 	Timeout
-	// LimitExceeded means that it was stopped because it used too much of something else.
+	// LimitExceeded means that the function exceeded a different limit and was stopped.
 	LimitExceeded
-	// Retrieval means that what it runs could not be fetched.
+	// Retrieval means that the program or image could not be fetched.
 	Retrieval
 )
 
-// An Error is why a function could not be prepared or executed.
+// An Error reports a function that could not be prepared or executed.
 type Error struct {
 	Code   Code
-	Msg    string   // begins with the function's name
-	Hints  []string // as those of [diag.Error]
-	Stderr []byte   // of the function, as in [Output]
+	Msg    string   // starts with the function's name
+	Hints  []string // see [diag.Error]
+	Stderr []byte   // stderr of the function: see [Output]
 	kind   diag.Code
 }
 
@@ -146,7 +156,7 @@ func (e *Error) Error() string { return e.Diag().Error() }
 // Diag returns e as a [diag.Error].
 func (e *Error) Diag() *diag.Error { return &diag.Error{Msg: e.Msg, Hints: e.Hints, Err: e} }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the error code: see [diag.CodeOf].
 func (e *Error) Kind() diag.Code {
 	if e.kind != "" {
 		return e.kind
@@ -168,19 +178,19 @@ func (e *Error) Kind() diag.Code {
 	return diag.FunctionFailed
 }
 
-// Wrap returns an Error that says what err does.
+// Wrap returns an Error with the message, hints and kind of err.
 func Wrap(code Code, err error) *Error {
 	text, hints := diag.Parts(err)
 	return &Error{Code: code, Msg: text, Hints: hints, kind: diag.CodeOf(err)}
 }
 
-// With makes e a message of the kind c and returns e.
+// With sets the error code of e to c and returns e.
 func (e *Error) With(c diag.Code) *Error {
 	e.kind = c
 	return e
 }
 
-// Hint adds a line that tells the user what to do and returns e.
+// Hint adds a line with advice for the user and returns e.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
 	return e

@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// An Image is a reference to a container image, taken apart and completed: "x" is docker.io/library/x:latest. Images are
-// comparable.
+// An Image is a parsed and completed reference to a container image: "x" becomes
+// docker.io/library/x:latest. Images are comparable.
 type Image struct {
 	Registry   string // host, with port if one was given
 	Repository string
@@ -18,8 +18,8 @@ type Image struct {
 	Digest     krm.Digest // zero if none was given
 }
 
-// ParseImage reads the reference of a container image. What container runtimes could take for an option or for another
-// image is an error.
+// ParseImage parses a container image reference. It rejects references that a container runtime
+// could mistake for an option or for a different image.
 func ParseImage(text string) (m Image, err error) {
 	name, digest, pinned := strings.Cut(text, "@")
 	if pinned {
@@ -55,10 +55,12 @@ func ParseImage(text string) (m Image, err error) {
 	return m, nil
 }
 
-// shown returns the reference of an image as messages show it. What stands in front of an @ that begins no digest may be a token.
+// shown returns the image reference text for messages. Text before an @ that is not followed by a
+// digest may be a token.
 func shown(text string) string {
 	if _, behind, ok := strings.Cut(text, "@"); ok && !strings.HasPrefix(behind, "sha256:") {
-		const scheme = "oci://" // behind which diag.Redact knows of no harmless users
+		// With this scheme, diag.Redact hides a lone user name, which may be a token.
+		const scheme = "oci://"
 		return strings.TrimPrefix(diag.Redact(scheme+text), scheme)
 	}
 	return diag.Redact(text)
@@ -109,7 +111,8 @@ func alnum(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c
 
 func lowerOrDigit(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// validTag: a letter, digit or _, then up to 127 of these, . and -.
+// validTag reports whether s is a letter, digit or _ followed by at most 127 of these, dots or
+// dashes.
 func validTag(s string) bool {
 	if s == "" || len(s) > 128 {
 		return false
@@ -122,7 +125,7 @@ func validTag(s string) bool {
 	return true
 }
 
-// validHost: labels of letters, digits and inner dashes.
+// validHost reports whether s consists of labels with letters, digits and inner dashes.
 func validHost(s string) bool {
 	for label := range strings.SplitSeq(s, ".") {
 		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
@@ -137,7 +140,8 @@ func validHost(s string) bool {
 	return true
 }
 
-// validComponent: lower case letters and digits, separated by one dot, one or two underscores, or dashes.
+// validComponent reports whether s consists of lower-case letters and digits, separated by one
+// dot, one or two underscores, or dashes.
 func validComponent(s string) bool {
 	if s == "" || !lowerOrDigit(s[0]) || !lowerOrDigit(s[len(s)-1]) {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The fields and annotations in which a configuration can name the function that it is for. All are read, in this order,
-// and all that are there must agree.
+// The fields and annotations in which a configuration can name its function. They are read in this
+// order. If several are present, they must agree.
 const (
 	PlaceRuntime     = "runtime"
 	PlaceProvider    = "provider"
@@ -23,37 +23,39 @@ const (
 	PlaceContainer   = "config.kubernetes.io/container"
 )
 
-// An Inline is the function that a configuration document names itself. Exactly one of Container, Exec and
-// Starlark is set.
+// An Inline is the function that a configuration document names itself. Exactly one of Container,
+// Exec and Starlark is set.
 type Inline struct {
 	Container *InlineContainer
 	Exec      *InlineExec
 	// Starlark is the path of a script.
 	Starlark string
-	// Places says where the function is named, the strongest place first, and Pos where in the file that is.
+	// Places lists the fields and annotations that name the function, by descending precedence.
+	// Pos is the position of the first one.
 	Places []string
 	Pos    diag.Pos
 }
 
-// InlineContainer is a function that is a container image, with what it asks for.
+// An InlineContainer is a function in a container image, with the permissions that it requests.
 type InlineContainer struct {
 	Image   string
-	Network *bool // nil if the configuration does not say
+	Network *bool // nil if not specified
 	Mounts  []Mount
 	Env     []string // NAME=value, or NAME for a variable of the host
 }
 
-// InlineExec is a function that is a program.
+// An InlineExec is a function that is a program.
 type InlineExec struct {
-	// Runtime is that of a third party, [RuntimeExec] if empty. Its programs are configured as those of exec are.
+	// Runtime is the name of a third-party runtime, empty for [RuntimeExec]. Programs of
+	// third-party runtimes are configured like exec programs.
 	Runtime Runtime
 	Path    string
 	Args    []string
 	Env     []string
 }
 
-// An InlineConflict says that two places in one configuration name different functions. Which one is meant is for a
-// human to decide.
+// An InlineConflict reports that two places in a configuration name different functions. krmflow
+// does not choose between them: the user must.
 type InlineConflict struct {
 	Err    *diag.Error
 	Places [2]string
@@ -62,9 +64,9 @@ type InlineConflict struct {
 func (e *InlineConflict) Error() string { return e.Err.Error() }
 func (e *InlineConflict) Unwrap() error { return e.Err }
 
-// ReadInline returns the function that config names in any of its places, nil if it names none. locate tells where a path
-// of config is in its file; nil stands for a document without positions. The error is one [*diag.Error] for each mistake,
-// joined, or an [*InlineConflict].
+// ReadInline returns the function that config names in any of its places, nil if it names none.
+// locate returns the position in the file of a path in config. A nil locate means that config has
+// no positions. The error joins one [*diag.Error] per mistake, or is an [*InlineConflict].
 func ReadInline(config yaml.Value, locate func(path ...any) diag.Pos) (*Inline, error) {
 	if locate == nil {
 		locate = func(...any) diag.Pos { return diag.Pos{} }
@@ -86,7 +88,8 @@ func ReadInline(config yaml.Value, locate func(path ...any) diag.Pos) (*Inline, 
 	return r.result()
 }
 
-// Without returns a configuration that does not name its function in a place, without what is empty then.
+// Without returns config without the function named in place, and without mappings that are empty
+// afterwards.
 func Without(config yaml.Value, place string) yaml.Value {
 	meta := config.Get("metadata")
 	switch place {
@@ -107,7 +110,8 @@ func Without(config yaml.Value, place string) yaml.Value {
 	return config.With("metadata", meta)
 }
 
-// Misplaced reports whether a configuration's metadata names a function, where none is looked for, and says so (PR-21).
+// Misplaced reports whether meta, the metadata of a configuration, names a function. A function is
+// not read from there, so Misplaced also records an error (PR-21).
 func Misplaced(meta yaml.Cursor) (found bool) {
 	for _, key := range []string{PlaceProvider, PlaceRuntime} {
 		if c := meta.Field(key); c.Exists() {
@@ -135,7 +139,7 @@ func (r *inlineReader) field(place string, c yaml.Cursor) {
 	r.add(place, c, readInline(c))
 }
 
-// annotation reads the text of an annotation, which is YAML or JSON.
+// annotation reads the text of an annotation, in YAML or JSON.
 func (r *inlineReader) annotation(annotations yaml.Cursor, key string) {
 	c := annotations.Field(key)
 	text := c.Text()
@@ -189,7 +193,7 @@ func readInline(c yaml.Cursor) *Inline {
 	if !c.Known(kinds...) {
 		return f
 	}
-	c.Field("deferFailure").Bool() // of no effect, in kustomize as well
+	c.Field("deferFailure").Bool() // without effect, as in kustomize
 	n := 0
 	if x := c.Field("container"); x.Exists() {
 		n++
@@ -217,8 +221,9 @@ func readInline(c yaml.Cursor) *Inline {
 	return f
 }
 
-// OtherRuntime returns the first key of a mapping that is the runtime of a third party: it has a mapping that says where a program
-// is. "" if there is none. What is nearly one of krmflow's own keys is a mistake.
+// OtherRuntime returns the first key of v that names a third-party runtime, "" if there is none:
+// its value is a mapping with the location of a program, and the key is not similar to one of
+// krmflow's own keys, which would be a misspelling.
 func OtherRuntime(v yaml.Value, own []string) Runtime {
 	for _, f := range v.Fields() {
 		located := f.Value.Get("path").Exists() || f.Value.Get("uri").Exists() || f.Value.Get("platforms").Exists()
@@ -229,7 +234,7 @@ func OtherRuntime(v yaml.Value, own []string) Runtime {
 	return ""
 }
 
-// ReadStarlark reads the path of a Starlark script in both its spellings: as a string and as a mapping with path.
+// ReadStarlark reads the path of a Starlark script: a string, or the field path of a mapping.
 func ReadStarlark(c yaml.Cursor) string {
 	if c.Value().Type() == yaml.Map {
 		c.Known("path", "name", "url", "sha256")
@@ -238,7 +243,7 @@ func ReadStarlark(c yaml.Cursor) string {
 	return c.Line()
 }
 
-// image reads the reference of an image.
+// image reads an image reference.
 func image(c yaml.Cursor) string {
 	text := c.Required()
 	if text != "" {
@@ -299,7 +304,7 @@ func readEnv(c yaml.Cursor) []string {
 	return env
 }
 
-// String returns the form that messages show.
+// String returns the form for messages.
 func (f *Inline) String() string {
 	switch {
 	case f.Container != nil:
@@ -310,7 +315,7 @@ func (f *Inline) String() string {
 	return "starlark " + diag.Redact(f.Starlark)
 }
 
-// Deprecated returns the places of f that have a newer spelling.
+// Deprecated returns the places of f that have a newer form.
 func (f *Inline) Deprecated() []string {
 	var old []string
 	for _, place := range f.Places {
@@ -321,7 +326,7 @@ func (f *Inline) Deprecated() []string {
 	return old
 }
 
-// Value returns what the field runtime holds if it names f.
+// Value returns the value of the field runtime that names f.
 func (f *Inline) Value() yaml.Value {
 	var spec yaml.Value
 	add := func(key string, v yaml.Value) {
@@ -370,8 +375,8 @@ func mountList(mounts []Mount) yaml.Value {
 	return yaml.SeqOf(items...)
 }
 
-// LegacyHint returns advice for a configuration that is written for kustomize's legacy plugins, which are found by a
-// convention of paths; "" for others.
+// LegacyHint returns advice for a configuration of a legacy kustomize plugin, which kustomize
+// finds by a path convention. It returns "" for other configurations.
 func LegacyHint(config yaml.Value) string {
 	for _, key := range []string{"argsFromFile", "argsOneLiner"} {
 		if config.Get(key).Exists() {

@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// ParseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it. A relative source stays relative.
+// ParseMount parses type=bind,src=DIR,dst=DIR[,rw=true], the syntax of kustomize. A relative
+// source stays relative.
 func ParseMount(text string) (Mount, error) {
 	m := Mount{Type: "bind"}
 	for part := range strings.SplitSeq(text, ",") {

@@ -14,62 +14,69 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Role is what a function is used as.
+// A Role is the purpose for which a function is called.
 type Role uint8
 
-// The roles of functions. Only a validator may answer with nothing; what it returns must be what it got.
+// The roles of functions. Only a validator may return an empty answer. If it returns resources,
+// they must equal its input.
 const (
 	TransformerRole Role = iota
 	GeneratorRole
 	ValidatorRole
 )
 
-// The versions of the ResourceList that functions understand.
+// The supported versions of the ResourceList.
 const (
 	ResourceListV1       = "config.kubernetes.io/v1"
 	ResourceListV1beta1  = "config.kubernetes.io/v1beta1"
 	ResourceListV1alpha1 = "config.kubernetes.io/v1alpha1"
 )
 
-// WireOptions describe one call of a function. [EncodeResourceList] and [DecodeResourceList] of a call need the same ones.
+// WireOptions are the options of one function call. [EncodeResourceList] and [DecodeResourceList]
+// must receive the same ones.
 type WireOptions struct {
 	Role Role
-	// Version is the apiVersion of the list that the function gets, [ResourceListV1] if empty. Every version is accepted
-	// as an answer.
+	// Version is the apiVersion of the list that the function receives, [ResourceListV1] if empty.
+	// The answer may have any supported version.
 	Version string
-	// Seed makes the ids by which the answer finds its resources again. A digest of all that decides about the call makes
-	// its input, and what a function copies from there, the same in every run; the zero Digest stands for a random one of
-	// this process.
+	// Seed determines the ids that match returned resources to input resources. With a digest of
+	// everything that affects the call, the function's input is the same in every run, as are any
+	// ids that the function copies from it. For the zero Digest, a seed is chosen at random per
+	// process.
 	Seed krm.Digest
-	// Name is what messages call the function.
+	// Name identifies the function in messages.
 	Name string
-	// Pos is where resources that the function made count as written: its configuration.
+	// Pos is the position for resources that the function created: its configuration.
 	Pos diag.Pos
-	// Files tells that the resources are what files hold: annotations say in which one each is, and the answer may say otherwise; names may be
-	// there several times, or be missing, and a validator's list does not count.
+	// Files is true if the resources are the contents of files. Their annotations contain the path
+	// of the file, and the answer may change it. Names may be missing or occur several times. The
+	// list that a validator returns is ignored.
 	Files bool
-	// Comments are those of the resources of files, nil if they have none.
+	// Comments are the comments of the resources of files, nil if there are none.
 	Comments Comments
-	// Output is how many bytes the function may write.
+	// Output is the maximum size of the function's output in bytes.
 	Output int64
-	// Schema belongs to the resources that the function made; nil stands for Kubernetes' own.
+	// Schema is the schema of resources that the function created. nil is the schema of
+	// Kubernetes.
 	Schema *schema.Schema
 }
 
-// Comments add the comments of resources to the list that a function gets, and take those of its
-// answer. Other functions get no comments: values have none.
+// Comments adds the comments of resources to the list that a function receives, and reads those in
+// its answer. Without it, functions receive no comments, because values do not contain them.
 type Comments interface {
-	// Text returns v with the comments of r, as YAML in block style, or nil if r has none. v is the
-	// value of r with additional annotations. It may be called several times for a call.
+	// Text returns v with the comments of r, as YAML in block style, or nil if r has none. v is
+	// the value of r with additional annotations. It may be called several times per call of the
+	// function.
 	Text(r *krm.Resource, v yaml.Value) []byte
-	// Answered takes the answer of a function and the resources that were read from it, in their
+	// Answered receives the answer of a function and the resources that were decoded from it, in
 	// order.
 	Answered(answer yaml.Chunks, list []*krm.Resource)
 }
 
-// idAnnotation carries the id of an item through a function: what a build remembers about a resource does not go to functions, and
-// a name does not tell which resource came back if a function may rename it. Libraries of functions keep annotations that start like
-// this one. kustomize's own config.k8s.io/id is not used, because those libraries overwrite and remove it.
+// idAnnotation carries the id of an item through a function. The state of a resource is not sent
+// to functions, and names cannot match a returned resource to its original if the function may
+// rename it. Function libraries keep annotations with this prefix. kustomize's own
+// config.k8s.io/id is not used because those libraries overwrite and remove it.
 const idAnnotation = internalPrefix + "krmflow-id"
 
 const internalPrefix = "internal.config.kubernetes.io/"
@@ -79,7 +86,7 @@ var processSeed = sync.OnceValue(func() (d krm.Digest) {
 	return d
 })
 
-// idPrefix returns what the ids of a call start with; the position of the resource follows.
+// idPrefix returns the prefix of the ids of a call. The position of the resource follows.
 func (o WireOptions) idPrefix() string {
 	seed := o.Seed
 	if seed == (krm.Digest{}) {
@@ -89,14 +96,17 @@ func (o WireOptions) idPrefix() string {
 	return hex.EncodeToString(d[:10]) + "-"
 }
 
-// EncodeResourceList returns the ResourceList that a function gets: the resources of list, nil for
-// none, each with an id, and config, which may be None. config is marked as local-config, so that a
-// function that returns it among its items adds nothing to the output. It is not marked if the
-// resources belong to files: a function may copy config into a file, and a later build would
-// silently leave out that resource. Numbers and dates in config keep their text. A generator finds
-// config in place of its items, as with kustomize.
+// EncodeResourceList returns the ResourceList that a function receives: the resources of list, nil
+// for none, each with an id, and config, which may be None.
 //
-// The internal state of a resource is not part of the list; [DecodeResourceList] attaches it again.
+// config is marked as local-config, so that a function that returns it among its items adds
+// nothing to the output. It is not marked if the resources belong to files: a function may copy
+// config into a file, and a later build would silently leave out that resource. Numbers and dates
+// in config keep their text. If there are no resources, a generator finds config among its items,
+// as with kustomize.
+//
+// The internal state of a resource is not part of the list. [DecodeResourceList] attaches it
+// again.
 func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.Chunks {
 	if config.Exists() && !o.Files {
 		config = annotate(config, krm.LocalConfigAnnotation, "true")
@@ -126,7 +136,8 @@ func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.C
 	return w.Chunks()
 }
 
-// text returns v, the value of r as the list has it, with its comments, nil if it has none.
+// text returns v, the value of r in the list, with its comments as text. It returns nil if there
+// are none.
 func (o WireOptions) text(r *krm.Resource, v yaml.Value) []byte {
 	if o.Comments == nil {
 		return nil
@@ -134,7 +145,8 @@ func (o WireOptions) text(r *krm.Resource, v yaml.Value) []byte {
 	return o.Comments.Text(r, v)
 }
 
-// annotate returns the object v with one more annotation. All others become strings, as a function expects them.
+// annotate returns the object v with an additional annotation. The values of all others become
+// strings, as functions expect.
 func annotate(v yaml.Value, key, text string) yaml.Value {
 	old := v.At("metadata", "annotations").Fields()
 	fields := make([]yaml.Field, 0, len(old)+1)
@@ -146,7 +158,8 @@ func annotate(v yaml.Value, key, text string) yaml.Value {
 	return v.WithAt(yaml.MapOf(append(fields, yaml.Field{Key: key, Value: yaml.Str(text)})...), "metadata", "annotations")
 }
 
-// annotationText returns an annotation as the string that kustomize makes of it.
+// annotationText returns the value of an annotation as a string, with the same text as in
+// kustomize.
 func annotationText(v yaml.Value) yaml.Value {
 	if v.Type() == yaml.String {
 		return v
@@ -154,8 +167,8 @@ func annotationText(v yaml.Value) yaml.Value {
 	return yaml.Str(v.SourceText())
 }
 
-// The annotations that say where a resource stands, if it is one of a file: its path in the directory, with slashes, and its place in the file,
-// from 0. Functions get them under their older names, too.
+// The annotations with the place of a resource in a directory: the slash-separated path of its
+// file and its index in the file, from 0. Functions also receive them under their legacy names.
 const (
 	PathAnnotation        = internalPrefix + "path"
 	IndexAnnotation       = internalPrefix + "index"
@@ -163,7 +176,7 @@ const (
 	LegacyIndexAnnotation = "config.kubernetes.io/index"
 )
 
-// IsPlace reports whether an annotation says where a resource stands.
+// IsPlace reports whether key is one of the annotations with the place of a resource.
 func IsPlace(key string) bool {
 	switch key {
 	case PathAnnotation, IndexAnnotation, LegacyPathAnnotation, LegacyIndexAnnotation:
@@ -172,7 +185,7 @@ func IsPlace(key string) bool {
 	return false
 }
 
-// isInternal reports whether an annotation is for those who run functions, not for users.
+// isInternal reports whether the annotation key is for function runners rather than users.
 func isInternal(key string) bool {
 	switch key {
 	case "config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id":

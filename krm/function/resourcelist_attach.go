@@ -10,16 +10,17 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The annotations by which the resources of a generator say how they are to be treated.
+// The annotations with which a generator sets options of the resources that it returns.
 const (
 	needsHashAnnotation = "kustomize.config.k8s.io/needs-hash"
 	behaviorAnnotation  = "kustomize.config.k8s.io/behavior"
 
-	// kustomizeID is what kustomize finds resources by after a transformer; it takes it from those of the input, too.
+	// kustomizeID is the annotation by which kustomize matches resources after a transformer.
+	// kustomize removes it from resources of the input as well.
 	kustomizeID = "kustomize.config.k8s.io/id"
 )
 
-// attach makes resources of the items and gives them back what the build knows about them.
+// attach turns the items into resources and restores their build state.
 func (d *wireDecoder) attach(items []yaml.Item) error {
 	if d.Files {
 		return d.attachFiles(items)
@@ -54,9 +55,10 @@ func (d *wireDecoder) attach(items []yaml.Item) error {
 	return d.merge(rs)
 }
 
-// duplicate returns the error for the first resource of list that has the identity of another one; items are in the same order.
+// duplicate returns the error for the first resource of list whose identity occurs earlier in it.
+// The items correspond to the resources of list.
 func (d *wireDecoder) duplicate(list *krm.List, items []yaml.Item) error {
-	for i := range list.Len() { // not All, which yields nothing of a list that is too large
+	for i := range list.Len() { // not All, which yields nothing from a list that is too large
 		id := list.At(i).ID()
 		if first := list.Find(id)[0]; first < i {
 			return d.errorf(diag.FieldPath(items[i].Path), "duplicate resource %s: it is also %s", id, diag.FieldPath(items[first].Path))
@@ -65,8 +67,8 @@ func (d *wireDecoder) duplicate(list *krm.List, items []yaml.Item) error {
 	return nil
 }
 
-// owner returns the position of the input's resource that an item continues, by the id that it carries; -1 if it carries none
-// that was given out in this call.
+// owner returns the position of the input resource that an item continues, according to the item's
+// id, or -1 if the item has no id of this call.
 func (d *wireDecoder) owner(it *yaml.Item) (int, error) {
 	i := d.carried(it)
 	if i < 0 {
@@ -81,7 +83,7 @@ func (d *wireDecoder) owner(it *yaml.Item) (int, error) {
 	return owner, nil
 }
 
-// carried returns the position of the input's resource whose id an item carries, -1 if there is none.
+// carried returns the position of the input resource whose id an item has, -1 if there is none.
 func (d *wireDecoder) carried(it *yaml.Item) int {
 	id := it.Value.At("metadata", "annotations", idAnnotation).Text()
 	if id == "" || d.in.Len() == 0 {
@@ -98,9 +100,11 @@ func (d *wireDecoder) carried(it *yaml.Item) int {
 	return i
 }
 
-// meant returns the position of the resource that an item continues which carries the id of resource i. That is i, also if the
-// function has renamed the resource. But an item that has the name of another resource, and is more like that one, has the wrong
-// id, and continues the other: a function that exchanges ids must not move what the build knows about one resource to another.
+// meant returns the position of the input resource that an item continues. The item has the id of
+// resource i, and normally continues it, even if the function has renamed it. But if the item has
+// the name of a different resource and is more similar to that one, the id is wrong, and the item
+// continues the resource with its name. Otherwise a function that swaps ids could move the build
+// state of one resource to another.
 func (d *wireDecoder) meant(it *yaml.Item, i int) int {
 	carried := d.in.At(i)
 	r := krm.NewResource(it.Value, carried.Schema())
@@ -115,8 +119,8 @@ func (d *wireDecoder) meant(it *yaml.Item, i int) int {
 	return at[0]
 }
 
-// warnLocal warns if r, which a function returned for resource from of the input (-1 for none), is local-config and that resource was
-// not: the function has hidden it from the output.
+// warnLocal warns if r is local-config and its input resource is not, because the function has
+// then removed it from the output. from is the position of the input resource, -1 if unknown.
 func (d *wireDecoder) warnLocal(it *yaml.Item, r *krm.Resource, from int) {
 	if !r.IsLocal() {
 		return
@@ -129,7 +133,8 @@ func (d *wireDecoder) warnLocal(it *yaml.Item, r *krm.Resource, from int) {
 	}
 }
 
-// resource returns the resource that an item describes, with the state of resource number from of the input.
+// resource returns the resource for an item, with the state of the input resource at position
+// from, or without state if from is -1.
 func (d *wireDecoder) resource(it *yaml.Item, from int) (*krm.Resource, error) {
 	v := yaml.Refolded(it.Value)
 	var r *krm.Resource
@@ -146,7 +151,7 @@ func (d *wireDecoder) resource(it *yaml.Item, from int) (*krm.Resource, error) {
 	return r, nil
 }
 
-// options reads what a generator says about a resource that it made.
+// options reads the options that a generator set on a resource.
 func (d *wireDecoder) options(r *krm.Resource, it *yaml.Item) error {
 	annotations := it.Value.At("metadata", "annotations")
 	if a := annotations.Get(needsHashAnnotation); a.Exists() {
@@ -164,8 +169,9 @@ func (d *wireDecoder) options(r *krm.Resource, it *yaml.Item) error {
 	return nil
 }
 
-// cleanAnnotations returns v with annotations that are strings and without those that steer builds and runners, which a
-// function could use to pass a resource off as another one. kept are those that the resource had before the call.
+// cleanAnnotations returns v with all annotations as strings and without those that control builds
+// and function runners. With the latter, a function could pass a resource off as a different one.
+// kept are the annotations before the call: those are kept, except ids.
 func (d *wireDecoder) cleanAnnotations(v, kept yaml.Value) yaml.Value {
 	meta := v.Get("metadata")
 	old := meta.Get("annotations")
@@ -198,8 +204,9 @@ func (d *wireDecoder) steers(key string) bool {
 	return isInternal(key)
 }
 
-// merge makes the list of a transformer: resources that have the identity of one before take its place, others go to the
-// end, and what did not come back is gone.
+// merge makes the output list of a transformer. A returned resource with the identity of an input
+// resource takes its position. Others are appended. Input resources that were not returned are
+// removed.
 func (d *wireDecoder) merge(rs []*krm.Resource) error {
 	places := make([]*krm.Resource, d.in.Len(), d.in.Len()+len(rs))
 	for _, r := range rs {

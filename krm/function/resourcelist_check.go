@@ -6,8 +6,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// checkUnchanged returns an error if rs, the answer of a validator, differ from what it got. Their order does not count,
-// and a validator may add the label validated-by. Values are compared as the function got them: 012 was sent as 10.
+// checkUnchanged returns an error if rs, the answer of a validator, differs from its input. The
+// order is ignored, and a validator may add the label validated-by. Values are compared in the
+// form that the function received: 012 was sent as 10.
 func (d *wireDecoder) checkUnchanged(rs []*krm.Resource) error {
 	answer := krm.NewList(rs...)
 	for _, r := range d.in.All() {
@@ -31,7 +32,7 @@ func (d *wireDecoder) checkUnchanged(rs []*krm.Resource) error {
 	return nil
 }
 
-// withoutLabel returns v without the label validated-by, unless before has it, too.
+// withoutLabel returns v without the label validated-by, unless before also has it.
 func withoutLabel(v, before yaml.Value) yaml.Value {
 	const label = "validated-by"
 	labels := v.At("metadata", "labels")
@@ -44,8 +45,8 @@ func withoutLabel(v, before yaml.Value) yaml.Value {
 	return v.WithAt(labels.Without(label), "metadata", "labels")
 }
 
-// distance returns in how many scalars, and empty lists and mappings, an item and resource i of the input differ, name and
-// namespace left out.
+// distance returns the number of differing scalars, empty lists and empty mappings between an item
+// and input resource i, ignoring name and namespace.
 func (d *wireDecoder) distance(i int, it *yaml.Item) int {
 	nameless := func(v, annotations yaml.Value) yaml.Value {
 		v = d.cleanAnnotations(v, annotations)

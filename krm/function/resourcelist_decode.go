@@ -10,28 +10,31 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Reply is what a function answered.
+// A Reply is the decoded answer of a function.
 type Reply struct {
-	// List is the list after the call: for a generator what it made, in its order. For a transformer, resources keep
-	// their place and new ones, renamed ones among them, follow in the order of the answer, as kustomize has it. For a
-	// validator it is the list that went in.
+	// List is the list after the call. For a generator, it contains the generated resources in the
+	// function's order. For a transformer, resources keep their positions, and new or renamed ones
+	// follow in the order of the answer, as in kustomize. For a validator, it is the input list.
 	List *krm.List
 	// Results are the messages of the function, in its order.
 	Results []Result
-	// Warnings are about answers that are accepted, but not as they should be.
+	// Warnings are about answers that were accepted despite deviations.
 	Warnings []*diag.Error
-	// Removed are the resources that went in and did not come out.
+	// Removed are the input resources that are missing from the answer.
 	Removed []krm.ID
 }
 
-// DecodeResourceList reads the answer of a function that got in by [EncodeResourceList] with the same options; a
-// generator's in is nil. It accepts one ResourceList or List, as YAML or JSON, and with a warning documents that are
-// resources themselves. Everything else is an [*Error] that names the item and the field; the Reply then has the results
-// that could be read. [diag.IsTooLarge] knows the errors of answers that are too large. The resources share the memory of answer,
-// which must not be changed.
+// DecodeResourceList decodes the answer of a function that received in, encoded by
+// [EncodeResourceList] with the same options. For a generator, in is nil.
 //
-// Resources that come back with their id keep what the build knows about them, whatever their name is now. Without an id
-// they are new. in is not changed.
+// It accepts one ResourceList or List, as YAML or JSON, and, with a warning, bare resource
+// documents. Any other answer is a [*diag.Error] that names the item and the field. The Reply then
+// contains the results that could be read. [diag.IsTooLarge] reports whether the error is that the
+// answer is too large.
+//
+// A resource that is returned with its id keeps its build state, even if it was renamed. A
+// resource without an id is new. in is not changed. The resources share the memory of answer,
+// which must not be changed afterwards.
 func DecodeResourceList(answer yaml.Chunks, in *krm.List, o WireOptions) (*Reply, error) {
 	d := wireDecoder{WireOptions: o, in: in, reply: &Reply{}, stream: o.stream()}
 	if in == nil {
@@ -45,15 +48,15 @@ func DecodeResourceList(answer yaml.Chunks, in *krm.List, o WireOptions) (*Reply
 
 type wireDecoder struct {
 	WireOptions
-	in    *krm.List // which others may look at, too
-	known *krm.List // its resources, with an index
-	// The items that carry the ids of in's resources, and those that the resources have become.
+	in    *krm.List // input, possibly shared with other readers
+	known *krm.List // copy of in, with an index
+	// For each resource of in, the item that has its id, and the item that continues it.
 	carriers, owners []*yaml.Item
 
 	stream yaml.Stream
-	prefix string // of the ids
+	prefix string // prefix of the ids
 	reply  *Reply
-	made   []*krm.Resource // of the items of a call with files
+	made   []*krm.Resource // resources for the items of a call with files
 }
 
 func (d *wireDecoder) decode(answer yaml.Chunks) error {
@@ -103,10 +106,10 @@ func (d *wireDecoder) decode(answer yaml.Chunks) error {
 	return nil
 }
 
-// What an answer may take in memory, unless the function may write nearly as much.
+// maxRoom is the memory limit for an answer, unless the function's output limit requires more.
 const maxRoom = 416 << 20
 
-// stream returns what reads the answer.
+// stream returns the reader for an answer.
 func (o WireOptions) stream() yaml.Stream {
 	return yaml.Stream{Name: "output of " + o.Name, MaxItems: krm.MaxResources, Room: int(max(maxRoom, o.Output/2*3))}
 }
@@ -115,7 +118,8 @@ func (d *wireDecoder) errorf(field, format string, args ...any) *diag.Error {
 	return diag.Errorf(diag.Pos{File: d.stream.Name}, field, format, args...)
 }
 
-// start adds to an error how the answer starts: if it is no YAML, that tells most.
+// start adds a hint with the start of the answer to err. If the answer is not YAML, that is the
+// most helpful information.
 func (d *wireDecoder) start(err error) error {
 	var e *diag.Error
 	if begin := d.stream.Begin(); begin != "" && errors.As(err, &e) {
@@ -124,7 +128,8 @@ func (d *wireDecoder) start(err error) error {
 	return err
 }
 
-// items returns the items of the list that the documents are, or the documents themselves. It reads the results.
+// items returns the items of the list in docs, or docs themselves if they are bare resources. It
+// also reads the results.
 func (d *wireDecoder) items(docs []yaml.Item) (items []yaml.Item, bare bool, err error) {
 	for i, doc := range docs {
 		v := doc.Value
@@ -185,8 +190,8 @@ func (d *wireDecoder) listItems(v yaml.Value, kind string) ([]yaml.Item, error) 
 	return items, nil
 }
 
-// checkList returns an error for a document that is a list of something else than its kind says: a function that does not know
-// what to answer must not empty the list.
+// checkList returns an error for a document of a list kind with items of a different kind, or
+// without items. A function that returns such a list by mistake must not empty the build's list.
 func (d *wireDecoder) checkList(v yaml.Value, kind string) error {
 	list := v.Get("items")
 	if list.Type() != yaml.Seq || list.Len() == 0 {
@@ -200,7 +205,7 @@ func (d *wireDecoder) checkList(v yaml.Value, kind string) error {
 	return nil
 }
 
-// checkItems returns an error for the first item that is no resource.
+// checkItems returns an error for the first item that is not a resource.
 func (d *wireDecoder) checkItems(items []yaml.Item, bare bool) error {
 	for _, it := range items {
 		if field, msg := checkObject(it.Value, d.Files); msg != "" {
@@ -224,12 +229,13 @@ func (d *wireDecoder) itemError(it yaml.Item, field []any, msg string, bare bool
 	return d.errorf(diag.FieldPath(append(path[:len(path):len(path)], field...)), "%s", msg)
 }
 
-// objectName returns kind and name of what may be a resource, as far as it has them.
+// objectName returns the kind and name of v, as far as they exist.
 func objectName(v yaml.Value) string {
 	return strings.TrimSpace(v.Get("kind").Text() + " " + v.At("metadata", "name").Text())
 }
 
-// checkObject returns what is wrong with the parts of an object that everyone relies on, "" if nothing is. A nameless one needs no name.
+// checkObject returns the first problem in the parts of an object that all code relies on, "" if
+// there is none. If nameless is true, the object needs no name.
 func checkObject(v yaml.Value, nameless bool) (field []any, msg string) {
 	if v.Type() != yaml.Map {
 		return nil, "must be a resource, not " + v.Type().Article()
@@ -270,7 +276,7 @@ func missing(v yaml.Value) string {
 	return "must be a string, not " + v.Type().Article()
 }
 
-// inline replaces each FooList by its items.
+// inline replaces each FooList with its items.
 func (d *wireDecoder) inline(items []yaml.Item) ([]yaml.Item, error) {
 	for _, it := range items {
 		if yaml.IsList(it.Value) && yaml.CountNested(it.Value) == 0 {

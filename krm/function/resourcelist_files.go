@@ -5,8 +5,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// attachFiles makes resources of the items of a call with files. Which resource an item continues is told by the id that it carries; where several
-// carry one, by the name; and for what carries none, by name or place. All others are new: copies, too, for which most functions keep all annotations.
+// attachFiles turns the items of a call with files into resources. An item continues the input
+// resource whose id it has. If several items have the same id, the one with the resource's name
+// continues it. An item without an id is matched by name or place. All other items are new. Copies
+// are also new, although most functions keep all annotations, including the id, when they copy a
+// resource.
 func (d *wireDecoder) attachFiles(items []yaml.Item) error {
 	if d.Role == ValidatorRole {
 		d.reply.List = d.in
@@ -57,7 +60,8 @@ func (d *wireDecoder) attachFiles(items []yaml.Item) error {
 	return nil
 }
 
-// nameless returns the position of the resource that an item without an id continues, -1 if that is none.
+// nameless returns the position of the input resource that v, an item without an id, continues, or
+// -1 if there is none.
 func (d *wireDecoder) nameless(v yaml.Value, places map[string]int) int {
 	place := placeOf(v)
 	at, known := places[place]
@@ -76,13 +80,14 @@ func (d *wireDecoder) nameless(v yaml.Value, places map[string]int) int {
 	return -1
 }
 
-// isNamed reports whether v has the identity of a resource of the input.
+// isNamed reports whether v has the identity of input resource at.
 func (d *wireDecoder) isNamed(at int, v yaml.Value) bool {
 	old := d.in.At(at)
 	return krm.NewResource(v, old.Schema()).ID().Key() == old.ID().Key()
 }
 
-// Place returns the path and the index that the annotations of an object say, empty if they do not. What a function answers is for [MovedPlace].
+// Place returns the path and the index in the annotations of v, empty if not present. For objects
+// in a function's answer, use [MovedPlace].
 func Place(v yaml.Value) (path, index string) {
 	a := v.At("metadata", "annotations")
 	text := func(key, legacy string) string {
@@ -94,8 +99,8 @@ func Place(v yaml.Value) (path, index string) {
 	return text(PathAnnotation, LegacyPathAnnotation), text(IndexAnnotation, LegacyIndexAnnotation)
 }
 
-// MovedPlace returns the path that a function wants for a resource that had the path before. Functions set the annotation under one of its names:
-// the one that has changed counts.
+// MovedPlace returns the path that a function wants for a resource whose path was before. A
+// function may set either of the two path annotations: the one that has changed takes precedence.
 func MovedPlace(v yaml.Value, before string) string {
 	a := v.At("metadata", "annotations")
 	path, legacy := a.Get(PathAnnotation).Text(), a.Get(LegacyPathAnnotation).Text()
@@ -105,7 +110,7 @@ func MovedPlace(v yaml.Value, before string) string {
 	return path
 }
 
-// placeOf returns the place of an object as one text, "" if it has none.
+// placeOf returns the place of v as one string, "" if it has none.
 func placeOf(v yaml.Value) string {
 	path, index := Place(v)
 	if path == "" {

@@ -23,7 +23,7 @@ const (
 // A Result is a message of a function about its work or about a resource.
 type Result struct {
 	Message string `json:"message"`
-	// Severity is error, warning or info; a function that says nothing or something else means error.
+	// Severity is error, warning or info. A missing or different severity means error.
 	Severity    string            `json:"severity"`
 	ResourceRef *ResourceRef      `json:"resourceRef,omitempty"`
 	Field       *ResultField      `json:"field,omitempty"`
@@ -31,7 +31,7 @@ type Result struct {
 	Tags        map[string]string `json:"tags,omitempty"`
 }
 
-// A ResourceRef names the resource that a [Result] is about.
+// A ResourceRef identifies the resource of a [Result].
 type ResourceRef struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -39,22 +39,22 @@ type ResourceRef struct {
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// A ResultField is a field of the resource. It has values only if the resource is known and no Secret; those that are no
-// strings are in JSON.
+// A ResultField is a field of the resource. It has values only if the kind of the resource is
+// known and cannot contain a Secret. Values other than strings are in JSON.
 type ResultField struct {
 	Path          string `json:"path,omitempty"`
 	CurrentValue  string `json:"currentValue,omitempty"`
 	ProposedValue string `json:"proposedValue,omitempty"`
 }
 
-// A ResultFile is the file that a [Result] is about and the number of the document in it.
+// A ResultFile is the file of a [Result] and the index of the document in it.
 type ResultFile struct {
 	Path  string `json:"path,omitempty"`
 	Index int    `json:"index,omitempty"`
 }
 
-// String returns the line that is printed: "error: v1 ConfigMap ns/x: data.a: message". It holds text of the function,
-// which needs [diag.Sanitise] on its way to a terminal.
+// String returns the line for output: "error: v1 ConfigMap ns/x: data.a: message". It contains
+// text of the function: pass it to [diag.Sanitise] before printing it on a terminal.
 func (r Result) String() string {
 	var b strings.Builder
 	b.WriteString(r.Severity)
@@ -84,7 +84,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// ParseResults returns the results in the output of a function that failed, as far as there are any.
+// ParseResults returns the results in the output of a failed function, nil if there are none.
 func ParseResults(answer yaml.Chunks) []Result {
 	stream := WireOptions{}.stream()
 	docs, err := stream.Read(answer)
@@ -94,8 +94,9 @@ func ParseResults(answer yaml.Chunks) []Result {
 	return readResults(docs[0].Value.Get("results"))
 }
 
-// readResults reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
-// it may be one. Of very many it returns some, errors first, and one more that says how many there were.
+// readResults reads a list of results, or the older form with the list in the field items. A value
+// that cannot be read becomes a result with severity error, because it may be one. If there are
+// too many results, it keeps the errors first, and adds a result with the number of omitted ones.
 func readResults(v yaml.Value) []Result {
 	path := "results"
 	if v.Type() == yaml.Map && v.Get("items").Exists() {
@@ -114,7 +115,7 @@ func readResults(v yaml.Value) []Result {
 	}
 	var kept []numbered
 	room, left, leftErrors := maxResultsText, 0, 0
-	for _, errors := range []bool{true, false} { // of too many, the errors count
+	for _, errors := range []bool{true, false} { // errors take precedence if there are too many
 		for i, x := range v.Items() {
 			switch isError := resultSeverity(x) == SeverityError; {
 			case isError != errors:
@@ -140,14 +141,15 @@ func readResults(v yaml.Value) []Result {
 	return results
 }
 
-// The results of a call that are kept, and the bytes of one of their texts and of all of them.
+// maxResults is the maximum number of results per call, maxResultText the maximum length of each
+// of their texts in bytes, and maxResultsText the total.
 const (
 	maxResults     = 1000
 	maxResultText  = 4 << 10
 	maxResultsText = 1 << 20
 )
 
-// resultSeverity returns the severity of a result. What is none counts as an error.
+// resultSeverity returns the severity of a result. A missing or unknown severity means error.
 func resultSeverity(v yaml.Value) string {
 	switch s := strings.ToLower(v.Get("severity").Text()); s {
 	case SeverityWarning, SeverityInfo:
@@ -156,7 +158,7 @@ func resultSeverity(v yaml.Value) string {
 	return SeverityError
 }
 
-// readResult returns the result that v, at a path, stands for, and takes the bytes of its texts from room.
+// readResult returns the result for v at path, and subtracts the size of its texts from room.
 func readResult(v yaml.Value, path []any, room *int) Result {
 	text := func(s string) string {
 		s = clip(s)
@@ -205,7 +207,7 @@ func readResult(v yaml.Value, path []any, room *int) Result {
 	return r
 }
 
-// clip returns the beginning of a long text, and how much more there is.
+// clip shortens a long text and appends the number of omitted bytes.
 func clip(s string) string {
 	if len(s) <= maxResultText {
 		return s
@@ -226,7 +228,7 @@ func firstValue(a, b yaml.Value) yaml.Value {
 
 func firstText(a, b yaml.Value) string { return firstValue(a, b).Text() }
 
-// jsonOf returns a value as a message shows it: JSON, but a string as it is.
+// jsonOf returns the form of v for messages: strings as they are, other values in JSON.
 func jsonOf(v yaml.Value) string {
 	switch v.Type() {
 	case yaml.None, yaml.Null:

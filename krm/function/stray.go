@@ -9,10 +9,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// stray returns an error if the function has written text beside its answer, or in the place of one. An answer is one that could be read
-// without the text.
+// stray returns an error if the function wrote text before or after its answer, or instead of one.
+// It reports text before or after only if the rest is readable as an answer.
 func (d *wireDecoder) stray(answer yaml.Chunks) error {
-	const most = 16 << 20 // it is read several times
+	const most = 16 << 20 // it is parsed several times
 	if answer.Len() > most {
 		return nil
 	}
@@ -39,7 +39,8 @@ func (d *wireDecoder) stray(answer yaml.Chunks) error {
 	return err.Hint("stdout is for the ResourceList alone: write messages to stderr")
 }
 
-// cutBefore cuts off the lines before the first line that begins an answer. If there is no such line, both parts are empty.
+// cutBefore cuts off the lines before the start of an answer. Both results are empty if no line
+// looks like one.
 func (d *wireDecoder) cutBefore(text string) (before, rest string) {
 	const tries = 4
 	at, tried := 0, 0
@@ -64,7 +65,7 @@ func (d *wireDecoder) cutBefore(text string) (before, rest string) {
 	return before, rest
 }
 
-// cutAfter cuts off the lines at the end that are no YAML.
+// cutAfter cuts off trailing lines that are not YAML.
 func cutAfter(text string) (inner, after string) {
 	end := len(text)
 	for end > 0 {
@@ -77,12 +78,12 @@ func cutAfter(text string) (inner, after string) {
 	}
 	after = strings.TrimSpace(text[end:])
 	if !strings.HasSuffix(text, "\n") && !strings.Contains(after, " ") {
-		return text, "" // it may be the beginning of a key
+		return text, "" // may be the beginning of a key
 	}
 	return text[:end], after
 }
 
-// readable reports whether a text is an answer.
+// readable reports whether text is an answer.
 func (d *wireDecoder) readable(text string) bool {
 	stream := d.WireOptions.stream()
 	docs, err := stream.Read(yaml.Chunks{[]byte(text)})
@@ -98,7 +99,7 @@ func (d *wireDecoder) readable(text string) bool {
 	return true
 }
 
-// firstLine returns the first line of a text that says something.
+// firstLine returns the first line of text that is not blank or a document marker.
 func firstLine(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "---") {
@@ -108,7 +109,8 @@ func firstLine(text string) string {
 	return ""
 }
 
-// isMessage reports whether a line is one for people: it does not look like a part of a list.
+// isMessage reports whether a line is a message for people: it does not look like a part of a
+// list.
 func isMessage(line string) bool {
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" || strings.ContainsRune(" \t-#{}[]\"'&*!|>%@`?.", rune(line[0])) {
@@ -121,13 +123,14 @@ func isMessage(line string) bool {
 	return slices.Contains([]string{"debug", "info", "note", "warn", "warning", "error", "fatal", "panic", "usage"}, strings.ToLower(key))
 }
 
-// isLog reports whether a line is a message in JSON.
+// isLog reports whether a line is a log message in JSON.
 func isLog(line string) bool {
 	return strings.HasPrefix(line, `{"`) && strings.HasSuffix(line, "}") && !strings.Contains(line, "apiVersion")
 }
 
-// quoted returns a line as a message shows it. What may be a part of the list or a value, which a Secret may hold, is not shown: nor is
-// anything behind the word data.
+// quoted returns a line for messages. It omits lines that may be a part of the list or a value,
+// because those may come from a Secret. For the same reason it omits the word data and everything
+// after it.
 func quoted(line string) string {
 	const most = 60
 	line = strings.TrimSpace(line)

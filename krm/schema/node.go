@@ -9,17 +9,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Node is the schema of one field, list item or object: a small value that is cheap to copy. The zero Node stands for
-// "nothing is known".
+// A Node is the schema of one field, list item or object. It is a small value that is cheap to
+// copy. The zero Node means that the schema is unknown.
 type Node struct {
-	id uint16 // into schemaNodes, for Kubernetes' own schema
+	id uint16 // index into schemaNodes, for the Kubernetes schema
 	// schema is the schema that contains doc. For a node with an id, its definitions replace those
 	// of Kubernetes.
 	schema *Schema
 	doc    yaml.Value
 }
 
-// The table of Kubernetes' own schema is data that the linker lays out: nothing is computed when a process starts.
+// The Kubernetes schema is a table of static data that the linker lays out, so that it costs
+// nothing at process start.
 type (
 	schemaRule struct {
 		strategy string
@@ -34,8 +35,8 @@ type (
 		name uint16
 		schemaRef
 	}
-	// A schemaRef is a node, 0 for none, and the index of its definition in schemaDefinitions, from
-	// 1, or 0.
+	// A schemaRef refers to a node, 0 for none. definition is the index of its definition in
+	// schemaDefinitions, plus one, or 0.
 	schemaRef  struct{ node, definition uint16 }
 	schemaKind struct {
 		kind, group, version string
@@ -70,7 +71,7 @@ func builtinKind(g Kind) *schemaKind {
 	return &schemaKinds[i]
 }
 
-// builtinDefinition returns what Kubernetes' own schema has under a name.
+// builtinDefinition returns the definition of that name in the Kubernetes schema.
 func (s *Schema) builtinDefinition(name string) Node {
 	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name, func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
 	if !ok {
@@ -79,10 +80,11 @@ func (s *Schema) builtinDefinition(name string) Node {
 	return s.builtinNode(schemaDefinitions[i].node)
 }
 
-// Exists reports whether anything is known: false for the zero Node.
+// Exists reports whether the schema is known. It is false for the zero Node.
 func (n Node) Exists() bool { return n.id != 0 || n.doc.Exists() }
 
-// Field returns the schema of the field name of a mapping: that of the property, else that of additional properties.
+// Field returns the schema of the field name of a mapping: the property's schema, or else the
+// schema of additional properties.
 func (n Node) Field(name string) Node {
 	if n.id == 0 {
 		return n.docField(name)
@@ -96,7 +98,7 @@ func (n Node) Field(name string) Node {
 	return n.follow(t.other)
 }
 
-// follow returns the node that a node of Kubernetes' own schema refers to.
+// follow returns the node that ref refers to, starting from a node of the Kubernetes schema.
 func (n Node) follow(ref schemaRef) Node {
 	if n.schema != nil && ref.definition > 0 {
 		if doc := n.schema.definitions[schemaDefinitions[ref.definition-1].name]; doc.Exists() {
@@ -109,8 +111,8 @@ func (n Node) follow(ref schemaRef) Node {
 	return Node{id: ref.node, schema: n.schema}
 }
 
-// Names returns the names of the fields that Kubernetes' own schema knows of a mapping, nil if any other one may be there, too, or if n is of
-// a schema of the user's.
+// Names returns the names of the fields of a mapping in the Kubernetes schema. It returns nil if
+// the mapping may have any other field, or if n belongs to a custom schema.
 func (n Node) Names() []string {
 	t := &schemaNodes[n.id]
 	if t.other.node != 0 {
@@ -139,8 +141,8 @@ func (n Node) Strategy() string {
 	return schemaRules[schemaNodes[n.id].rule].strategy
 }
 
-// MergeKeys returns the fields that identify an item of a list; none if there is no patch strategy, or if the items are
-// scalars. The slice must not be changed.
+// MergeKeys returns the fields that identify an item of a list. It returns none if there is no
+// patch strategy or if the items are scalars. The slice must not be changed.
 func (n Node) MergeKeys() []string {
 	if n.id == 0 {
 		return n.docMergeKeys()
@@ -196,7 +198,8 @@ func (n Node) docMergeKeys() []string {
 	return nil
 }
 
-// resolve follows references. If one leads to nothing, or back to itself, nothing is known.
+// resolve follows references from doc. It returns the zero Node for dangling and circular
+// references.
 func (n Node) resolve(doc yaml.Value) Node {
 	for range 64 {
 		ref := doc.Get("$ref").Text()
@@ -215,7 +218,7 @@ func (n Node) resolve(doc yaml.Value) Node {
 	return Node{}
 }
 
-// at returns the document at the JSON pointer behind the # of a reference.
+// at returns the document at the JSON pointer in ref, which is its part after the #.
 func (s *Schema) at(ref string) yaml.Value {
 	_, pointer, _ := strings.Cut(ref, "#/")
 	top, pointer, _ := strings.Cut(pointer, "/")

@@ -12,29 +12,29 @@ import (
 
 //go:generate go run ./internal/schemagen
 
-// BuiltinVersion is the only value that `openapi: {version: ...}` may have: the Kubernetes release whose schema
-// kustomize has built in.
+// BuiltinVersion is the only allowed value of `openapi: {version: ...}`: the Kubernetes release
+// whose schema is built into kustomize.
 const BuiltinVersion = "v1.21.2"
 
-// A Kind names a kind of object: its group, version and kind.
+// A Kind is a kind of object: its API group, version and kind.
 type Kind struct{ Group, Version, Kind string }
 
-// A Schema answers what strategic merge patches and identities need from OpenAPI: list merge keys, patch strategies and
-// which kinds are cluster scoped. The nil Schema is Kubernetes' own. A Schema never changes and may be used by several
-// goroutines.
+// A Schema provides the parts of an OpenAPI schema that strategic merge patches and identities
+// need: list merge keys, patch strategies and the set of cluster-scoped kinds. The nil Schema is
+// the schema of Kubernetes. A Schema is immutable and safe for concurrent use.
 type Schema struct {
-	definitions map[string]yaml.Value // all definitions, for references
-	kinds       map[Kind]yaml.Value   // those of kinds
+	definitions map[string]yaml.Value // by name, for references
+	kinds       map[Kind]yaml.Value   // definitions of kinds
 	namespaced  map[Kind]bool
-	// source is what the schema was made of.
+	// source is the document from which the schema was parsed.
 	source *source
-	// builtin is the role of Kubernetes' own schema in the answers.
+	// builtin determines which definitions of the Kubernetes schema take precedence.
 	builtin Builtin
 }
 
-// Builtin is the state of Kubernetes' own schema when kustomize loads a custom one. The state
-// decides which definitions the custom schema replaces: see the comment of the package. Later
-// states are larger.
+// Builtin is the state of the Kubernetes schema when kustomize loads a custom one. The state
+// decides which definitions the custom schema replaces: see the package comment. Later states are
+// larger.
 type Builtin uint8
 
 const (
@@ -47,8 +47,9 @@ const (
 	Read
 )
 
-// Parse reads an OpenAPI (swagger 2.0) document, as `openapi: {path: ...}` names it. It replaces Kubernetes' own
-// schema for lists and patch strategies; what that one says about scopes still comes first.
+// Parse parses an OpenAPI (Swagger 2.0) document, as used in `openapi: {path: ...}`. The result
+// replaces the Kubernetes schema for lists and patch strategies. For scopes, the Kubernetes schema
+// still takes precedence.
 func Parse(doc yaml.Value) (*Schema, error) {
 	if doc.Type() != yaml.Map {
 		return nil, fmt.Errorf("an OpenAPI schema is a mapping, this is a %s", doc.Type())
@@ -90,7 +91,8 @@ type source struct {
 	key  [sha256.Size]byte
 }
 
-// Key returns a digest: schemas with equal keys give equal answers. That of the nil Schema is zero. It is safe for concurrent use.
+// Key returns a digest of the schema: schemas with equal keys give equal answers. The key of the
+// nil Schema is zero. Key is safe for concurrent use.
 func (s *Schema) Key() (key [sha256.Size]byte) {
 	if s == nil {
 		return key
@@ -101,7 +103,7 @@ func (s *Schema) Key() (key [sha256.Size]byte) {
 	return key
 }
 
-// With returns s as kustomize uses it if Kubernetes' own schema is in the state b when s is loaded.
+// With returns s as kustomize uses it if the Kubernetes schema is in state b when s is loaded.
 func (s *Schema) With(b Builtin) *Schema {
 	if s.builtin == b {
 		return s
@@ -119,15 +121,15 @@ func schemaGVK(v yaml.Value) (Kind, error) {
 	return gvk, nil
 }
 
-// KnowsScope reports whether Kubernetes' list of kinds has the scope of kind g. For other kinds
-// kustomize needs its whole schema, which affects a custom schema that it loads later: see the
-// comment of the package.
+// KnowsScope reports whether the list of kinds in Kubernetes has the scope of kind g. For other
+// kinds kustomize needs its whole schema, which affects a custom schema that it loads later: see
+// the package comment.
 func KnowsScope(g Kind) bool {
 	k := builtinKind(g)
 	return k != nil && k.scope != scopeUnknown
 }
 
-// ClusterScoped reports whether objects of kind g are known to have no namespace.
+// ClusterScoped reports whether objects of kind g are known to be cluster-scoped.
 func (s *Schema) ClusterScoped(g Kind) bool {
 	if k := builtinKind(g); k != nil && k.scope != scopeUnknown {
 		return k.scope == scopeCluster
@@ -139,7 +141,7 @@ func (s *Schema) ClusterScoped(g Kind) bool {
 	return known && !namespaced
 }
 
-// For returns the schema of objects of kind g, the zero Node if nothing is known about them.
+// For returns the schema of objects of kind g, the zero Node if unknown.
 func (s *Schema) For(g Kind) Node {
 	k := builtinKind(g)
 	own := k != nil && k.node != 0
@@ -153,7 +155,7 @@ func (s *Schema) For(g Kind) Node {
 	return Node{schema: s, doc: s.kinds[g]}
 }
 
-// builtinNode returns a node of Kubernetes' own schema. If s was loaded later, its definitions
+// builtinNode returns a node of the Kubernetes schema. If s was loaded later, its definitions
 // replace those with the same name.
 func (s *Schema) builtinNode(id uint16) Node {
 	if s == nil || s.builtin != Read {

@@ -6,11 +6,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// ErrConflict says that a file has what git writes where two changes meet.
+// ErrConflict reports the conflict markers of git in a file.
 var ErrConflict = diag.ConflictMarks.Errorf("this is an unresolved merge conflict")
 
-// advise adds what to do about an error in a text of YAML that was read from a file. What was left of a merge explains all else: then the
-// error is about that.
+// advise adds advice to an error in YAML text from a file. Conflict markers cause all sorts of
+// syntax errors. If there are any, advise returns an error about them instead.
 func advise(err error, pc piece) error {
 	e, ok := err.(*diag.Error)
 	if !ok {
@@ -29,7 +29,8 @@ func advise(err error, pc piece) error {
 	return e
 }
 
-// conflict returns the lines of the first mark of a merge conflict and of the mark that ends it, 0 if there is none.
+// conflict returns the lines of the first conflict marker and of the marker that ends the
+// conflict, 0 if there is none.
 func conflict(text string) (start, end int) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -44,7 +45,7 @@ func conflict(text string) (start, end int) {
 	return start, 0
 }
 
-// adviceFor returns what to do about a mistake that a parser found, "" if its own words say that.
+// adviceFor returns advice for an error of a parser, "" if the message is sufficient.
 func adviceFor(reason string) string {
 	for _, a := range [...]struct{ said, hint string }{
 		{"found a second \"key: \"", "indent it on its own line, or put the text in quotes"},
@@ -86,7 +87,8 @@ func adviceFor(reason string) string {
 	return ""
 }
 
-// versionOf returns the apiVersion of the kind that a reason is about, if that is one that everybody uses.
+// versionOf returns the apiVersion of the kind in reason, if it is a common one, and otherwise
+// describes the form of an apiVersion.
 func versionOf(reason string) string {
 	kind := reason[:len(reason)-len(" has no apiVersion")]
 	kind = kind[strings.LastIndexByte(kind, ' ')+1:]

@@ -2,8 +2,8 @@ package yaml
 
 import "slices"
 
-// Chunks is a text in pieces, as it comes from a pipe or a socket. It is not joined where that can be avoided: that would take the
-// memory of a large text twice.
+// Chunks is a text in pieces, as read from a pipe or socket. The pieces are not joined unless
+// necessary, because that would double the memory for a large text.
 type Chunks [][]byte
 
 // Len returns the number of bytes.
@@ -15,7 +15,7 @@ func (c Chunks) Len() int {
 	return n
 }
 
-// Join returns the text as one piece: the only one that there is, or a copy.
+// Join returns the text as one piece: the only chunk itself, or else a copy.
 func (c Chunks) Join() []byte {
 	if len(c) == 1 {
 		return c[0]

@@ -2,19 +2,21 @@ package yaml
 
 import "encoding/binary"
 
-// The bits beside a type in the first byte of an encoded value.
+// Flags in the first byte of an encoded value, which also holds the type.
 const (
 	linkedBit = 0x10 << iota
 	markedBit
 	rereadBit
 )
 
-// AppendBinary appends everything that decides how v is printed, changed and compared, for digests. Values of
-// different meaning or style have different bytes. Strings made by [Linked] are numbered as they are met, and those that are one node have
-// one number: so the bytes do not depend on addresses and are the same in every process.
+// AppendBinary appends everything that affects how v is printed, changed and compared. The
+// encoding is for digests: values with a different meaning or style have different bytes.
+//
+// Strings made by [Linked] are numbered in the order of their first occurrence, so that the bytes
+// are the same in every process. An encoding of addresses would not be.
 func (v Value) AppendBinary(dst []byte) []byte { return v.appendBinary(dst, &linkNumbers{}) }
 
-// linkNumbers are the numbers of the linked strings in a value, in the order in which they are met.
+// linkNumbers are the numbers of the linked strings in a value, in order of first occurrence.
 type linkNumbers map[*link]uint64
 
 func (l *linkNumbers) of(v Value) uint64 {
@@ -65,7 +67,7 @@ func (v Value) appendBinary(dst []byte, links *linkNumbers) []byte {
 	return dst
 }
 
-// AppendText appends the length of a text and the text.
+// AppendText appends the length of s, followed by s.
 func AppendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }

@@ -2,8 +2,8 @@ package yaml
 
 import "slices"
 
-// Unchanged reports whether after is what before is when it was written and read again, and if not, the path of the first
-// difference. The order of fields does not count.
+// Unchanged reports whether after equals before as it would be after writing and reading it. If
+// not, it returns the path of the first difference. The order of fields is ignored.
 func Unchanged(before, after Value) (field []any, same bool) { return unchanged(before, after, nil) }
 
 func unchanged(before, after Value, path []any) (field []any, same bool) {
@@ -39,7 +39,8 @@ func unchanged(before, after Value, path []any) (field []any, same bool) {
 	return path, sameScalar(before, after)
 }
 
-// Difference returns in how many scalars, and empty lists and mappings, two values differ.
+// Difference returns the number of scalars, empty lists and empty mappings in which two values
+// differ.
 func Difference(before, after Value) (n int) {
 	switch {
 	case before.typ == Map && after.typ == Map:
@@ -65,7 +66,7 @@ func Difference(before, after Value) (n int) {
 	return scalars(before) + scalars(after)
 }
 
-// lookup returns [Value.Get] for many calls: with an index, if v is large.
+// lookup returns [Value.Get] for repeated calls: it uses an index if v is large.
 func (v Value) lookup() func(key string) Value {
 	if v.Len() <= 16 {
 		return v.Get
@@ -77,7 +78,7 @@ func (v Value) lookup() func(key string) Value {
 	return func(key string) Value { return index[key] }
 }
 
-// item returns item i of a list, None if there is none.
+// item returns item i of a list, None if it does not exist.
 func (v Value) item(i int) Value {
 	if i < v.Len() {
 		return v.Items()[i]
@@ -85,7 +86,7 @@ func (v Value) item(i int) Value {
 	return Value{}
 }
 
-// scalars returns how many scalars, and empty lists and mappings, v has.
+// scalars returns the number of scalars, empty lists and empty mappings in v.
 func scalars(v Value) (n int) {
 	for _, f := range v.Fields() {
 		n += scalars(f.Value)
@@ -117,7 +118,8 @@ func sameScalar(before, after Value) bool {
 	return false
 }
 
-// Refolded returns v with the texts that writing and reading YAML changes. kustomize does it once more with what comes from a function.
+// Refolded returns v with folded texts in the form that they have after writing and reading them.
+// kustomize does this once more to the output of a function.
 func Refolded(v Value) Value {
 	switch v.Type() {
 	case String:

@@ -10,12 +10,14 @@ import (
 	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
-// A Cursor reads a configuration value field by field and collects every mistake on the way: unknown keys, values of the
-// wrong type, missing fields. Keys are case-sensitive and nothing is converted. A null counts as absent.
+// A Cursor reads a configuration value field by field and collects all mistakes: unknown keys,
+// values of the wrong type, missing fields. Keys are case-sensitive, and values are not converted.
+// A null is the same as a missing value.
 type Cursor struct {
-	v   Value
-	up  *Cursor // nil at the start
-	key string  // the step from up to here: a key, or an index if inSeq is set
+	v  Value
+	up *Cursor // nil at the start
+	// key or, if inSeq is set, i is the step from up to this cursor.
+	key string
 	i   int
 	run *cursorRun
 
@@ -29,13 +31,14 @@ type cursorRun struct {
 	more   diag.MoreError
 }
 
-// NewCursor returns a cursor on v, which stands at path in its document; locate tells where a path is.
+// NewCursor returns a cursor on v, which is at path in its document. locate returns the position
+// of a path.
 func NewCursor(v Value, locate func(path ...any) diag.Pos, path ...any) Cursor {
 	return Cursor{v: v, run: &cursorRun{locate: locate, start: path}}
 }
 
-// Mistakes returns what was found so far by this cursor and all that were derived from it: [diag.MaxMistakes] and how many more there
-// are.
+// Mistakes returns the mistakes found so far by this cursor and all cursors derived from the same
+// start: at most [diag.MaxMistakes], followed by an error with the number of omitted ones.
 func (c Cursor) Mistakes() []*diag.Error {
 	if c.run.more == 0 {
 		return c.run.errs
@@ -58,7 +61,7 @@ func (c Cursor) Value() Value { return c.v }
 // Exists reports whether there is a value other than null.
 func (c Cursor) Exists() bool { return !c.v.IsNull() }
 
-// Path returns where the cursor is.
+// Path returns the path of the cursor in the document.
 func (c Cursor) Path() []any {
 	if c.up == nil {
 		return append([]any(nil), c.run.start...)
@@ -69,10 +72,10 @@ func (c Cursor) Path() []any {
 	return append(c.up.Path(), c.key)
 }
 
-// Pos returns the place of the cursor in the file.
+// Pos returns the position of the cursor in the file.
 func (c Cursor) Pos() diag.Pos { return c.run.locate(c.Path()...) }
 
-// Errorf records a mistake at the cursor and returns it, so that hints can be added.
+// Errorf records a mistake at the cursor and returns it, so that the caller can add hints.
 func (c Cursor) Errorf(format string, args ...any) *diag.Error {
 	err := diag.Errorf(diag.Pos{}, diag.FieldPath(c.Path()), format, args...)
 	if len(c.run.errs) >= diag.MaxMistakes {
@@ -84,18 +87,19 @@ func (c Cursor) Errorf(format string, args ...any) *diag.Error {
 	return err
 }
 
-// Field returns a cursor on a field of a mapping.
+// Field returns a cursor on the field key of a mapping.
 func (c Cursor) Field(key string) Cursor {
 	return Cursor{v: c.v.Get(key), up: &c, key: key, run: c.run}
 }
 
-// On returns a cursor at the same place on another value: on what the text there means, for instance.
+// On returns a cursor at the same place with value v, for instance the parsed form of a text.
 func (c Cursor) On(v Value) Cursor {
 	c.v = v
 	return c
 }
 
-// Known reports whether the value is a mapping; keys other than the given ones are mistakes.
+// Known reports whether the value is a mapping. It records a mistake if it is not, and one for
+// each key that is not among keys.
 func (c Cursor) Known(keys ...string) bool {
 	if c.v.Type() != Map {
 		c.mismatch("a mapping")
@@ -131,7 +135,7 @@ func (c Cursor) mismatch(want string) {
 	}
 }
 
-// Text returns a string, "" if there is none.
+// Text returns a string, "" if it is missing or null.
 func (c Cursor) Text() string {
 	if c.Exists() && c.v.Type() != String {
 		c.mismatch("a string")
@@ -140,7 +144,7 @@ func (c Cursor) Text() string {
 	return c.v.Text()
 }
 
-// Required returns a string that must be there and not be empty.
+// Required returns a string that must exist and not be empty.
 func (c Cursor) Required() string {
 	if !c.Exists() {
 		c.Errorf("is missing")
@@ -153,8 +157,8 @@ func (c Cursor) Required() string {
 	return s
 }
 
-// Line returns a text that must be there, not empty and one line without control characters: a path, which messages and plans
-// show.
+// Line returns a string that must exist, not be empty and be one line without control characters.
+// It is for paths, which are shown in messages and plans.
 func (c Cursor) Line() string {
 	s := c.Required()
 	if strings.ContainsFunc(s, unicode.IsControl) {
@@ -163,7 +167,7 @@ func (c Cursor) Line() string {
 	return s
 }
 
-// Bool returns a boolean, nil if there is none.
+// Bool returns a boolean, nil if it is missing or null.
 func (c Cursor) Bool() *bool {
 	if !c.Exists() {
 		return nil
@@ -176,7 +180,7 @@ func (c Cursor) Bool() *bool {
 	return &b
 }
 
-// Items returns cursors on the items of a list; none if there is no list.
+// Items returns cursors on the items of a list, none if the list is missing or null.
 func (c Cursor) Items() []Cursor {
 	if !c.Exists() {
 		return nil
@@ -220,7 +224,8 @@ func (c Cursor) StringMap() map[string]string {
 	return m
 }
 
-// Either returns the field among keys that is given. If two are given they must be equal; the first key is the newest.
+// Either returns the first of the fields keys that exists. The names are synonyms, newest first.
+// If several fields exist, they must be equal.
 func (c Cursor) Either(keys ...string) Cursor {
 	found := c.Field(keys[0])
 	for _, key := range keys[1:] {

@@ -7,9 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TextWithout returns the source text of object doc of an earlier call of [Source.Documents] or [Source.Configs], less some of its top-level fields: comments
-// and style stay. Where the text cannot be cut, for instance in a document of JSON, the value is written anew. It returns nil if there
-// is no such object.
+// TextWithout returns the source text of object doc without some of its top-level fields. doc is
+// an index into the result of [Source.Documents] or [Source.Configs]. Comments and style are kept.
+// If the text cannot be cut, for instance in a JSON document, the value is encoded again.
+// TextWithout returns nil if there is no such object.
 func (s *Source) TextWithout(doc int, keys ...string) []byte {
 	docs, err := s.Configs()
 	if err != nil || doc < 0 || doc >= len(docs) {
@@ -56,7 +57,8 @@ func cutFields(text string, keys []string) (string, bool) {
 		first, end := m.Content[i].Line-1, len(lines)
 		if i+2 < len(m.Content) {
 			end = m.Content[i+2].Line - 1
-			for end-1 > first && strings.HasPrefix(lines[end-1], "#") { // a comment above the next key is about that
+			// A comment above the next key belongs to that key.
+			for end-1 > first && strings.HasPrefix(lines[end-1], "#") {
 				end--
 			}
 		}

@@ -10,16 +10,18 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A DecodeError is a mistake in a configuration: a field that does not exist or a value of the wrong type.
+// A DecodeError is a mistake in a configuration: an unknown field or a value of the wrong type.
 type DecodeError struct {
-	Path  []any // keys (string) and indexes (int) that lead to the value
+	Path  []any // keys (string) and indexes (int)
 	Msg   string
-	Hints []string       // as diag.Error has them
-	Code  diag.Code      // as diag.Error has it
-	More  diag.MoreError // not 0 for the last one of a long list, which stands for so many mistakes that are not told one by one
+	Hints []string  // see diag.Error
+	Code  diag.Code // see diag.Error
+	// More is the number of omitted mistakes, in the last error of a list that is too long, else
+	// 0.
+	More diag.MoreError
 }
 
-// Field returns the path in the form of messages, for instance "patches[2].target.kind".
+// Field returns the path in the form for messages, for instance "patches[2].target.kind".
 func (e *DecodeError) Field() string { return diag.FieldPath(e.Path) }
 
 func (e *DecodeError) Error() string {
@@ -29,7 +31,7 @@ func (e *DecodeError) Error() string {
 // Kind returns e.Code: see [diag.CodeOf].
 func (e *DecodeError) Kind() diag.Code { return e.Code }
 
-// In returns the mistake with its place in src, a file that was read by [Source.Value].
+// In returns the mistake with its position in src, which must have been read by [Source.Value].
 func (e *DecodeError) In(src *Source) *diag.Error {
 	if e.More > 0 {
 		return &diag.Error{Pos: diag.Pos{File: src.File}, Msg: e.Msg, Err: e.More}
@@ -37,31 +39,37 @@ func (e *DecodeError) In(src *Source) *diag.Error {
 	return &diag.Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints, Code: e.Code}
 }
 
-// A Decoding says how [Decoding.Decode] treats what kustomize treats differently from file to file. The zero Decoding is
-// for Kustomizations.
+// Decoding holds the options of [Decoding.Decode]. They reproduce differences between the kinds of
+// configuration files in kustomize. The zero Decoding is for Kustomizations.
 type Decoding struct {
-	// AllowUnknown ignores fields that do not exist: kustomize does it for the configuration of built-in transformers
-	// and generators.
+	// AllowUnknown ignores unknown fields, as kustomize does in configurations of built-in
+	// transformers and generators.
 	AllowUnknown bool
-	// Ignored, if it is not nil, is called with the first [diag.MaxMistakes] fields that AllowUnknown ignores.
+	// Ignored, if not nil, is called for the first [diag.MaxMistakes] fields that AllowUnknown
+	// ignores.
 	Ignored func(*DecodeError)
-	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
-	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
+	// ScalarsAsText accepts a number or boolean where a string is expected. kustomize does so in
+	// all configuration files except Kustomizations, but not in a field of an embedded struct or
+	// in one with the tag `decode:"text"`.
 	ScalarsAsText bool
-	// Exact accepts no other spelling of a field's name than its own, every scalar as text, yes, on and their like as
-	// booleans, and drops nulls from lists: kustomize does it for prefixes and suffixes.
+	// Exact accepts only the exact name of each field, any scalar as text, and yes, on and similar
+	// words as booleans. It also drops nulls from lists. kustomize does so for prefixes and
+	// suffixes.
 	Exact bool
 }
 
-// Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
-// in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
-// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, TextOrMap and Wrapper.
+// Decode stores v in the variable that into points to. It follows encoding/json with
+// DisallowUnknownFields: fields have the names in their `json:` tags and match exactly or else
+// case-insensitively, embedded structs are inlined, and null leaves a variable unchanged. It
+// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which receives
+// the value as it is, TextOrMap and Wrapper.
 //
-// Decode goes on after a mistake and returns all of them, in the order of the document: [diag.MaxMistakes] and how many more there are.
-// It panics only if into points to a type that it does not support. It is safe for concurrent use.
+// Decode continues after a mistake. It returns the mistakes in document order: at most
+// [diag.MaxMistakes], followed by an error with the number of omitted ones. It panics only if into
+// points to an unsupported type. It is safe for concurrent use.
 func Decode(v Value, into any) []*DecodeError { return Decoding{}.Decode(v, into) }
 
-// Decode is like the function [Decode], with the differences that d names.
+// Decode is like the function [Decode], with the options of d.
 func (d Decoding) Decode(v Value, into any) []*DecodeError {
 	run := decoder{Decoding: d}
 	run.path = run.room[:0]
@@ -72,13 +80,15 @@ func (d Decoding) Decode(v Value, into any) []*DecodeError {
 	return run.errs
 }
 
-// TextOrMap is what [Decode] makes of a string or a mapping: Map is None for a string.
+// TextOrMap is the result of [Decode] for a value that may be a string or a mapping. For a string,
+// Map is None.
 type TextOrMap struct {
 	Text string
 	Map  Value
 }
 
-// A Wrapper is a struct in the place of another variable: what [Decode] reads for it goes to where Wrapped points.
+// A Wrapper is a struct that [Decode] replaces with another variable: it decodes into the pointer
+// that Wrapped returns.
 type Wrapper interface{ Wrapped() any }
 
 func (d *decoder) textOrMap(v Value, into *TextOrMap) {
@@ -95,11 +105,11 @@ type decoder struct {
 	room [12]step
 	errs []*DecodeError
 	more diag.MoreError
-	// ignored counts the calls of Ignored.
+	// ignored is the number of calls of Ignored.
 	ignored int
 }
 
-// A step is an element of a path: a key, or an index if the key is empty and index is not negative.
+// A step is an element of a path: a key, or an index if index is not negative.
 type step struct {
 	key   string
 	index int
@@ -113,7 +123,7 @@ func (d *decoder) fail(code diag.Code, hints func() []string, format string, arg
 	d.errs = append(d.errs, d.mistake(code, hints(), format, args...))
 }
 
-// mistake returns an error at the present path.
+// mistake returns an error at the current path.
 func (d *decoder) mistake(code diag.Code, hints []string, format string, args ...any) *DecodeError {
 	path := make([]any, len(d.path))
 	for i, s := range d.path {
@@ -124,7 +134,7 @@ func (d *decoder) mistake(code diag.Code, hints []string, format string, args ..
 	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints, Code: code}
 }
 
-// secret reports whether the value may be meant for a Secret.
+// secret reports whether the value may become part of a Secret.
 func (d *decoder) secret() bool {
 	has := func(key string) bool {
 		return slices.ContainsFunc(d.path, func(s step) bool { return s.key == key })
@@ -132,7 +142,7 @@ func (d *decoder) secret() bool {
 	return has("sourceValue") || has("literals") && !has("configMapGenerator")
 }
 
-// mismatch reports that the value has the wrong type.
+// mismatch records that the value has the wrong type.
 func (d *decoder) mismatch(want string, v Value) {
 	hints := func() []string {
 		switch {
@@ -156,7 +166,8 @@ func (d *decoder) mismatch(want string, v Value) {
 	d.fail(diag.WrongType, hints, "must be %s, not %s", want, v.Type().Article())
 }
 
-// noMapping reports a value that is no mapping, where table has the fields of one: a text may be what the field path or patch is for.
+// noMapping records that v is not a mapping, although a mapping with the fields of table is
+// expected. A text may be intended for the field path or patch, so the hints suggest those.
 func (d *decoder) noMapping(v Value, table *fieldTable) {
 	text := v.Text()
 	switch {
@@ -216,7 +227,8 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 	}
 	fields := v.Fields()
 	if !d.Exact && table.ambiguous(fields) {
-		// encoding/json sees the keys sorted, which decides between spellings of one name.
+		// encoding/json reads keys in sorted order. The order matters if two keys are spellings of
+		// one name.
 		fields = slices.Clone(fields)
 		slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// AsInt returns the integer that v holds; 1.0 and 1e2 are integers too.
+// AsInt returns the integer value of v. 1.0 and 1e2 are integers as well.
 func (v Value) AsInt() (n int64, ok bool) {
 	switch v.Type() {
 	case Int:
@@ -30,7 +30,7 @@ func (v Value) asFloat() (float64, bool) {
 	return f, err == nil
 }
 
-// plainNumber brings the text of a YAML number into a form that strconv reads.
+// plainNumber converts the text of a YAML number to a form that strconv can parse.
 func plainNumber(s string) string {
 	if strings.Contains(s, "_") {
 		s = strings.ReplaceAll(s, "_", "")
@@ -42,8 +42,8 @@ func plainNumber(s string) string {
 	return s
 }
 
-// canonicalText returns the text that a scalar becomes where a string is wanted: numbers without leading zeros,
-// underscores and the like.
+// canonicalText returns the text of a scalar where a string is expected. For instance, numbers
+// lose leading zeros and underscores.
 func (v Value) canonicalText() string {
 	switch v.Type() {
 	case Int:
@@ -63,7 +63,8 @@ func (v Value) canonicalText() string {
 	return v.Text()
 }
 
-// plain returns v in the types of encoding/json: map[string]any, []any, string, float64, bool, nil.
+// plain returns v in the types of encoding/json: map[string]any, []any, string, float64, bool,
+// nil.
 func (v Value) plain() any {
 	switch v.Type() {
 	case Map:

@@ -10,10 +10,10 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A fieldTable lists the fields that a configuration struct has, embedded ones included.
+// A fieldTable lists the fields of a configuration struct, including those of embedded structs.
 type fieldTable struct {
 	of     reflect.Type
-	names  []string // in the order of declaration, for messages
+	names  []string // parallel to fields
 	fields []tableField
 }
 
@@ -31,7 +31,7 @@ func fieldsOf(t reflect.Type) *fieldTable {
 	}
 	x := &fieldTable{of: t}
 	x.add(t, nil)
-	// A field hides those of the same name that are embedded more deeply.
+	// A field hides fields of the same name that are embedded more deeply.
 	slices.SortStableFunc(x.fields, func(a, b tableField) int { return len(a.index) - len(b.index) })
 	x.fields = slices.DeleteFunc(x.fields, func(f tableField) bool {
 		if slices.Contains(x.names, f.name) {
@@ -66,7 +66,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 	}
 }
 
-// synonym returns the field that people mean by another word whose letters do not tell.
+// synonym returns the field for a common wrong name that spelling similarity cannot match.
 func synonym(key string) string {
 	switch key {
 	case "newImage":
@@ -89,8 +89,9 @@ func synonym(key string) string {
 	return ""
 }
 
-// meant returns hints at the field that an unknown one stands for: one that is nearly called so, or one whose name ends with it, as newTag
-// does with tag. Else it names those that there are.
+// meant returns hints for an unknown field. It looks for a field with a similar name, a field of a
+// nested struct, a synonym, and a field whose name ends with key, as newTag does with tag. If
+// there is none, the hint lists all fields.
 func (x *fieldTable) meant(key string) []string {
 	if near := diag.DidYouMean(key, x.names); near != nil {
 		return near
@@ -151,7 +152,7 @@ func (x *fieldTable) find(key string) *tableField {
 	return nil
 }
 
-// in returns the field within v; embedded pointers on the way are allocated.
+// in returns the field within v. It allocates embedded pointers on the way.
 func (f *tableField) in(v reflect.Value) reflect.Value {
 	for i, n := range f.index {
 		if i > 0 && v.Kind() == reflect.Pointer {

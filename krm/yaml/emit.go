@@ -6,38 +6,40 @@ import (
 	"sync"
 )
 
-// AppendYAML appends v in kustomize's form: block style with two spaces, lists without indentation, keys in yaml/v2's
-// order, plain scalars where possible and long lines folded. Numbers take the form that they have after a way through
-// JSON (012 is 10, 1.10 is 1.1), except that an integer too large for a float64 keeps its digits.
+// AppendYAML appends v in the form of kustomize's output: block style with two spaces of
+// indentation, lists not indented, keys in the order of yaml/v2, plain scalars where possible,
+// long lines folded. Numbers have the form that they have after a round trip through JSON (012 is
+// 10, 1.10 is 1.1), except that an integer too large for a float64 keeps its digits.
 func AppendYAML(dst []byte, v Value) []byte {
 	e := emitter{dst: dst}
 	e.document(v)
 	return e.dst
 }
 
-// AppendFile appends v as AppendYAML does, for a file of its own: kustomize prints a stream in two steps, which change some
-// values (see reread.go), and a file in one.
+// AppendFile is AppendYAML for a file with only v. kustomize prints a stream of documents in two
+// steps, which change some values (see reread.go), but a file in one.
 func AppendFile(dst []byte, v Value) []byte {
 	e := emitter{dst: dst, straight: true}
 	e.document(v)
 	return e.dst
 }
 
-// An Encoder writes documents as [AppendYAML] appends them, separated by "---", in pieces of at least some ten thousand bytes.
+// An Encoder writes documents in the form of [AppendYAML], separated by "---". It buffers its
+// output and writes at least 48 KiB at a time, except at the end.
 type Encoder struct {
 	e     emitter
 	buf   *[]byte
 	began bool
 }
 
-// NewEncoder returns an Encoder that writes to w, which must not keep what it gets. If more is true, other documents stand before its
-// first one. [Encoder.Close] must be called in the end.
+// NewEncoder returns an Encoder that writes to w. w must not retain its argument. If more is true,
+// other documents precede the first one. The caller must call [Encoder.Close] at the end.
 func NewEncoder(w io.Writer, more bool) *Encoder {
 	buf := writeBuffers.Get().(*[]byte)
 	return &Encoder{e: emitter{dst: (*buf)[:0], out: w}, buf: buf, began: more}
 }
 
-// Encode writes one more document. The error is that of the writer.
+// Encode writes one document. It returns the first error of the writer.
 func (x *Encoder) Encode(v Value) error {
 	if x.began {
 		x.e.dst = append(x.e.dst, "---\n"...)
@@ -50,7 +52,7 @@ func (x *Encoder) Encode(v Value) error {
 	return x.e.err
 }
 
-// Close writes what is left. The Encoder must not be used after it.
+// Close writes buffered output. The Encoder must not be used afterwards.
 func (x *Encoder) Close() error {
 	if len(x.e.dst) > 0 {
 		x.e.flush()
@@ -62,40 +64,42 @@ func (x *Encoder) Close() error {
 
 const (
 	writeSize = 48 << 10
-	// flushSize is how much of one document is written at a time: with a thousand levels of indentation a small one prints as
-	// hundreds of megabytes.
+	// flushSize is the amount of output after which a document is written in parts: with a
+	// thousand levels of indentation, a small document prints as hundreds of megabytes.
 	flushSize = 1 << 20
 )
 
-// writeBuffers have room for one more document of common size.
+// writeBuffers are buffers with room for one additional document of common size.
 var writeBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 0, writeSize+16<<10)
 	return &b
 }}
 
-// emitter writes values in one pass. Every method that writes a mapping or list ends with the line.
+// An emitter writes values in one pass. Each method that writes a mapping or list ends the line.
 type emitter struct {
 	dst    []byte
-	fields []Field // stack of the mappings that had to be sorted
-	line   int     // position in dst where the current line starts
-	ended  bool    // the last text has ended its line itself
-	// straight writes values as they are, not as they come back from kustomize's second step.
+	fields []Field // stack of mappings that had to be sorted
+	line   int     // start of the current line in dst
+	ended  bool    // the last text has already ended its line
+	// straight omits the changes of kustomize's second step.
 	straight bool
 	// written keeps the text of numbers and dates.
-	written  bool
-	brackets int       // how many of the open lists and mappings were written in brackets: what they hold is printed by other rules, see reread.go
-	out      io.Writer // if not nil, takes what was written as soon as that is much
+	written bool
+	// brackets is the number of open lists and mappings that were in brackets in the source.
+	// Different rules apply within them: see reread.go.
+	brackets int
+	out      io.Writer // if not nil, receives long output
 	err      error     // of out
 }
 
-// flushMuch writes what there is to out, if it is much.
+// flushMuch flushes dst to out if it is large.
 func (e *emitter) flushMuch() {
 	if len(e.dst) >= flushSize && e.out != nil {
 		e.flush()
 	}
 }
 
-// flush writes what there is to out. The last line must have ended.
+// flush writes dst to out. The last line must be complete.
 func (e *emitter) flush() {
 	if e.err == nil {
 		_, e.err = e.out.Write(e.dst)
@@ -135,7 +139,8 @@ func (e *emitter) newline() {
 	e.line = len(e.dst)
 }
 
-// mapping writes the mapping v at column indent; inline if the first key continues the line.
+// mapping writes the mapping v at column indent. inline is true if the first key continues the
+// current line.
 func (e *emitter) mapping(v Value, indent int, inline bool) {
 	e.open(v)
 	base := len(e.fields)
@@ -151,7 +156,7 @@ func (e *emitter) mapping(v Value, indent int, inline bool) {
 	e.close(v)
 }
 
-// open is called before the list or mapping v is written, close after it.
+// open is called before the list or mapping v is written, and close after it.
 func (e *emitter) open(v Value) {
 	if v.is(marked) {
 		e.brackets++
@@ -185,7 +190,7 @@ func (e *emitter) field(key string, v Value, indent int) {
 	}
 }
 
-// complexField writes a key that has several lines or more than 128 bytes.
+// complexField writes a field whose key has several lines or more than 128 bytes.
 func (e *emitter) complexField(key string, v Value, indent int) {
 	e.dst = append(e.dst, "? "...)
 	e.text(key, indent+2)
@@ -195,7 +200,7 @@ func (e *emitter) complexField(key string, v Value, indent int) {
 	e.nested(v, indent+2)
 }
 
-// nested writes v behind "- " or ": ", where a mapping or list starts on the line.
+// nested writes v after "- " or ": ", where a mapping or list can start on the same line.
 func (e *emitter) nested(v Value, indent int) {
 	switch {
 	case v.typ == Map && v.n > 0:
@@ -221,7 +226,7 @@ func (e *emitter) seq(v Value, indent int, inline bool) {
 	e.close(v)
 }
 
-// scalar writes a scalar or an empty mapping or list; further lines start at column indent.
+// scalar writes a scalar, or an empty mapping or list. Further lines start at column indent.
 func (e *emitter) scalar(v Value, indent int) {
 	switch v.typ {
 	case String:
@@ -251,14 +256,16 @@ func (e *emitter) scalar(v Value, indent int) {
 	}
 }
 
-// sorted returns fields in the order of the output. A copy that had to be sorted is on the stack.
+// sorted returns fields in output order. If they have to be sorted, the sorted copy is on the
+// stack.
 func (e *emitter) sorted(fields []Field) []Field {
 	for i := 1; i < len(fields); i++ {
 		if compareKeys(fields[i-1].Key, fields[i].Key) > 0 {
 			base := len(e.fields)
 			e.fields = append(e.fields, fields...)
 			fields = e.fields[base:]
-			// Some keys have no order among themselves: then the steps of the sort decide, which are those of the package that kustomize uses.
+			// compareKeys is not a consistent order for some keys, so the result depends on the
+			// sort algorithm. It is the same as in the package that kustomize uses.
 			slices.SortFunc(fields, func(a, b Field) int { return compareKeys(a.Key, b.Key) })
 			break
 		}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends v as encoding/json writes a map[string]any: compact, keys sorted, <, > and & escaped. An integer
-// too large for a float64 keeps its digits.
+// AppendJSON appends v in the form of encoding/json for a map[string]any: compact, with sorted
+// keys and with <, > and & escaped. An integer too large for a float64 keeps its digits.
 func AppendJSON(dst []byte, v Value) []byte {
 	e := emitter{dst: dst}
 	e.json(v)
@@ -106,7 +106,7 @@ func appendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendLiteral appends a boolean or a number in the form that it has in the output.
+// appendLiteral appends a boolean or number in its output form.
 func appendLiteral(dst []byte, v Value, json bool) []byte {
 	s := v.Text()
 	if v.typ == Bool {
@@ -137,7 +137,8 @@ func appendLiteral(dst []byte, v Value, json bool) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
-// tooLarge reports whether s is an integer whose value is not f, the nearest that a float64 can hold.
+// tooLarge reports whether s is an integer that a float64 cannot represent, so that f, the nearest
+// float64, has a different value.
 func tooLarge(s string, f float64) bool {
 	digits := trimSign(s)
 	if math.Abs(f) < 1<<63 || countDigits(digits) < len(digits) {
@@ -158,7 +159,7 @@ func appendJSONFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// timeText returns the form in which a timestamp leaves the JSON encoder.
+// timeText returns the form of a timestamp in the output of encoding/json.
 func timeText(s string) string {
 	t, ok := parseTimestamp(s)
 	if !ok {

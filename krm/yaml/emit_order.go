@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// compareKeys orders keys as yaml/v2 does when it writes a map: numbers within keys by value, letters after all else.
+// compareKeys orders keys as yaml/v2 does when it writes a map: numbers within keys are compared
+// by value, and letters follow all other characters.
 func compareKeys(a, b string) int {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -16,7 +17,7 @@ func compareKeys(a, b string) int {
 		return len(a) - len(b)
 	}
 	x, y := a[i], b[i]
-	from := 0 // where the number starts that i is in
+	from := 0 // start of the number that contains i
 	if x < 0x80 && y < 0x80 {
 		xl, yl := isLetter(x), isLetter(y)
 		switch {
@@ -60,7 +61,7 @@ func compareRunes(a, b []rune) int {
 	return len(a) - len(b)
 }
 
-// compareNumbers compares keys whose runes at i are the first that differ and no letters.
+// compareNumbers compares keys whose first different runes, at i, are not both letters.
 func compareNumbers(a, b []rune, i int) int {
 	var an, bn int64
 	if a[i] == '0' || b[i] == '0' {

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// breakAt starts a new line.
+// breakAt starts a new line at column indent.
 func (e *emitter) breakAt(indent int) {
 	e.newline()
 	e.indent(indent)
 }
 
-// plain writes a plain scalar that may need folding: at the first of some spaces, if it is the only one.
+// plain writes a plain scalar that may need folding. A line is folded only at a single space.
 func (e *emitter) plain(s string, indent int) {
 	col := e.column()
 	for {
@@ -37,7 +37,7 @@ func (e *emitter) plain(s string, indent int) {
 	}
 }
 
-// single writes a text in single quotes. Its only line breaks are Unicode ones.
+// single writes a text in single quotes. The text may contain Unicode line breaks, but not others.
 func (e *emitter) single(s string, indent int) {
 	e.dst = append(e.dst, '\'')
 	col := e.column()
@@ -88,7 +88,7 @@ func (e *emitter) double(s string, indent int) {
 	e.dst = append(e.dst, '"')
 	col := e.column()
 	space := false
-	all := strings.HasPrefix(s, "\uFEFF") // yaml/v2 escapes every character then
+	all := strings.HasPrefix(s, "\uFEFF") // in this case yaml/v2 escapes every character
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c == ' ' && !all {
@@ -131,7 +131,8 @@ func (e *emitter) double(s string, indent int) {
 	e.dst = append(e.dst, '"')
 }
 
-// unescaped returns how many ASCII characters s starts with that are no spaces and stand for themselves in double quotes.
+// unescaped returns the number of leading characters of s that need no escape in double quotes, up
+// to the first space or non-ASCII character.
 func unescaped(s string) int {
 	n := 0
 	for n < len(s) && s[n] > ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\' {
@@ -188,7 +189,7 @@ func (e *emitter) literal(s string, indent int) {
 	e.ended = ended
 }
 
-// cutBreak returns s without the line break at its end.
+// cutBreak returns s without its final line break, if any.
 func cutBreak(s string) (string, bool) {
 	if rest, ok := strings.CutSuffix(s, "\n"); ok {
 		return rest, true
@@ -199,7 +200,7 @@ func cutBreak(s string) (string, bool) {
 	return s, false
 }
 
-// breakEnd returns the position behind the first line break of s, or its length.
+// breakEnd returns the position after the first line break of s, or its length.
 func breakEnd(s string) int {
 	n := strings.IndexByte(s, '\n') + 1
 	if n == 0 {

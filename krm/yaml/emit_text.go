@@ -5,21 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// foldAt is the column behind which yaml/v2 starts a new line at the next space.
+// foldAt is the column after which yaml/v2 breaks the line at the next space.
 const foldAt = 80
 
-// What yaml/v2 wants to know about a text before it chooses how to write it.
+// The properties of a text that determine the style in which yaml/v2 writes it.
 const (
 	hasLineFeed = 1 << iota
-	multiLine   // has any line break, also a Unicode one
+	multiLine   // any line break, including Unicode ones
 	noPlain
 	noSingle
 	noBlock
 	hasSpace
 )
 
-// simpleKey writes key and reports true, or writes nothing and reports false if the key has several lines or more than
-// 128 bytes.
+// simpleKey writes key and reports true. If the key has several lines or more than 128 bytes, it
+// writes nothing and reports false.
 func (e *emitter) simpleKey(key string) bool {
 	if len(key) > 128 {
 		return false
@@ -39,7 +39,7 @@ func (e *emitter) simpleKey(key string) bool {
 	return true
 }
 
-// text writes a string; further lines start at column indent.
+// text writes a string. Further lines start at column indent.
 func (e *emitter) text(s string, indent int) {
 	if plainWord(s) {
 		e.dst = append(e.dst, s...)
@@ -60,8 +60,8 @@ func (e *emitter) text(s string, indent int) {
 	e.styled(s, flags, indent)
 }
 
-// styled writes a text without line feeds in the first style that can hold it. An indent of -1 means that it must stay
-// on its line.
+// styled writes a text without line feeds in the first style that can represent it. An indent of
+// -1 forbids line breaks.
 func (e *emitter) styled(s string, flags uint8, indent int) {
 	switch {
 	case !staysString(s):
@@ -79,7 +79,7 @@ func (e *emitter) styled(s string, flags uint8, indent int) {
 	}
 }
 
-// jsonText returns s as it would leave a JSON encoder: each invalid byte becomes U+FFFD.
+// jsonText returns s as a JSON encoder writes it: each invalid byte becomes U+FFFD.
 func jsonText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -88,7 +88,8 @@ func jsonText(s string) string {
 	return b.String()
 }
 
-// plainWord reports whether s can be written as it is, for nearly all of the keys and values that have no spaces.
+// plainWord is a fast test for texts that can be written as they are. It covers nearly all keys
+// and values without spaces.
 func plainWord(s string) bool {
 	if s == "" || !isLetter(s[0]) && s[0] != '/' {
 		return false
@@ -102,7 +103,7 @@ func plainWord(s string) bool {
 	return hint[s[0]] == 0 || len(s) > 5 || resolveWord(s, true).typ == String
 }
 
-// staysString reports whether s, written plain, is read as a string by YAML 1.1.
+// staysString reports whether YAML 1.1 reads the plain scalar s as a string.
 func staysString(s string) bool {
 	if s == "" {
 		return false
@@ -119,7 +120,9 @@ func staysString(s string) bool {
 	return resolve(s, true).typ == String
 }
 
-// isSexagesimal reports whether s is a number to the base 60, as in YAML 1.1: [-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?
+// isSexagesimal reports whether s is a base 60 number of YAML 1.1:
+//
+//	[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?
 func isSexagesimal(s string) bool {
 	s = trimSign(s)
 	if countDigits(s) == 0 || strings.IndexByte(s, ':') < 0 {
@@ -148,7 +151,7 @@ func digitsAndUnderscores(s string) int {
 	return n
 }
 
-// analyze finds out what a text needs. s must be valid UTF-8.
+// analyze returns the properties of s. s must be valid UTF-8.
 func analyze(s string) (flags uint8) {
 	if s == "" {
 		return noBlock
@@ -156,8 +159,8 @@ func analyze(s string) (flags uint8) {
 	if strings.HasPrefix(s, "---") || strings.HasPrefix(s, "...") || class[s[0]]&isIndicator != 0 && startsIndicator(s) {
 		flags |= noPlain
 	}
-	prev := byte('\n') // what was before: ' ', '\n' for any line break, 0 for other text
-	blank := true      // whether the last character was a space, tab or line break
+	prev := byte('\n') // previous character: ' ', '\n' for any line break, else 0
+	blank := true      // the last character was a space, tab or line break
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
@@ -184,7 +187,8 @@ func analyze(s string) (flags uint8) {
 	return flags
 }
 
-// analyzeSpace returns what the space at i needs; prev is what was before, as in analyze.
+// analyzeSpace returns the properties due to the space at i. prev is the character before, as in
+// analyze.
 func analyzeSpace(s string, i int, prev byte) uint8 {
 	flags := uint8(hasSpace)
 	if i == 0 || i+1 == len(s) {
@@ -199,8 +203,9 @@ func analyzeSpace(s string, i int, prev byte) uint8 {
 	return flags
 }
 
-// analyzeRune returns what the character at i needs, how many bytes it has and whether it is a line break. It may be any but
-// a space; blank says whether one, a tab or a line break was before.
+// analyzeRune returns the properties due to the character at i, its size in bytes, and whether it
+// is a line break. The character must not be a space. blank is true if it follows a space, tab or
+// line break.
 func analyzeRune(s string, i int, blank bool) (flags uint8, size int, isBreak bool) {
 	switch c := s[i]; {
 	case c == ':':
@@ -232,7 +237,7 @@ func analyzeRune(s string, i int, blank bool) (flags uint8, size int, isBreak bo
 	return flags, 1, false
 }
 
-// startsIndicator reports whether the indicator that s starts with forbids a plain scalar.
+// startsIndicator reports whether s, which starts with an indicator, cannot be a plain scalar.
 func startsIndicator(s string) bool {
 	switch s[0] {
 	case '-', '?', ':':

@@ -1,6 +1,6 @@
 package yaml
 
-// flow parses a list or mapping in brackets and moves behind the closing bracket.
+// flow parses a list or mapping in brackets and moves after the closing bracket.
 func (p *parser) flow() (v Value, ok bool) {
 	if !p.enter() {
 		return v, false
@@ -18,7 +18,7 @@ func (p *parser) flow() (v Value, ok bool) {
 	return v, ok
 }
 
-// flowSpace moves to the next token inside of brackets.
+// flowSpace moves to the next token within brackets.
 func (p *parser) flowSpace() bool {
 	s := p.s
 	for p.i < len(s) {
@@ -103,7 +103,7 @@ func (p *parser) flowMap() (v Value, ok bool) {
 	return p.closeMap(base)
 }
 
-// flowKey parses a key with its colon, all on one line.
+// flowKey parses a key and its colon, which must be on one line.
 func (p *parser) flowKey() (string, bool) {
 	start := p.i
 	if c := p.s[start]; c == '"' || c == '\'' {
@@ -151,7 +151,7 @@ func (p *parser) startsFlowPlain() bool {
 	return class[c]&isIndicator == 0 || c == '-' && !blankAt(p.s, p.i+1)
 }
 
-// flowPlainLine is plainLine inside of brackets.
+// flowPlainLine is plainLine within brackets.
 func (p *parser) flowPlainLine() (end int, colon bool) {
 	s, start := p.s, p.i
 	i := start

@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
-// MayHoldSecrets reports whether there may be values of Secrets in the file: it was read for one, or it has words that say so.
+// MayHoldSecrets reports whether the file may contain values of Secrets: it was read for a Secret,
+// or its contents suggest it.
 func (s *Source) MayHoldSecrets() bool {
 	text, err := s.readText()
 	if err != nil || s.original().secret.Load() {
@@ -15,5 +16,5 @@ func (s *Source) MayHoldSecrets() bool {
 	return s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d Document) bool { return words.Kind(d.Value.Get("kind").Text()) }) || words.File(text)
 }
 
-// HoldSecret says that the file is read for a Secret.
+// HoldSecret records that the file is read for a Secret.
 func (s *Source) HoldSecret() { s.original().secret.Store(true) }

@@ -6,20 +6,27 @@ import (
 	"unsafe"
 )
 
-// Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
-// the resource changes it in all. Values from different calls are different nodes.
+// Linked returns a string value that is one node in all its places in a resource: if a step
+// changes it in one place, the resource changes it in all. Values from different calls are
+// different nodes.
 //
-// kustomize puts the same node under every field to which a transformer adds a label. A later patch of
-// metadata.labels.app therefore changes the selectors and pod labels that got app from the same transformer, and people's
-// trees depend on it. The links of a resource that went through a JSON patch or a function are cut.
+// kustomize puts the same node under every field to which a transformer adds a label. A later
+// patch of metadata.labels.app therefore changes the selectors and pod labels that got app from
+// the same transformer, and existing trees depend on it. A JSON patch or a function cuts the links
+// of a resource.
+//
+// Values are immutable, so a step cannot change a node for all its places. Instead, [KeepLinks]
+// compares the object before and after a step, finds the linked strings that have changed in some
+// place, and replaces them everywhere.
 func Linked(s string) Value {
 	return Value{p: unsafe.Pointer(&link{s}), n: uint32(len(s)), typ: String, flags: linked}
 }
 
-// A link is the node that all values of one call of [Linked] stand for. In the encoded form it is a number: see [Value.AppendBinary].
+// A link is the shared node of all values from one call of [Linked]. The binary form contains its
+// number: see [Value.AppendBinary].
 type link struct{ text string }
 
-// apart returns v as a string of its own, if it is linked.
+// apart returns v as a string that is not linked. Other values are returned unchanged.
 func (v Value) apart() Value {
 	if !v.is(linked) {
 		return v
@@ -36,7 +43,7 @@ func unlink(v Value) Value {
 	return mapScalars(v, Value.apart)
 }
 
-// mapScalars returns v with fn applied to every scalar that is linked.
+// mapScalars returns v with fn applied to every linked scalar.
 func mapScalars(v Value, fn func(Value) Value) Value {
 	switch v.typ {
 	case Map:
@@ -68,8 +75,9 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 	return v
 }
 
-// KeepLinks returns v, which a step has made from old, after every change of a linked value was made in all places of that value.
-// Linked values that are at a place where old has none become ordinary copies, unless added is true.
+// KeepLinks returns v, which a step has made from old, with each change of a linked value applied
+// to all places of that value. Linked values at a place where old has none become ordinary copies,
+// unless added is true.
 func KeepLinks(old, v Value, added bool) Value {
 	s := relinker{added: added}
 	v = s.relink(old, v)
@@ -85,12 +93,12 @@ func KeepLinks(old, v Value, added bool) Value {
 }
 
 type relinker struct {
-	changed map[Value]Value // linked values of the old object that became something else
+	changed map[Value]Value // linked values of the old object, and their replacements
 	added   bool
 }
 
-// relink puts new linked values in the place of those that are something else in v, and notes them. It enters only what
-// differs.
+// relink records the linked values of old that have changed in v, and puts linked replacements in
+// their places. It descends only into parts that differ.
 func (s *relinker) relink(old, v Value) Value {
 	if old == v {
 		return v
@@ -134,8 +142,8 @@ func (s *relinker) relink(old, v Value) Value {
 	return w
 }
 
-// changedFields appends the positions of the fields of v that are not the same in old to order, in the order in which kustomize
-// visits them: the last one that changes a linked value counts.
+// changedFields appends the positions of the fields of v that differ from old. They are in the
+// order in which kustomize visits them: the last change of a linked value takes precedence.
 func (v Value) changedFields(order []int, old []Field) []int {
 	fields := v.Fields()
 	for i := sameFields(old, fields); i < len(fields); i++ {
@@ -150,7 +158,8 @@ func (v Value) changedFields(order []int, old []Field) []int {
 	return order
 }
 
-// change notes that old became v in one place. If it became something else in a place before, the last one counts.
+// change records that the linked value old became v in one place. If it has already changed in a
+// different place, the last change takes precedence.
 func (s *relinker) change(old, v Value) Value {
 	prev, again := s.changed[old]
 	switch {
@@ -179,7 +188,8 @@ func (v Value) counterpart(i int, key string) Value {
 	return v.Get(key)
 }
 
-// itemCounterpart returns the item of v that became item i of the list w: a merge may have moved it.
+// itemCounterpart returns the item of v that became item i of the list w. A merge may have moved
+// it, so items are matched by name, or else by index if the lists are of equal length.
 func (v Value) itemCounterpart(i int, w Value) Value {
 	item := w.Items()[i]
 	for _, key := range [][]string{{"name"}, {"metadata", "name"}} {
@@ -197,5 +207,5 @@ func (v Value) itemCounterpart(i int, w Value) Value {
 	return Value{}
 }
 
-// Unlinked returns v with the strings made by [Linked] as ordinary ones: a copy of v for another place.
+// Unlinked returns a copy of v without links, for use in a different place.
 func (v Value) Unlinked() Value { return unlink(v) }

@@ -2,15 +2,16 @@ package yaml
 
 import "bytes"
 
-// A ListWriter writes a mapping of which one field is a long list, in the form of [AppendYAML] and in pieces: the text of a large list
-// is not copied when it grows. The zero ListWriter is empty.
+// A ListWriter writes a mapping with a long list in one of its fields, in the form of
+// [AppendYAML]. It writes pieces, so that the text of a large list is not copied as it grows. The
+// zero ListWriter is empty.
 type ListWriter struct {
 	e    emitter
-	open string // the field whose items are being written
+	open string // field whose items are being written
 	done Chunks
 }
 
-// chunkSize is how large the pieces are, or larger by one item.
+// chunkSize is the size of the pieces. They may exceed it by one item.
 const chunkSize = 1 << 20
 
 // Field writes a field.
@@ -28,7 +29,7 @@ func (w *ListWriter) FieldAsWritten(key string, v Value) {
 	w.e.written = false
 }
 
-// Item writes one more item of the list in the field key.
+// Item appends an item to the list in the field key.
 func (w *ListWriter) Item(key string, v Value) {
 	w.enter(key)
 	w.e.seq(SeqOf(v), 0, false)
@@ -36,7 +37,7 @@ func (w *ListWriter) Item(key string, v Value) {
 }
 
 // ItemText is [ListWriter.Item] for the text of an item: a mapping in block style, which may have
-// comments. Those at its beginning are written above the item.
+// comments. Leading comments are written above the item.
 func (w *ListWriter) ItemText(key string, text []byte) {
 	w.enter(key)
 	lead := "- "
@@ -53,7 +54,7 @@ func (w *ListWriter) ItemText(key string, text []byte) {
 	w.flush()
 }
 
-// enter begins the list in the field key, unless it is open.
+// enter starts the list in the field key, unless it is already open.
 func (w *ListWriter) enter(key string) {
 	if w.open != key {
 		w.open = key
@@ -62,7 +63,7 @@ func (w *ListWriter) enter(key string) {
 	}
 }
 
-// flush ends a piece that is large enough.
+// flush completes the current piece if it is large enough.
 func (w *ListWriter) flush() {
 	if len(w.e.dst) >= chunkSize {
 		w.done = append(w.done, w.e.dst)
@@ -70,5 +71,5 @@ func (w *ListWriter) flush() {
 	}
 }
 
-// Chunks returns what was written. The ListWriter must not be used after it.
+// Chunks returns the output. The ListWriter must not be used afterwards.
 func (w *ListWriter) Chunks() Chunks { return append(w.done, w.e.dst) }

@@ -8,9 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Locate returns where the field at path (mapping keys and list indexes) of a document is: the line of its nearest
-// existing parent if the field does not exist. doc counts the resources of an earlier call of [Source.Documents]; a file
-// that was read by [Source.Value] alone has only document 0. It parses the document again, so it is meant for messages.
+// Locate returns the position of the field at path (mapping keys and list indexes) in document
+// doc. If the field does not exist, it returns the line of the nearest existing parent. doc is an
+// index into the result of [Source.Documents]. A file that was read only by [Source.Value] has
+// only document 0.
+//
+// Values do not store their positions, so Locate parses the document again. It is meant for
+// messages.
 func (s *Source) Locate(doc int, path ...any) diag.Pos {
 	if len(s.subs) > 0 {
 		return s.locateSub(path)
@@ -38,8 +42,9 @@ func (s *Source) Locate(doc int, path ...any) diag.Pos {
 	return pos
 }
 
-// LocateQuickly is [Source.Locate] of a file that was read by [Source.Value], for who can neither wait nor take much memory. In
-// text that the parser of common YAML does not know the place is that of the top-level field.
+// LocateQuickly is [Source.Locate] with a bound on time and memory, for a file that was read by
+// [Source.Value]. If the parser for common YAML cannot read the text, it returns the position of
+// the top-level field.
 func (s *Source) LocateQuickly(path ...any) diag.Pos {
 	if len(s.subs) > 0 {
 		p := s.subOf(path)
@@ -56,7 +61,8 @@ func (s *Source) LocateQuickly(path ...any) diag.Pos {
 	return diag.Pos{File: s.File, Line: 1 + strings.Count(text[:max(0, top)], "\n")}
 }
 
-// lineOf returns the line of the field at path in a part of the file, 0 if that cannot be parsed.
+// lineOf returns the line of the field at path in a part of the file, 0 if the part cannot be
+// parsed.
 func (s *Source) lineOf(part int, pc piece, path []any) int {
 	if s.located.Add(1) <= 8 {
 		if line := lineOfPath(pc.text, path); line > 0 {
@@ -69,8 +75,8 @@ func (s *Source) lineOf(part int, pc piece, path []any) int {
 	return 0
 }
 
-// treeOf returns the nodes of a part of the file. The last one is kept: somebody may want to know many places of one
-// configuration file, for instance a plan.
+// treeOf returns the nodes of a part of the file. It keeps the last result, because a plan, for
+// instance, needs many positions in one configuration file.
 func (s *Source) treeOf(part int, text string) *yaml.Node {
 	s.treeMu.Lock()
 	defer s.treeMu.Unlock()

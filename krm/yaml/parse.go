@@ -5,45 +5,53 @@ import (
 	"sync"
 )
 
-// maxDepth bounds the nesting of lists and mappings, so that recursion over values is always safe.
+// maxDepth limits the nesting of lists and mappings, so that recursion over values is always safe.
 const maxDepth = 1000
 
-// parser is the fast path: it reads the YAML that Kubernetes files use and gives up on everything that it does not know
-// for certain (anchors, tags, merge keys, complex keys ...); [Source.parseSlow] decides about those. What it accepts has the
-// value that go.yaml.in/yaml/v3 gives it: libyaml's rules about indentation, not the specification's, are the model.
+// A parser is the fast path: it parses the YAML that Kubernetes files commonly use and gives up on
+// everything that it cannot decide with certainty, such as anchors, tags, merge keys and complex
+// keys. [Source.parseSlow] then parses the document with yaml/v3, which takes many times as long.
 //
-// A parser reads one document after the other, of many files, and reuses its stacks and slabs.
+// If the parser accepts a document, its value is the same as in go.yaml.in/yaml/v3. That library
+// follows libyaml's rules about indentation rather than the YAML specification, and so does the
+// parser.
+//
+// A parser parses many documents of many files, one after the other, and reuses its stacks and
+// slabs.
 type parser struct {
 	s       string // the document
 	i       int    // position of the next byte
-	line    int    // position where the current line starts
+	line    int    // start of the current line
 	col     int    // column of the token at i, -1 at the end of the document
-	breaks  int    // line ends that the last call of next passed
-	passed  bool   // whether the last call of next passed a comment
-	multi   bool   // whether the last quoted scalar has several lines
+	breaks  int    // line ends that the last call of next skipped
+	passed  bool   // the last call of next skipped a comment
+	multi   bool   // the last quoted scalar has several lines
 	yaml11  bool   // y, yes, on ... are booleans
 	anyKeys bool   // keys need not be strings
 	first   bool   // further documents in s are ignored
-	odd     []odd  // values that leave in another form than they are written, or that some readers misunderstand
+	odd     []odd  // values that change their form in the output or are ambiguous
 	depth   int
-	room    int    // bytes that the lists and mappings of all documents may take together, 0 for any number
-	reason  string // why the parser gave up at i, if the document is wrong for certain
-	size    int    // of the document that was read last, with aliases counted as copies
-	aliases int    // what aliases have added to the size of the documents so far
+	// room limits the bytes of the lists and mappings of all documents together. 0 means no limit.
+	room int
+	// reason is the error at i, if the document is certainly invalid.
+	reason string
+	// size is the size of the last document, with aliases counted as copies.
+	size    int
+	aliases int // bytes added by aliases in the documents so far
 
-	fields    []Field             // stack of the mappings that are open
-	items     []Value             // stack of the lists that are open
+	fields    []Field             // stack of the open mappings
+	items     []Value             // stack of the open lists
 	buf       []byte              // the scalar under construction
 	seen      map[string]struct{} // empty, for unique
-	sized     int                 // number of keys that seen was made for
-	positions *positions          // if not nil, takes the places of keys and items
+	sized     int                 // number of keys for which seen was made
+	positions *positions          // if not nil, receives the places of keys and items
 	slabs
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// newParser returns a parser from a pool; release gives it back. Small files use little of a parser's slabs: the next file gets
-// the rest.
+// newParser returns a parser from a pool. The caller must return it with release. A small file
+// uses little of a parser's slabs, and the next file uses the rest.
 func newParser() *parser { return parsers.Get().(*parser) }
 
 func (p *parser) release() {
@@ -82,7 +90,7 @@ func (p *parser) parse(s string) (v Value, ok bool) {
 		}
 	}
 	if p.col < 0 {
-		// An end without a start is no document.
+		// An end marker without a start is not a document.
 		return OmittedNull, (explicit || p.i == len(p.s)) && p.atEnd()
 	}
 	if v, ok = p.node(-1); !ok {
@@ -95,7 +103,8 @@ func (p *parser) parse(s string) (v Value, ok bool) {
 	return v, p.atEnd()
 }
 
-// atEnd reports whether nothing follows the document. yaml/v3 ignores further documents, but looks ahead into them.
+// atEnd reports whether nothing follows the document. yaml/v3 ignores further documents, but looks
+// ahead into them.
 func (p *parser) atEnd() bool {
 	if p.i < len(p.s) && !p.first {
 		p.i += 3
@@ -104,7 +113,7 @@ func (p *parser) atEnd() bool {
 	return true
 }
 
-// next moves over spaces, line ends and comments to the next token.
+// next skips spaces, line ends and comments up to the next token.
 func (p *parser) next() bool {
 	p.breaks, p.passed = 0, false
 	s, i := p.s, p.i
@@ -141,7 +150,7 @@ func lineEnd(s string, i int) int {
 	return len(s)
 }
 
-// isMarker reports whether a document marker, --- or ..., stands at i.
+// isMarker reports whether a document marker, --- or ..., is at i.
 func isMarker(s string, i int) bool {
 	return len(s)-i >= 3 && (s[i:i+3] == "---" || s[i:i+3] == "...") && blankAt(s, i+3)
 }
@@ -161,7 +170,7 @@ func (p *parser) atLineEnd() bool {
 	return p.i >= len(p.s) || p.s[p.i] == '\n' || p.s[p.i] == '#'
 }
 
-// endLine moves to the next token, which must not be on this line.
+// endLine moves to the next token, which must not be on the current line.
 func (p *parser) endLine() bool {
 	p.blanks()
 	if !p.atLineEnd() {
@@ -172,7 +181,8 @@ func (p *parser) endLine() bool {
 
 func (p *parser) atDash() bool { return p.s[p.i] == '-' && blankAt(p.s, p.i+1) }
 
-// node parses the block node at the token; indent is the column of the mapping or list that contains it.
+// node parses the block node at the current token. indent is the column of the enclosing mapping
+// or list.
 func (p *parser) node(indent int) (Value, bool) {
 	col := p.col
 	switch c := p.s[p.i]; {
@@ -208,7 +218,7 @@ func (p *parser) node(indent int) (Value, bool) {
 	return p.mapping(col, key)
 }
 
-// inline parses a node behind "key: ", where no block list or mapping can start.
+// inline parses a node after "key: ", where no block list or mapping can start.
 func (p *parser) inline(indent int) (v Value, ok bool) {
 	switch p.s[p.i] {
 	case '"', '\'':
@@ -223,7 +233,7 @@ func (p *parser) inline(indent int) (v Value, ok bool) {
 	return v, ok && p.endLine()
 }
 
-// value parses what follows the colon of a key in the mapping at column col.
+// value parses the value after the colon of a key in the mapping at column col.
 func (p *parser) value(col int) (Value, bool) {
 	p.blanks()
 	if !p.atLineEnd() {
@@ -240,7 +250,7 @@ func (p *parser) value(col int) (Value, bool) {
 	return OmittedNull, true
 }
 
-// mapping parses a block mapping at column col whose first key has been read.
+// mapping parses a block mapping at column col. Its first key has already been parsed.
 func (p *parser) mapping(col int, key string) (v Value, ok bool) {
 	if !p.enter() {
 		return v, false
@@ -274,8 +284,9 @@ func (p *parser) enter() bool {
 	return true
 }
 
-// full reports whether lists and mappings take more memory than they may. Those that are open take it three times: for what their
-// stack has left behind when it grew, and for what is made of them.
+// full reports whether the lists and mappings exceed the memory limit. Open ones count three
+// times: for the stack, for the smaller arrays that the stack left behind as it grew, and for the
+// values that will be made of them.
 func (p *parser) full() bool {
 	return p.room > 0 && p.cut+3*(len(p.fields)*fieldSize+len(p.items)*itemSize) > p.room
 }
@@ -285,7 +296,7 @@ const (
 	tooMany = "the values take more memory than an answer may"
 )
 
-// key parses a key of a block mapping, with its colon.
+// key parses a key of a block mapping and its colon.
 func (p *parser) key() (string, bool) {
 	start := p.i
 	p.positions.mark(start)
@@ -310,10 +321,11 @@ func (p *parser) key() (string, bool) {
 	return p.plainKey(start, end)
 }
 
-// maxKey is how far libyaml looks for the colon.
+// maxKey is the number of bytes within which libyaml expects the colon.
 const maxKey = 1024
 
-// atColon moves behind the colon that makes a mapping key of the quoted scalar that started at start.
+// atColon moves after the colon that turns the quoted scalar started at start into a mapping key.
+// It reports false if there is no such colon.
 func (p *parser) atColon(start int) bool {
 	i := p.i
 	for i < len(p.s) && class[p.s[i]]&isBlank != 0 {
@@ -335,8 +347,8 @@ func (p *parser) plainKey(start, end int) (string, bool) {
 	return key, key != "<<" && (hint[key[0]] == 0 || resolve(key, p.yaml11).typ == String)
 }
 
-// seq parses a block list whose dashes are at column col. A list without indentation ends at the next key of the mapping
-// that contains it.
+// seq parses a block list with dashes at column col. A list that is not indented ends at the next
+// key of the mapping that contains it.
 func (p *parser) seq(col int, indentless bool) (v Value, ok bool) {
 	if !p.enter() {
 		return v, false
@@ -397,7 +409,7 @@ func (p *parser) closeSeq(base int) Value {
 	return v
 }
 
-// closeMap makes a mapping of the fields on the stack from base on; it fails for a duplicate key.
+// closeMap makes a mapping of the fields on the stack from base on. It fails for a duplicate key.
 func (p *parser) closeMap(base int) (Value, bool) {
 	open := p.fields[base:]
 	if !p.unique(open) {
@@ -408,7 +420,8 @@ func (p *parser) closeMap(base int) (Value, bool) {
 	return v, true
 }
 
-// unique reports whether no two fields have the same key. Sorted keys, few keys and many keys each have their way.
+// unique reports whether no two fields have the same key. Sorted keys, few keys and many keys are
+// tested in different ways.
 func (p *parser) unique(fields []Field) bool {
 	sorted := len(fields) > 6
 	for i := 1; i < len(fields) && sorted; i++ {

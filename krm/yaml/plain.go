@@ -1,7 +1,7 @@
 package yaml
 
-// Plain returns what text is in a YAML file that has it without quotes: null, boolean, number, timestamp or string. For
-// infinities and NaN, which no output can hold, it returns a string.
+// Plain returns the value of text as a plain scalar in YAML: null, boolean, number, timestamp or
+// string. For infinities and NaN, which the output cannot represent, it returns a string.
 func Plain(text string) Value {
 	if v := resolve(text, false); v.Exists() {
 		return v

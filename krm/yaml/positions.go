@@ -2,22 +2,23 @@ package yaml
 
 import "strings"
 
-// positions holds the places of the keys and list items of a document, parents first and otherwise in the order of the text. Values do
-// not hold theirs: they would be larger, and few places are ever asked for. Then the text is parsed once more.
+// positions holds the places of the keys and list items of a document, parents first and otherwise
+// in text order. Values do not store their positions, because they would be larger and few
+// positions are ever needed. When one is needed, the text is parsed again.
 type positions struct {
 	places []int
-	flow   bool // there are lists or mappings whose contents have no place
+	flow   bool // some lists or mappings have contents without a place
 }
 
-// mark adds a place; nil positions take none.
+// mark adds a place. It does nothing on a nil t.
 func (t *positions) mark(i int) {
 	if t != nil {
 		t.places = append(t.places, i)
 	}
 }
 
-// lineOfPath returns the line of the field at path in text, of its nearest existing parent if there is none, and 0 if only
-// the slow path can tell.
+// lineOfPath returns the line of the field at path in text, or of its nearest existing parent. It
+// returns 0 if the slow path is needed.
 func lineOfPath(text string, path []any) int {
 	if !simpleText(text) {
 		return 0
@@ -28,7 +29,7 @@ func lineOfPath(text string, path []any) int {
 		return 0
 	}
 	at := p.positions.places[0]
-	k := 0 // of the place of v's first key or item
+	k := 0 // index of the place of v's first key or item
 	for _, step := range path {
 		child, n, ok := v.step(step)
 		if !ok {
@@ -41,7 +42,8 @@ func lineOfPath(text string, path []any) int {
 	return 1 + strings.Count(text[:at], "\n")
 }
 
-// step returns the child of v that a step of a path leads to and how many places are between v's first one and its.
+// step returns the child of v for one step of a path, and the number of places between v's first
+// one and the child's.
 func (v Value) step(step any) (child Value, places int, ok bool) {
 	switch step := step.(type) {
 	case int:
@@ -65,7 +67,7 @@ func (v Value) step(step any) (child Value, places int, ok bool) {
 	return v, 0, false
 }
 
-// places returns how many keys and items are within v.
+// places returns the number of keys and items within v.
 func (v Value) places() int {
 	n := v.Len()
 	for _, f := range v.Fields() {

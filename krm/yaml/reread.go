@@ -2,25 +2,27 @@ package yaml
 
 import "strings"
 
-// kustomize writes a resource as YAML and reads it again before it prints it, and some values come back as others. The
-// parser marks them, so that the emitters can write what kustomize would print; until then they are what the
-// file says. Configuration does not go that way: nothing in a [Source.Value] is marked so.
+// Before kustomize prints a resource, it writes it as YAML and reads it again, which changes some
+// values. The parser marks those values, and the emitters write the changed form. Until then,
+// values are as in the file. Configuration does not take this round trip, so no part of a
+// [Source.Value] is marked in this way.
 
-// Nulls that are not written as null, which annotations show.
+// Nulls that are not written as null. Annotations show the difference.
 var (
 	tildeNull = nullOf("~")
 	titleNull = nullOf("Null")
 	upperNull = nullOf("NULL")
 )
 
-// nullOf returns the null that is written as text. It has no length, so that it equals other nulls.
+// nullOf returns the null that is written as text. Its length is 0, so that it equals other nulls.
 func nullOf(text string) Value {
 	v := scalar(Null, text+"\x00")
 	v.n, v.flags = 0, reread
 	return v
 }
 
-// SourceText returns the text of a scalar, and of null what the file has: nothing, ~ or null.
+// SourceText returns the source text of a scalar. For a null, it is "", "~", "null", "Null" or
+// "NULL".
 func (v Value) SourceText() string {
 	switch {
 	case v.typ != Null:
@@ -37,8 +39,8 @@ func (v Value) SourceText() string {
 	return "null"
 }
 
-// Reread returns a scalar as it comes back when kustomize has written and read it, which some of its steps do long before it
-// prints. brackets says whether it stands in brackets.
+// Reread returns a scalar as it is after kustomize has written and read it. Some steps of
+// kustomize do so long before it prints. brackets is true if the scalar is in brackets.
 func (v Value) Reread(brackets bool) Value {
 	if brackets {
 		v = v.comesBack()
@@ -57,11 +59,12 @@ func (v Value) Reread(brackets bool) Value {
 // IsFolded reports whether v is a string that was written as a folded block scalar.
 func (v Value) IsFolded() bool { return v.typ == String && v.is(marked) && v.is(reread) }
 
-// comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, what has a colon and
-// folded text in quotes there.
+// comesBack returns a scalar in brackets as it is after writing and reading it: kustomize puts
+// omitted nulls, timestamps with a colon and folded text in quotes.
 func (v Value) comesBack() Value {
 	switch {
-	case v.IsOmitted() && !v.is(reread), v.becomesNull() && v.Text() == "": // the tag !!null keeps null
+	// A null with the tag !!null stays null.
+	case v.IsOmitted() && !v.is(reread), v.becomesNull() && v.Text() == "":
 		return QuotedStr("")
 	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())
@@ -90,7 +93,7 @@ func (e *emitter) output(v Value) string {
 	return v.outputText()
 }
 
-// outputText returns the text of a string as the output shows it.
+// outputText returns the text of a string in the output.
 func (v Value) outputText() string {
 	if v.IsFolded() {
 		return refold(v.Text())
@@ -98,8 +101,9 @@ func (v Value) outputText() string {
 	return v.Text()
 }
 
-// refold returns what a folded block scalar comes back as: yaml/v3 looks at the start of the text, not at the next line,
-// to decide whether a line end needs another one.
+// refold returns the text of a folded block scalar after writing and reading it. It may differ
+// because yaml/v3 looks at the start of the text, rather than at the next line, to decide whether
+// a line end must be doubled.
 func refold(s string) string {
 	if s == "" || s[0] != ' ' && strings.IndexByte(s[:len(s)-1], '\n') < 0 || !fitsBlock(s) {
 		return s
@@ -118,7 +122,7 @@ func refold(s string) string {
 	b.WriteByte('\n')
 	first := strings.TrimLeft(s, "\n")
 	double := first != "" && class[first[0]]&isBlank == 0
-	text := false // whether the line has text that does not start with a blank
+	text := false // the line has text that does not start with a blank
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		if line != "\n" && line != "" {
 			b.WriteString("  ")

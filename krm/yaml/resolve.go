@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// hint tells by the first byte of a plain scalar what it may be: 0 a string, else what the switch in resolve tries.
+// hint maps the first byte of a plain scalar to its possible types: 0 means string, other values
+// select a case of the switch in resolve.
 var hint = [256]uint8{
 	'+': 'D', '-': 'D', '0': 'D', '1': 'D', '2': 'D', '3': 'D', '4': 'D', '5': 'D', '6': 'D', '7': 'D', '8': 'D', '9': 'D',
 	'y': 'M', 'Y': 'M', 'n': 'M', 'N': 'M', 't': 'M', 'T': 'M', 'f': 'M', 'F': 'M', 'o': 'M', 'O': 'M', '~': 'M', '.': '.',
 }
 
-// resolve returns the value of a plain scalar as yaml/v3 resolves it, or yaml/v2 if yaml11 is set: null, boolean, number
-// or string. It returns None for infinities and NaN, which JSON cannot carry.
+// resolve returns the value of a plain scalar as resolved by yaml/v3, or by yaml/v2 if yaml11 is
+// set: null, boolean, number or string. It returns None for infinities and NaN, which JSON cannot
+// represent.
 func resolve(s string, yaml11 bool) Value {
 	if s == "" {
 		return OmittedNull
@@ -88,7 +90,7 @@ func resolveNumber(s string, yaml11 bool) Value {
 	return Str(s)
 }
 
-// isDecimal reports whether s is an integer in the form in which integers are written.
+// isDecimal reports whether s is an integer in its output form.
 func isDecimal(s string) bool {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || digits[0] == '0' && s != "0" {
@@ -102,7 +104,7 @@ func isDecimal(s string) bool {
 	return true
 }
 
-// numberBytes reports whether s has only bytes that numbers and timestamps have.
+// numberBytes reports whether all bytes of s can occur in numbers or timestamps.
 func numberBytes(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -118,7 +120,8 @@ func numberBytes(s string) bool {
 	return true
 }
 
-// parseInt returns the decimal form of an integer of up to 64 bits: 0x1F, 0b11, 0o17, 017 and 1_000 are integers too.
+// parseInt returns the decimal form of an integer of up to 64 bits. Besides decimal integers it
+// accepts the forms 0x1F, 0b11, 0o17, 017 and 1_000.
 func parseInt(s string, yaml11 bool) (string, bool) {
 	if strings.IndexByte(s, '.') >= 0 {
 		return "", false
@@ -130,7 +133,7 @@ func parseInt(s string, yaml11 bool) (string, bool) {
 	if n, err := strconv.ParseUint(plain, 0, 64); err == nil {
 		return strconv.FormatUint(n, 10), true
 	}
-	// yaml/v3 also takes a sign behind the prefix.
+	// yaml/v3 also accepts a sign after the prefix.
 	if digits, ok := strings.CutPrefix(plain, "0b"); ok {
 		n, err := strconv.ParseInt(digits, 2, 64)
 		return strconv.FormatInt(n, 10), err == nil
@@ -190,7 +193,7 @@ func countDigits(s string) int {
 	return n
 }
 
-// parseTimestamp parses the forms of timestamps that plain scalars may have.
+// parseTimestamp parses the forms of timestamps in plain scalars.
 func parseTimestamp(s string) (time.Time, bool) {
 	if len(s) < 8 || s[4] != '-' || countDigits(s) != 4 {
 		return time.Time{}, false

@@ -2,15 +2,16 @@ package yaml
 
 import "unsafe"
 
-// A FieldRoom is space behind the fields of a mapping, for those that are added to it: to copy all fields for each new one takes a time
-// that grows with the square of their number. Values of fewer fields do not see the new ones. It is for one that is changed by one
-// step; the zero FieldRoom has no space yet.
+// A FieldRoom is spare capacity after the fields of a mapping, for a step that adds many fields.
+// [Value.With] copies all fields for each new one, which takes quadratic time. Values with fewer
+// fields share the array and do not see the new fields. A FieldRoom must be used by one step only.
+// The zero FieldRoom has no capacity yet.
 type FieldRoom struct {
 	last     Value // the mapping with all fields so far
 	capacity int
 }
 
-// With returns v, a mapping, with a field that it does not have, as [Value.With] does.
+// With returns the mapping v with a new field key, which v must not have, as [Value.With] does.
 func (r *FieldRoom) With(v Value, key string, x Value) Value {
 	const few = 12
 	n := len(v.Fields())

@@ -6,9 +6,9 @@ import "unicode/utf8"
 const (
 	isBlank     = 1 << iota // space and tab
 	isBreak                 // line feed
-	isIndicator             // cannot simply start a plain scalar
-	endsPlain               // may end a plain scalar outside of [] and {}
-	endsFlow                // may end a plain scalar inside of [] and {}
+	isIndicator             // needs further tests at the start of a plain scalar
+	endsPlain               // may end a plain scalar outside [] and {}
+	endsFlow                // may end a plain scalar inside [] and {}
 	isControl               // not allowed in a document
 )
 
@@ -26,7 +26,7 @@ var class = [256]uint8{
 	31: isControl, 127: isControl,
 }
 
-// simpleText reports whether s has only characters that mean nothing special: printable ones, line feeds and tabs.
+// simpleText reports whether s has only printable characters, line feeds and tabs.
 func simpleText(s string) bool {
 	var classes, bits uint8
 	i := 0
@@ -61,20 +61,20 @@ func load64(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// oddBytes sets the high bit of each byte of x that is a control character, line ends and tabs included, and of some of those
-// beyond ASCII; it is 0 only if there are neither.
+// oddBytes sets the high bit of each byte of x that is a control character, including line feed
+// and tab, or is not ASCII. The result is 0 if and only if x has no such byte.
 func oddBytes(x uint64) uint64 {
 	return (^((x | highBits) - lowBits*' ') | (x + lowBits) | x) & highBits
 }
 
-// equal sets the high bit of each byte of x that is c, and no other one.
+// equal sets the high bit of exactly the bytes of x that are c.
 func equal(x uint64, c byte) uint64 {
 	x ^= lowBits * uint64(c)
 	return ^((x&^highBits + ^uint64(highBits)) | x) & highBits
 }
 
-// firstOdd returns the position of the first character that YAML does not allow or that is a line break or byte order
-// mark beyond ASCII, -1 if there is none.
+// firstOdd returns the position of the first character that YAML does not allow, or that is a
+// non-ASCII line break or byte order mark. It returns -1 if there is none.
 func firstOdd(s string) int {
 	for i, r := range s {
 		switch {
@@ -91,7 +91,7 @@ func firstOdd(s string) int {
 	return -1
 }
 
-// startsPlain reports whether a plain scalar may start at the token, outside of [] and {}.
+// startsPlain reports whether a plain scalar may start at the current token, outside [] and {}.
 func (p *parser) startsPlain() bool {
 	c := p.s[p.i]
 	if class[c]&isIndicator == 0 {
@@ -107,8 +107,8 @@ func (p *parser) startsPlain() bool {
 	return false
 }
 
-// plainLine moves to the end of a plain scalar on its first line and returns where its text ends and whether a colon
-// follows.
+// plainLine moves to the end of a plain scalar on its first line. It returns the end of the text
+// and whether a colon follows.
 func (p *parser) plainLine() (end int, colon bool) {
 	s, start := p.s, p.i
 	i := start
@@ -136,7 +136,7 @@ func (p *parser) plainLine() (end int, colon bool) {
 	return end, colon
 }
 
-// plain parses a plain scalar behind "key: ".
+// plain parses a plain scalar after "key: ".
 func (p *parser) plain(indent int) (Value, bool) {
 	if !p.startsPlain() {
 		return Value{}, false
@@ -151,7 +151,8 @@ func (p *parser) plain(indent int) (Value, bool) {
 
 const secondColon = "found a second \"key: \" in one value"
 
-// plainRest parses the lines of a plain scalar that follow the first; they are more indented than the column indent.
+// plainRest parses the lines of a plain scalar after its first. They are indented by more than
+// indent.
 func (p *parser) plainRest(start, end, indent int) (Value, bool) {
 	if !p.next() {
 		return Value{}, false
@@ -176,7 +177,7 @@ func (p *parser) plainRest(start, end, indent int) (Value, bool) {
 	return p.resolved(p.cutText(buf), start)
 }
 
-// fold appends what n line ends between words become.
+// fold appends the result of folding n line ends between words.
 func fold(buf []byte, n int) []byte {
 	if n == 1 {
 		return append(buf, ' ')
@@ -187,13 +188,14 @@ func fold(buf []byte, n int) []byte {
 	return buf
 }
 
-// odd is a value to warn about, with its position.
+// An odd is a value to warn about and its position.
 type odd struct {
 	offset int
 	value  Value
 }
 
-// resolved returns the value of the plain scalar s; merge keys and numbers that JSON cannot carry are for the slow path.
+// resolved returns the value of the plain scalar s. It leaves merge keys and numbers that JSON
+// cannot represent to the slow path.
 func (p *parser) resolved(s string, start int) (Value, bool) {
 	if s == "" || hint[s[0]] == 0 {
 		v := Str(s)
@@ -210,7 +212,7 @@ func (p *parser) resolved(s string, start int) (Value, bool) {
 	return v, v.typ != None
 }
 
-// differs reports whether v is a number or timestamp that leaves in another form than it is written.
+// differs reports whether v is a number or timestamp whose form changes in the output.
 func differs(v Value) bool {
 	s := v.Text()
 	switch v.typ {
@@ -227,8 +229,9 @@ func (p *parser) noteAmbiguous(v Value, start int) {
 	}
 }
 
-// ambiguous reports whether v is a string that the output has without quotes, as kustomize's has, although some readers of YAML take
-// the text for something else: the default key, the merge key, or a number beyond the range of floating point numbers.
+// ambiguous reports whether v is a string that is not quoted in the output, as in kustomize,
+// although some YAML readers do not read it as a string: the default key, the merge key, or a
+// number beyond the range of floating point numbers.
 func ambiguous(v Value) bool {
 	if v.typ != String {
 		return false

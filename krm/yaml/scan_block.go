@@ -12,7 +12,8 @@ func (p *parser) blockScalar(indent int) (Value, bool) {
 	return v, p.next()
 }
 
-// blockText is blockScalar up to the line that ends the text.
+// blockText parses the header and the lines of a block scalar. It moves to the start of the line
+// after them.
 func (p *parser) blockText(indent int) (string, bool) {
 	folded := p.s[p.i] == '>'
 	p.i++
@@ -20,10 +21,10 @@ func (p *parser) blockText(indent int) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	// The blank lines in front of the text decide about its indentation, unless the header does.
+	// Without an indentation in the header, the blank lines before the text affect it.
 	breaks, n, ok := p.blockBreaks(n, indent)
 	s, buf := p.s, p.buf[:0]
-	ended, blank := false, false // whether the last line had a line end, whether it started with a blank
+	ended, blank := false, false // the last line had a line end; it started with a blank
 	for ok && p.i < len(s) && p.i-p.line == n {
 		first := class[s[p.i]]&isBlank != 0
 		switch {
@@ -60,7 +61,8 @@ func (p *parser) blockText(indent int) (string, bool) {
 	return p.cutText(buf), ok
 }
 
-// blockHeader parses what follows | or > on its line. indent is 0 if the header does not say it.
+// blockHeader parses the rest of the line after | or >. indent is 0 if the header does not have
+// it.
 func (p *parser) blockHeader(parent int) (keep, strip bool, indent int, ok bool) {
 	for range 2 {
 		switch c := byteAt(p.s, p.i); {
@@ -93,8 +95,8 @@ func byteAt(s string, i int) byte {
 	return 0
 }
 
-// blockBreaks moves over blank lines and the indentation of the line that follows. indent 0 means that it must be found
-// out. It returns the number of line ends.
+// blockBreaks skips blank lines and the indentation of the next line. An indent of 0 means that
+// the indentation is to be detected. It returns the number of line ends and the indentation.
 func (p *parser) blockBreaks(indent, parent int) (breaks, found int, ok bool) {
 	s, i, most := p.s, p.i, 0
 	for {

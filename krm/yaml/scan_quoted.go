@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// quoted parses a quoted scalar and moves behind the closing quote.
+// quoted parses a quoted scalar and moves after the closing quote.
 func (p *parser) quoted() (Value, bool) {
 	quote := p.s[p.i]
 	start := p.i + 1
@@ -27,7 +27,7 @@ func (p *parser) quoted() (Value, bool) {
 	return Value{}, p.fail("the closing quote of this text is missing")
 }
 
-// quotedSlow parses a quoted scalar with escapes or several lines; up to i it has neither.
+// quotedSlow parses a quoted scalar with escapes or several lines. The first of these is at i.
 func (p *parser) quotedSlow(quote byte, i int) (Value, bool) {
 	s := p.s
 	buf := append(p.buf[:0], s[p.i+1:i]...)
@@ -87,8 +87,8 @@ func (p *parser) quotedSlow(quote byte, i int) (Value, bool) {
 	return Value{}, p.fail("the closing quote of this text is missing")
 }
 
-// lineEnds moves over the line end at i and the blank lines and indentation that follow. It returns the number of line
-// ends, -1 at a document marker.
+// lineEnds skips the line end at i and the blank lines and indentation after it. It returns the
+// number of line ends, -1 at a document marker.
 func (p *parser) lineEnds(i int) (next, n int) {
 	p.multi = true
 	for ; i < len(p.s); i++ {
@@ -106,7 +106,7 @@ func (p *parser) lineEnds(i int) (next, n int) {
 	return i, n
 }
 
-// escape appends the character whose escape sequence, behind the backslash, is at i.
+// escape appends the character of the escape sequence at i, which is after the backslash.
 func (p *parser) escape(buf []byte, i int) ([]byte, int, bool) {
 	if i >= len(p.s) {
 		return buf, i, p.fail("the closing quote of this text is missing")

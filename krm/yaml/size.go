@@ -3,9 +3,9 @@ package yaml
 import "unsafe"
 
 const (
-	// MaxResource is the size in bytes up to which steps may make a resource grow.
+	// MaxResource is the size in bytes to which steps may grow a resource.
 	MaxResource = 64 << 20
-	// MaxList is the size in bytes that the resources of a list may have together.
+	// MaxList is the maximum total size in bytes of the resources of a list.
 	MaxList = 1 << 30
 )
 
@@ -14,8 +14,9 @@ const (
 	fieldSize = int(unsafe.Sizeof(Field{}))
 )
 
-// Size returns how many bytes v would take if no part of it was shared with another place, and limit if that is less. Values
-// share their parts: one that was doubled thirty times takes little memory, but whoever walks it meets every part a billion times.
+// Size returns the size of v in bytes as if no part were shared, or limit if that is less. Values
+// share their parts: a value that was doubled thirty times takes little memory, but code that
+// walks it visits each part a billion times.
 func (v Value) Size(limit int) int {
 	n := 0
 	switch v.typ {
@@ -41,7 +42,8 @@ func (v Value) Size(limit int) int {
 	return min(n, limit)
 }
 
-// Growth returns by how many bytes v is larger than old. It enters only what differs.
+// Growth returns the size of v minus that of old, in bytes. It descends only into parts that
+// differ.
 func Growth(old, v Value) int {
 	switch {
 	case old == v:
@@ -54,7 +56,8 @@ func Growth(old, v Value) int {
 	return v.Size(2*MaxResource) - old.Size(2*MaxResource)
 }
 
-// fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum.
+// fieldsGrowth is [Growth] for the fields of mappings. The sum does not depend on which fields are
+// compared with each other.
 func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
 	same := sameFields(old, fields)
@@ -77,7 +80,7 @@ func fieldsGrowth(old, fields []Field) int {
 	return n
 }
 
-// sameFields returns how many fields a and b have in common because they are in the same place.
+// sameFields returns the number of leading fields that a and b share in memory.
 func sameFields(a, b []Field) int {
 	if unsafe.SliceData(a) == unsafe.SliceData(b) {
 		return min(len(a), len(b))

@@ -2,18 +2,19 @@ package yaml
 
 import "unsafe"
 
-// slabs hand out exact-size slices cut from larger ones: a document is thousands of small mappings and lists, and one
-// allocation for each would cost more than parsing it. What they are cut from may be shared by the documents of several small
-// files.
+// slabs allocates slices of exact size from larger arrays. A document consists of thousands of
+// small mappings and lists, and one allocation for each would cost more than parsing it. Several
+// small files may share the arrays.
 type slabs struct {
 	fieldSlab []Field
 	itemSlab  []Value
 	textSlab  []byte
 	size      int
-	cut       int // bytes of the fields and items that were handed out
+	cut       int // bytes of all allocated fields and items
 }
 
-// maxSlab bounds a slab, and so what one small value that outlives its document can hold.
+// maxSlab limits the size of an array, and so the memory that one small value can retain after its
+// document is gone.
 const maxSlab = 1024
 
 func (s *slabs) grow(n int) int {

@@ -14,19 +14,21 @@ import (
 )
 
 const (
-	// maxSlow is how many bytes a document may have that needs the slow path.
+	// maxSlow is the maximum size in bytes of a document that needs the slow path.
 	maxSlow = 16 << 20
-	// maxAlias is how many bytes the documents of a file may have together once their aliases are expanded, and maxValueAlias the same
-	// for a file of configuration: that is decoded, and then every alias becomes a copy.
+	// maxAlias is the maximum size in bytes of the documents of a file with their aliases
+	// expanded. maxValueAlias is the limit for a configuration file. It is lower because decoding
+	// turns every alias into a copy.
 	maxAlias      = 64 << 20
 	maxValueAlias = 4 << 20
-	// maxMarks is how many marks (see the function marks) a document in the answer of a function may have if it needs the slow path,
-	// and maxRare how many all such documents of the answer may have: the nodes of yaml/v3 are large and slow.
+	// maxMarks is the maximum number of marks (see the function marks) in a document of a
+	// function's answer that needs the slow path, and maxRare the maximum for all such documents
+	// of the answer. The limits exist because the nodes of yaml/v3 are large and slow.
 	maxMarks = 1 << 19
 	maxRare  = 8 * maxMarks
 )
 
-// parseSlow decides about a document that the parser gave up on.
+// parseSlow parses a document on which the parser gave up.
 func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	v, err := s.convertSlow(p, pc)
 	if err != nil && !s.answer {
@@ -79,11 +81,11 @@ func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	if c.aliased {
 		p.aliases += done.size
 	}
-	p.cut += 4 * done.size // about what it takes
+	p.cut += 4 * done.size // approximate memory
 	return done.value, err
 }
 
-// marks returns how many characters of text may begin or end a value.
+// marks returns the number of characters in text that may begin or end a value.
 func marks(text string) (n int) {
 	for _, mark := range []string{"\n", ",", ":", "[", "{", "-"} {
 		n += strings.Count(text, mark)
@@ -91,7 +93,7 @@ func marks(text string) (n int) {
 	return n
 }
 
-// kindOf returns the kind of the object that a node stands for, "" if it has none.
+// kindOf returns the kind of the object n, "" if it has none.
 func kindOf(n *yaml.Node) string {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "kind" {
@@ -106,7 +108,7 @@ func parseNode(text string) (*yaml.Node, error) {
 	return decodeNode(yaml.NewDecoder(strings.NewReader(text)))
 }
 
-// nextLine returns where the part of text that d has not read starts, 0 if nothing is left of it.
+// nextLine returns the line where the unread part of text starts, 0 if d has read everything.
 func nextLine(d *yaml.Decoder, text string) int {
 	root, err := decodeNode(d)
 	switch {
@@ -138,7 +140,7 @@ func decodeNode(d *yaml.Decoder) (root *yaml.Node, err error) {
 	return root, nil
 }
 
-// secondDocument returns where the first document marker behind line is.
+// secondDocument returns the position of the first document marker after line.
 func secondDocument(text string, line int) int {
 	i := 0
 	for n := 1; i < len(text); n++ {
@@ -150,7 +152,8 @@ func secondDocument(text string, line int) int {
 	return len(text)
 }
 
-// badCharacter returns the position of the first character that YAML does not allow, and what is wrong with it.
+// badCharacter returns the position of the first character that YAML does not allow and an error
+// message, or -1 if there is none.
 func badCharacter(text string) (int, string) {
 	for i := 0; i < len(text); {
 		at := firstOdd(text[i:])
@@ -171,26 +174,26 @@ func badCharacter(text string) (int, string) {
 	return -1, ""
 }
 
-// converter makes values of nodes.
+// A converter converts nodes to values.
 type converter struct {
 	source *Source
 	parser *parser
-	line   int // lines in front of the document
+	line   int // lines before the document
 	path   []any
 	secret bool // messages must not show values
-	limit  int  // for the document and those before it, in messages
+	limit  int  // for this and earlier documents, in messages
 	taken  int  // of maxAlias
 	// aliased is true if there was an alias.
 	aliased bool
 	known   map[*yaml.Node]converted
 }
 
-// converted is a value with its size and depth when aliases count as copies.
+// A converted is a value, with its size and depth when aliases are counted as copies.
 type converted struct {
 	value Value
 	size  int
 	depth int
-	open  bool // still being converted: an alias to it would contain itself
+	open  bool // conversion is in progress: an alias to it would contain itself
 }
 
 func (c *converter) errorf(line int, format string, args ...any) error {
@@ -205,7 +208,7 @@ func (c *converter) reason(pc piece) error {
 	return c.said(1+strings.Count(pc.text[:c.parser.i], "\n"), c.parser.reason)
 }
 
-// said returns the error for what a parser gave as its reason.
+// said returns the error for a parser's reason.
 func (c *converter) said(line int, reason string) error {
 	if reason == tooDeep || reason == tooMany {
 		return c.limitf(line, "%s", reason)
@@ -241,7 +244,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 	return done, err
 }
 
-// child converts the node n, which is at step of the one that is being converted.
+// child converts n, the child at step of the node that is being converted.
 func (c *converter) child(step any, n *yaml.Node, depth int) (converted, error) {
 	c.path = append(c.path, step)
 	done, err := c.convert(n, depth)
@@ -278,7 +281,7 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 		items[i] = item.value
 		done.add(item)
 		if done.size > maxAlias-c.taken {
-			return done, nil // as in a mapping
+			return done, nil // the caller rejects it: see mapping
 		}
 	}
 	done.value = SeqOf(items...)
@@ -352,7 +355,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		return c.text(n), nil
 	}
 	if v.typ == Null {
-		v.flags |= reread // it is null in brackets, too
+		v.flags |= reread // stays null in brackets as well
 	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
@@ -360,7 +363,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 	return v, nil
 }
 
-// text returns the value of a scalar that is no plain one.
+// text returns the value of a scalar that is not plain.
 func (c *converter) text(n *yaml.Node) Value {
 	v := QuotedStr(n.Value)
 	v = v.flagged(reread, n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11)
@@ -371,7 +374,7 @@ func quotedStyle(n *yaml.Node) bool {
 	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
-// tagged warns about an explicit tag: it does not reach the output.
+// tagged warns about an explicit tag, because it is not part of the output.
 func (c *converter) tagged(n *yaml.Node) {
 	switch {
 	case n.Style&yaml.TaggedStyle == 0:

@@ -7,11 +7,11 @@ import (
 	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
-// explain turns what yaml/v3 says about text into a line of it and plain words.
+// explain converts an error of yaml/v3 in text to a line number and a plain message.
 func explain(text string, err error) (line int, what string) {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line = 1
-	named := false // yaml/v3 names no first line
+	named := false // yaml/v3 does not name the first line
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
 		if number, rest, ok := strings.Cut(rest, ": "); ok {
 			line, _ = strconv.Atoi(number)
@@ -38,8 +38,8 @@ func explain(text string, err error) (line int, what string) {
 	return line, "this is not valid YAML: " + msg
 }
 
-// explanations maps the messages of yaml/v3 that need it. lines corrects the line numbers of its parser, which counts
-// from 0.
+// explanations maps messages of yaml/v3 to plain ones. lines corrects the line numbers of its
+// parser, which start at 0.
 var explanations = [...]struct {
 	theirs string
 	lines  int

@@ -49,7 +49,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 		done.size += len(key)
 		m.set(key, v.value)
 		if done.size > maxAlias-c.taken {
-			return done, nil // [converter.convert] refuses it: there is no use in going on
+			return done, nil // [converter.convert] rejects it, so the rest is not needed
 		}
 	}
 	if merge != nil {
@@ -62,7 +62,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 	return done, nil
 }
 
-// fieldSet is an ordered set of fields.
+// A fieldSet is an ordered set of fields.
 type fieldSet struct {
 	fields []Field
 	pos    map[string]int
@@ -81,7 +81,8 @@ func isMergeKey(k *yaml.Node) bool {
 	return k.Kind == yaml.ScalarNode && k.ShortTag() == "!!merge"
 }
 
-// merge adds the fields of the mapping or mappings of a merge key that m does not have; earlier mappings win.
+// merge adds the fields of the mapping or mappings in a merge key, except those that m already
+// has. Earlier mappings take precedence.
 func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int) error {
 	target := n
 	if n.Kind == yaml.AliasNode {
@@ -115,7 +116,7 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 	return c.errorf(n.Line, "the value of a merge key << must be a mapping or a list of mappings")
 }
 
-// called returns what messages call a key of the mapping that is being converted.
+// called returns the term for a key of the current mapping in messages.
 func (c *converter) called(key, verb string) string {
 	if c.secret && len(words.Path(append(c.path[:len(c.path):len(c.path)], key))) <= len(c.path) {
 		return "a key"
@@ -141,7 +142,7 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	v, err := c.scalar(k)
 	switch {
 	case err != nil && depth == 0 && !c.parser.yaml11 && k.Style == 0:
-		return k.Value, nil // .nan and .inf are names here, as other numbers are
+		return k.Value, nil // .nan and .inf are names here, like other numbers
 	case err != nil:
 		return "", err
 	case v.typ == String && depth > 0 && !c.parser.yaml11 && k.ShortTag() != "!!str":

@@ -11,22 +11,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxFile is the size in bytes up to which a [Source] is read.
+// MaxFile is the maximum size in bytes of a [Source].
 const MaxFile = 64 << 20
 
-// A Source is one input file: read once, hashed once, parsed once, whoever refers to it. Its methods are safe for
-// concurrent use. A Source must not be copied.
+// A Source is one input file. It is read, hashed and parsed at most once, however many references
+// it has. Its methods are safe for concurrent use. A Source must not be copied.
 type Source struct {
-	// File is the path as messages show it.
+	// File is the path for messages.
 	File string
 	// Data is the content. It must not be changed.
 	Data []byte
-	// answer is true for what a function answered: messages show nothing of it, and it must not take too much memory. rare is
-	// how many marks the documents of it had that needed the slow path.
+	// answer is true for the output of a function: messages must not show any of it, and its
+	// memory is limited. rare is the number of marks in its documents that needed the slow path.
 	answer bool
 	rare   int
 
-	same   *Source     // not nil if this is another name of that file: see Source.As
+	same   *Source     // the file of which this is an alias, or nil: see Source.As
 	secret atomic.Bool // see HoldSecret
 
 	digestOnce sync.Once
@@ -40,39 +40,41 @@ type Source struct {
 	docsRead atomic.Bool
 	docs     []Document
 	docsErr  error
-	unnamed  error // that a resource has no name; a configuration needs none
-	badKey   bool  // docsErr is about a key that is no string, which a patch may have
+	unnamed  error // a resource without a name, which is an error except in configurations
+	badKey   bool  // docsErr is about a key that is not a string, which a patch may have
 
 	valueOnce sync.Once
 	value     Value
 	valueErr  error
-	repeated  *diag.Error // about the first key that occurs twice in value
+	repeated  *diag.Error // about the first duplicate key in value
 
 	mu       sync.Mutex
 	warnings []*diag.Error
-	forms    map[*diag.Error]bool // those of warnForm
+	forms    map[*diag.Error]bool // the warnings of warnForm
 
 	piecesOnce sync.Once
-	cut        []piece // kept if somebody asks for single documents
+	cut        []piece // kept when single documents are requested
 	cutErr     error
 
 	located  atomic.Int32 // calls of Locate
 	treeMu   sync.Mutex
-	tree     *yaml.Node // of treePart, made when there are many such calls
+	tree     *yaml.Node // of treePart, made after many calls of Locate
 	treePart int
 
-	subs []sub // the places that this stands for, if it is a part of other files: see Source.Sub
+	// subs are the places of this part in other files: see Source.Sub.
+	subs []sub
 
 	encodedOnce sync.Once
 	encoded     string
 }
 
-// NewAnswer returns a Source of what a program answered: messages show nothing of it but its name, and it must not take too much memory.
+// NewAnswer returns a Source for the output of a program. Messages show only its name, and its
+// memory is limited.
 func NewAnswer(name string, data []byte) *Source {
 	return &Source{File: name, Data: data, answer: true}
 }
 
-// As returns s under another name: what has several names is read and parsed once.
+// As returns s under a different name. A file with several names is read and parsed once.
 func (s *Source) As(name string) *Source {
 	return &Source{File: name, Data: s.Data, same: s.original()}
 }
@@ -84,7 +86,7 @@ func (s *Source) original() *Source {
 	return s
 }
 
-// renamed returns an error about the original as one about s.
+// renamed returns an error of the original file as an error of s.
 func (s *Source) renamed(err error) error {
 	at, ok := err.(*diag.Error)
 	if s.same == nil || !ok || at.Pos.File != s.same.File {
@@ -95,10 +97,11 @@ func (s *Source) renamed(err error) error {
 	return &e
 }
 
-// Text returns Data as a text. Nothing is copied.
+// Text returns Data as a string without copying it.
 func (s *Source) Text() string { return unsafe.String(unsafe.SliceData(s.Data), len(s.Data)) }
 
-// Encoded returns encode of the text. It is called once for a file, whoever asks, and should be the same function for all.
+// Encoded returns the result of encode for the text. The result is cached: encode is called once
+// per file, so all callers should pass the same function.
 func (s *Source) Encoded(encode func(string) string) string {
 	s = s.original()
 	s.encodedOnce.Do(func() { s.encoded = encode(s.Text()) })
@@ -115,16 +118,18 @@ func (s *Source) Digest() [sha256.Size]byte {
 // A Document is one object of a [Source].
 type Document struct {
 	Value Value
-	// Line is where the document starts; that of an item of a List is where the List does.
+	// Line is the line where the document starts. For an item of a List it is the line of the
+	// List.
 	Line int
-	// Size is that of its text in bytes, with aliases counted as copies.
+	// Size is the size of its text in bytes, with aliases counted as copies.
 	Size  int
-	piece int   // which piece of the file it is in
-	path  []any // where it is in the piece, if that is a List
+	piece int   // index of the file's piece that contains it
+	path  []any // its path in the piece, if that is a List
 }
 
-// Documents returns the objects in the file: documents in order, Lists replaced by their items, empty documents dropped. It parses at
-// the first call. The result must not be changed. The error is an [*diag.Error] with the line.
+// Documents returns the objects in the file: its documents in order, with Lists replaced by their
+// items, and without empty documents. The first call parses the file. The result must not be
+// changed. The error is an [*diag.Error] with the line.
 func (s *Source) Documents() ([]Document, error) {
 	if s.same != nil {
 		docs, err := s.same.Documents()
@@ -140,8 +145,8 @@ func (s *Source) Documents() ([]Document, error) {
 	return s.docs, s.docsErr
 }
 
-// Configs returns the objects in the file as [Source.Documents] does, but lets them be without metadata.name: a function
-// may be found by the group, version and kind of its configuration alone.
+// Configs is [Source.Documents] for configurations, which need no metadata.name: a function may be
+// identified by the group, version and kind of its configuration alone.
 func (s *Source) Configs() ([]Document, error) {
 	if _, err := s.Documents(); s.original().docsErr != nil {
 		return nil, err
@@ -149,8 +154,8 @@ func (s *Source) Configs() ([]Document, error) {
 	return s.original().docs, nil
 }
 
-// Patches returns the objects in the file as [Source.Documents] does, but takes the keys of mappings for strings, as kustomize
-// does when it merges: a field 80 is the resource's field "80". It warns about each.
+// Patches is [Source.Documents] for patches. It takes mapping keys as strings, as kustomize does
+// in a merge: the key 80 is the resource's field "80". It warns about each such key.
 func (s *Source) Patches() ([]Document, error) {
 	docs, err := s.Documents()
 	if from := s.original(); from.badKey {
@@ -162,8 +167,9 @@ func (s *Source) Patches() ([]Document, error) {
 	return docs, nil
 }
 
-// Value returns the file as one value, as kustomize reads its own configuration: words such as yes and on are booleans
-// (YAML 1.1), only the first document counts. It parses at the first call. The error is an [*diag.Error] with the line.
+// Value returns the file as one value, as kustomize reads its own configuration: words such as yes
+// and on are booleans (YAML 1.1), and only the first document is used. The first call parses the
+// file. The error is an [*diag.Error] with the line.
 func (s *Source) Value() (Value, error) {
 	if s.same != nil {
 		v, err := s.same.Value()
@@ -173,8 +179,8 @@ func (s *Source) Value() (Value, error) {
 	return s.value, s.valueErr
 }
 
-// Repeated returns an error about the first key that occurs twice in a mapping of [Source.Value], of which the last value
-// counts; nil if there is none.
+// Repeated returns an error about the first duplicate key in a mapping of [Source.Value], nil if
+// there is none. Value itself uses the last value of such a key.
 func (s *Source) Repeated() error {
 	if _, err := s.Value(); err != nil || s.original().repeated == nil {
 		return nil
@@ -182,8 +188,8 @@ func (s *Source) Repeated() error {
 	return s.renamed(s.original().repeated)
 }
 
-// Warnings returns what earlier calls of [Source.Documents] and [Source.Value] found that is accepted, but probably not
-// what the user means.
+// Warnings returns the warnings of earlier calls of [Source.Documents] and [Source.Value]. They
+// are about input that is accepted but is probably a mistake.
 func (s *Source) Warnings() []*diag.Error {
 	s = s.original()
 	s.mu.Lock()
@@ -191,8 +197,9 @@ func (s *Source) Warnings() []*diag.Error {
 	return s.warnings
 }
 
-// Losses returns the [Source.Warnings] about text that is ignored. The others are about values that leave in another form than
-// they are written, which does not concern a function: it gets its configuration as it is written.
+// Losses returns the [Source.Warnings] about ignored text. The others are about values whose form
+// changes in the output. Those do not matter for a function, because it receives the source text
+// of its configuration.
 func (s *Source) Losses() []*diag.Error {
 	s = s.original()
 	s.mu.Lock()
@@ -200,14 +207,14 @@ func (s *Source) Losses() []*diag.Error {
 	return slices.DeleteFunc(slices.Clone(s.warnings), func(w *diag.Error) bool { return s.forms[w] })
 }
 
-// maxWarnings is how many warnings a file can have: who sees them all?
+// maxWarnings limits the number of warnings per file. More would not be read.
 const maxWarnings = 100
 
 func (s *Source) warn(code diag.Code, line int, field, format string, args ...any) {
 	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, field, format, args...).With(code), false)
 }
 
-// warnForm warns about a value that leaves in another form than it is written.
+// warnForm warns about a value whose form changes in the output.
 func (s *Source) warnForm(line int, format string, args ...any) {
 	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, "", format, args...).With(diag.OddValue), true)
 }
@@ -220,7 +227,7 @@ func (s *Source) add(w *diag.Error, form bool) {
 	}
 	for _, old := range s.warnings {
 		if old.Pos == w.Pos && old.Msg == w.Msg {
-			return // read as documents and as a value
+			return // read both as documents and as a value
 		}
 	}
 	if hint := adviceFor(w.Msg); hint != "" && len(w.Hints) == 0 {

@@ -13,14 +13,16 @@ import (
 	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
-// piece is a part of a file between document separators. Only its first YAML document counts.
+// A piece is the part of a file between two document separators. Only its first YAML document is
+// used.
 type piece struct {
 	text  string
 	line  int  // of its start
 	plain bool // text is known to be printable ASCII: see simpleText
 }
 
-// readText returns the text of the file, ready to be parsed: UTF-8, with simple line ends and without a byte order mark.
+// readText returns the text of the file, ready for parsing: UTF-8, with line feeds as line ends
+// and without a byte order mark.
 func (s *Source) readText() (string, error) {
 	s.textOnce.Do(func() { s.text, s.textErr = decodeText(s.File, s.Data) })
 	return s.text, s.textErr
@@ -33,7 +35,7 @@ func decodeText(file string, data []byte) (string, error) {
 	return plainText(file, data)
 }
 
-// plainText returns data as UTF-8 with simple line ends and without a byte order mark.
+// plainText returns data as UTF-8 with line feeds as line ends and without a byte order mark.
 func plainText(file string, data []byte) (string, error) {
 	text := unsafe.String(unsafe.SliceData(data), len(data))
 	var err error
@@ -78,7 +80,8 @@ func decodeUTF16(file string, data []byte, order binary.ByteOrder) (string, erro
 	return string(text), nil
 }
 
-// split cuts text at its separators as kyaml does: lines that start with "---" and hold nothing else but a comment.
+// split cuts text at its separators as kyaml does: at lines that start with "---" and contain
+// nothing else except a comment.
 func (s *Source) split(text string) ([]piece, error) {
 	var pieces []piece
 	line := 1
@@ -98,7 +101,8 @@ func (s *Source) split(text string) ([]piece, error) {
 	}
 }
 
-// pieces returns the texts of the documents. They are kept: who asks for one asks for others.
+// pieces returns the texts of the documents. It keeps them, because a caller that needs one
+// usually needs others.
 func (s *Source) pieces() ([]piece, error) {
 	s.piecesOnce.Do(func() {
 		var text string
@@ -109,8 +113,9 @@ func (s *Source) pieces() ([]piece, error) {
 	return s.cut, s.cutErr
 }
 
-// findSeparator returns where the line end before a separator and the line after it are, -1 if there is none, and whether
-// what it has passed is known to be printable ASCII. Lines are too short for [strings.Index] to be fast.
+// findSeparator returns the position of the line end before a separator, the position after its
+// line end, and whether the text before it is known to be printable ASCII. Both positions are -1
+// if there is no separator. Lines are too short for [strings.Index] to be fast.
 func findSeparator(s string) (start, end int, plain bool) {
 	plain = true
 	i := 0
@@ -135,7 +140,8 @@ func findSeparator(s string) (start, end int, plain bool) {
 	return -1, -1, plain
 }
 
-// separatorAt is what findSeparator returns if three dashes follow the line end at start; the last line of a text is none.
+// separatorAt returns the results of findSeparator if three dashes follow the line end at start.
+// The last line of a text is not a separator.
 func separatorAt(s string, start int, plain bool) (int, int, bool) {
 	n := strings.IndexByte(s[start+1:], '\n')
 	if n < 0 {
@@ -144,7 +150,7 @@ func separatorAt(s string, start int, plain bool) (int, int, bool) {
 	return start, start + 1 + n + 1, plain
 }
 
-// readDocuments reads the documents, with keys of any scalar type if anyKeys is true.
+// readDocuments reads the documents. If anyKeys is true, keys may be scalars of any type.
 func (s *Source) readDocuments(anyKeys bool) ([]Document, error) {
 	text, err := s.readText()
 	if err != nil {
@@ -185,7 +191,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]Document, error) {
 
 func (s *Source) warnEmpty() { s.warn(diag.NoResource, 0, "", "the %s holds no resource", s.what()) }
 
-// what says what s is: the text of a field has no file.
+// what returns the word for s in messages. The text of a field is not a file.
 func (s *Source) what() string {
 	if s.File == "" {
 		return "text"
@@ -193,7 +199,8 @@ func (s *Source) what() string {
 	return "file"
 }
 
-// firstLine returns how many lines of s stand in front of the first that is neither blank, comment nor marker.
+// firstLine returns the number of lines of s before the first line that is not blank, a comment or
+// a marker.
 func firstLine(s string) int {
 	for n := 0; ; n++ {
 		end := lineEnd(s, 0)
@@ -222,7 +229,8 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
-// warnOdd reports the values of the document v that do not leave as they are written or that are easily misunderstood.
+// warnOdd warns about the values of the document v whose form changes in the output, or which are
+// ambiguous.
 func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 	if len(p.odd) == 0 {
 		return
@@ -264,7 +272,7 @@ func isWrapper(v Value) bool {
 func unwrap(docs []Document, d Document) []Document {
 	items := d.Value.Get("items")
 	if items.typ == Map {
-		d.Value = items // no object: the check of the documents says so
+		d.Value = items // not an object: checkDocuments reports it
 		return append(docs, d)
 	}
 	for i, item := range items.Items() {
@@ -273,7 +281,7 @@ func unwrap(docs []Document, d Document) []Document {
 	return docs
 }
 
-// checkDocuments drops empty documents and makes sure that the others have what an object needs.
+// checkDocuments drops empty documents and checks the required fields of the others.
 func (s *Source) checkDocuments(docs []Document) ([]Document, error) {
 	kept := docs[:0]
 	for _, d := range docs {
@@ -309,7 +317,8 @@ func (s *Source) checkDocument(d Document) error {
 	return nil
 }
 
-// errorIn returns an error about d. For the line of an item of a List the text is read again.
+// errorIn returns an error about d. For an item of a List, it parses the text again to find the
+// line.
 func (s *Source) errorIn(d Document, format string, args ...any) *diag.Error {
 	pos := diag.Pos{File: s.File, Line: d.Line}
 	if pieces, err := s.pieces(); err == nil && len(d.path) > 0 {
@@ -322,7 +331,7 @@ func (s *Source) errorIn(d Document, format string, args ...any) *diag.Error {
 	return err
 }
 
-// place says which object of its file d is, "" for the first document.
+// place returns the term for d in messages, "" for the first document of a file.
 func (d Document) place() string {
 	switch {
 	case len(d.path) > 0:
@@ -333,7 +342,7 @@ func (d Document) place() string {
 	return ""
 }
 
-// inlineLists replaces each FooList by its items, which go to the end.
+// inlineLists replaces each FooList with its items, which are appended.
 func (s *Source) inlineLists(docs []Document) ([]Document, error) {
 	lists := false
 	for _, d := range docs {
@@ -375,7 +384,7 @@ func (s *Source) inlineLists(docs []Document) ([]Document, error) {
 	return done, nil
 }
 
-// normalized returns v with every scalar in the form that it has after a way through JSON.
+// normalized returns v with every scalar in its form after a round trip through JSON.
 func normalized(v Value) Value {
 	switch v.typ {
 	case Int, Float:
@@ -425,8 +434,9 @@ func (s *Source) readValue() (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
-// Content returns the file as one value, as kustomize reads data that is merged: the keys of mappings are strings, also y, and only the first
-// document counts. It parses at each call. The error is an [*diag.Error] with the line.
+// Content returns the file as one value, as kustomize reads data for merges: mapping keys are
+// strings, including y, and only the first document is used. Each call parses the file. The error
+// is an [*diag.Error] with the line.
 func (s *Source) Content() (Value, error) {
 	text, err := s.readText()
 	if err != nil || text == "" {
@@ -438,7 +448,7 @@ func (s *Source) Content() (Value, error) {
 	return s.parsePiece(p, piece{text: text, line: 1})
 }
 
-// warnSecond warns if text has another document from i on.
+// warnSecond warns if text has a further document from i on.
 func (s *Source) warnSecond(text string, i int) {
 	line := 1 + strings.Count(text[:i], "\n")
 	for n, l := range strings.Split(text[i:], "\n") {

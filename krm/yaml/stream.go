@@ -7,29 +7,30 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Stream reads the YAML or JSON that another program wrote: a large text in pieces, with bounds for its size in memory. Its messages
-// show nothing of the text, which may hold anything. It is for one text, and not safe for concurrent use.
+// A Stream reads the YAML or JSON output of a program: a large text in pieces, with limits on its
+// memory. Messages do not show any of the text, because it may contain secrets. A Stream is for
+// one text, and must not be used concurrently.
 type Stream struct {
-	// Name is what messages call the text.
+	// Name identifies the text in messages.
 	Name string
-	// MaxItems is how many documents, and how many items of a list, there may be.
+	// MaxItems is the maximum number of documents, and of items in a list.
 	MaxItems int
-	// Room is how many bytes the text and its values may take in memory.
+	// Room is the maximum memory in bytes for the text and its values.
 	Room int
 
 	source Source
 	begin  string
-	used   int  // bytes that the text takes in memory
-	cut    bool // it does not end with a line end, although YAML should
+	used   int  // bytes of memory for the text
+	cut    bool // the text lacks its final line end
 }
 
 // An Item is a document of a [Stream], or an item of a list in it.
 type Item struct {
 	Value Value
-	Path  []any // its place, for messages
+	Path  []any // its path, for messages
 }
 
-// itemRoom is what a resource takes besides its value.
+// itemRoom is the memory for a resource in addition to its value.
 const itemRoom = 512
 
 func (s *Stream) errorf(field, format string, args ...any) *diag.Error {
@@ -40,23 +41,26 @@ func (s *Stream) tooLargef(field, format string, args ...any) *diag.Error {
 	return diag.TooLargef(diag.Pos{File: s.Name}, field, format, args...)
 }
 
-// Begin returns how the text starts, for messages about a text that is no YAML; it is empty if the text could be read in pieces. It
-// ends at the word data, since what follows may be the data of a Secret.
+// Begin returns the start of the text, for messages about a text that is not YAML. It is empty if
+// the text was read in pieces. It ends before the word data, because the data of a Secret may
+// follow.
 func (s *Stream) Begin() string {
 	begin, _, _ := strings.Cut(s.begin, "data")
 	begin, _, _ = strings.Cut(begin, "Data")
 	return begin
 }
 
-// Cut reports whether the text ends in the middle of a line, although YAML should end with one: it may be incomplete.
+// Cut reports whether the text may be incomplete: it is YAML, but does not end with a line end.
 func (s *Stream) Cut() bool { return s.cut }
 
-// Warnings returns what [Stream.Read] found that is accepted, but probably not what is meant.
+// Warnings returns the warnings of [Stream.Read]. They are about input that is accepted but is
+// probably a mistake.
 func (s *Stream) Warnings() []*diag.Error { return s.source.Warnings() }
 
-// Read returns the documents of a text that are not empty. Their values share its memory, which must not be changed. A list in block
-// style, which is one document with the field items, may be of any size for which there is room; every other text has the bounds of a file.
-// The error is an [*diag.Error] with the line; [diag.IsTooLarge] knows those about the bounds.
+// Read returns the documents of a text, without empty ones. Their values share its memory, which
+// must not be changed. A list in block style, which is one document with the field items, is
+// limited only by Room. Any other text is limited to [MaxFile]. The error is an [*diag.Error] with
+// the line. [diag.IsTooLarge] reports whether it is due to a limit.
 func (s *Stream) Read(text Chunks) ([]Item, error) {
 	s.source.File, s.source.answer = s.Name, true
 	doc, ok, err := s.byItem(text)
@@ -79,7 +83,7 @@ func (s *Stream) Read(text Chunks) ([]Item, error) {
 	return s.documents(whole)
 }
 
-// documents returns the documents of a text that are not empty.
+// documents returns the documents of a text, without empty ones.
 func (s *Stream) documents(text string) ([]Item, error) {
 	if text == "" {
 		return nil, nil
@@ -91,7 +95,8 @@ func (s *Stream) documents(text string) ([]Item, error) {
 	var docs []Item
 	p := newParser()
 	defer p.release()
-	p.room = s.Room - 3*len(text) // the chunks are still there, and what they came in
+	// The chunks, and the buffers in which they arrived, are still in memory.
+	p.room = s.Room - 3*len(text)
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
 			return nil, diag.Errorf(diag.Pos{File: s.Name, Line: pc.line + line - 1}, "", "found another document behind a document marker")
@@ -111,8 +116,8 @@ func (s *Stream) documents(text string) ([]Item, error) {
 	return docs, nil
 }
 
-// secondInPiece returns the line of the first text that follows a document marker behind other text, 0 if there is none:
-// a parser would stop there.
+// secondInPiece returns the line of the first text after a document marker that is itself after
+// other text, 0 if there is none. A parser would ignore that text.
 func secondInPiece(text string) int {
 	for _, marker := range []string{"\n---", "\n..."} {
 		for at := 0; ; {
@@ -132,7 +137,8 @@ func secondInPiece(text string) int {
 	return 0
 }
 
-// textLine returns the number of the first line of text that says something, -1 if there is none.
+// textLine returns the index of the first line of text that is not blank, a comment or a marker,
+// -1 if there is none.
 func textLine(text string) int {
 	n := 0
 	for l := range strings.Lines(text) {
@@ -144,8 +150,8 @@ func textLine(text string) int {
 	return -1
 }
 
-// Inline replaces each FooList among the items of the text by its items, which go to the end, and reports whether there was one. The
-// caller has checked that the items are objects, and must check the new ones.
+// Inline replaces each FooList among items with its items, which are appended, and reports whether
+// there was one. The caller must have checked that items are objects, and must check the new ones.
 func (s *Stream) Inline(items []Item) (inlined []Item, found bool, err error) {
 	n, size := 0, 0
 	for _, it := range items {
@@ -182,7 +188,7 @@ func IsList(v Value) bool {
 	return strings.HasSuffix(v.Get("kind").Text(), "List") && v.Get("items").Exists()
 }
 
-// CountNested returns how many resources are in a FooList, those in lists of lists included.
+// CountNested returns the number of resources in a FooList, including those in nested lists.
 func CountNested(list Value) int {
 	n := 0
 	for _, x := range list.Get("items").Items() {
@@ -195,7 +201,7 @@ func CountNested(list Value) int {
 	return n
 }
 
-// memory returns how many bytes the lists and mappings of v take.
+// memory returns the number of bytes of the lists and mappings in v.
 func memory(v Value) int {
 	n := len(v.Fields())*fieldSize + len(v.Items())*itemSize
 	for _, f := range v.Fields() {

@@ -9,12 +9,14 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A large list must be written item by item: each item is then a document of its own, with the limits that documents have, and is
-// read without a copy of the whole.
+// A large list must be written with one item after the other in block style. Each item is then
+// parsed as a document of its own, within the limits for documents, and the whole text need not be
+// copied.
 
-// byItem reads a ResourceList or List in block style: its items one by one, and what stands in front of them and behind them.
-// ok is false if the answer is none, and err says what is wrong with a part of it: the whole text may then still have another
-// meaning. An error that [diag.IsTooLarge] knows is final.
+// byItem reads a ResourceList or List in block style: its items one by one, and the parts before
+// and after them. ok is false if the text does not have this form. err reports a mistake in one of
+// the parts. It is final if [diag.IsTooLarge] is true for it; otherwise the text as a whole may
+// still be valid.
 func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
 	r := lineReader{chunks: text}
 	if !r.skipTo("items:\n") {
@@ -34,7 +36,8 @@ func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
 	}
 	var tail Value
 	if rest := r.at; !r.done() {
-		if c := r.byte(0) | 0x20; c < 'a' || c > 'z' || !r.skipTo("") { // a key is expected, and no other document
+		// Only a key may follow, not a further document.
+		if c := r.byte(0) | 0x20; c < 'a' || c > 'z' || !r.skipTo("") {
 			return doc, false, nil
 		}
 		if tail, err = w.part("what follows the items", rest, r.at); err != nil {
@@ -48,7 +51,8 @@ func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
 	return Item{list, []any{"document", 0}}, ok, nil
 }
 
-// joined returns the mapping that head and tail are the parts of, where the last field of head, which is empty, gets the items.
+// joined returns the mapping of head, items and tail. The last field of head is the empty field
+// items, which receives the items.
 func joined(head, tail, items Value) (Value, bool) {
 	last := head.Len() - 1
 	if last < 0 || head.Type() != Map || head.Fields()[last] != (Field{"items", OmittedNull}) || tail.Exists() && tail.Type() != Map {
@@ -66,16 +70,17 @@ func joined(head, tail, items Value) (Value, bool) {
 
 // An itemReader parses the parts of a list.
 type itemReader struct {
-	stream    *Stream
-	p         *parser
-	lines     *lineReader
-	line      int // number of the line where the next part starts
-	source    Source
-	size      int // bytes that the text takes, but for the lists and mappings that p knows of
-	collected int // of source.rare
+	stream *Stream
+	p      *parser
+	lines  *lineReader
+	line   int // number of the line where the next part starts
+	source Source
+	// size is the memory for the text in bytes, without the lists and mappings counted by p.
+	size      int
+	collected int // source.rare at the last collection
 }
 
-// items reads the items at the reader's place and leaves it behind them.
+// items reads the items at the current line and moves after them.
 func (w *itemReader) items() ([]Value, error) {
 	r := w.lines
 	dash := r.indent()
@@ -106,7 +111,7 @@ func (w *itemReader) items() ([]Value, error) {
 	return items, nil
 }
 
-// part parses the text between two places, which is a document of its own. Messages call it name.
+// part parses the text between two places as a document of its own. name is its name in messages.
 func (w *itemReader) part(name string, from, to place) (Value, error) {
 	n := w.lines.distance(from, to)
 	if n > MaxFile {
@@ -119,11 +124,12 @@ func (w *itemReader) part(name string, from, to place) (Value, error) {
 		}
 	}
 	if w.source.rare > w.collected+maxMarks/2 {
-		runtime.GC() // the nodes of the slow path beside a large text would take its size once more
+		// Together with a large text, garbage nodes of the slow path could double the memory.
+		runtime.GC()
 		w.collected = w.source.rare
 	}
 	if from.chunk != to.chunk {
-		w.size += n // a copy
+		w.size += n // text copies a part that spans chunks
 	}
 	w.p.room = max(1, w.stream.Room-w.size)
 	v, err := w.source.parsePiece(w.p, pc)
@@ -131,18 +137,18 @@ func (w *itemReader) part(name string, from, to place) (Value, error) {
 	return v, err
 }
 
-// A lineReader finds lines in chunks without joining these.
+// A lineReader finds lines in chunks without joining the chunks.
 type lineReader struct {
 	chunks Chunks
-	at     place // where a line starts
+	at     place // start of a line
 }
 
-// A place is one in chunks: a byte of one of them, or the end of the last one.
+// A place is a position in chunks: a byte of a chunk, or the end of the last chunk.
 type place struct{ chunk, byte int }
 
 func (r *lineReader) done() bool { return r.at.chunk == len(r.chunks) }
 
-// settle makes the end of a chunk the start of the next one.
+// settle turns a position at the end of a chunk into the start of the next one.
 func (r *lineReader) settle() {
 	for r.at.chunk < len(r.chunks) && r.at.byte == len(r.chunks[r.at.chunk]) {
 		r.at = place{chunk: r.at.chunk + 1}
@@ -161,8 +167,8 @@ func (r *lineReader) skipLine() {
 	}
 }
 
-// skipTo moves to the first line that is line, or to the end if line is empty. It reports false if it does not get there, or only
-// past a document marker other than one at the start.
+// skipTo moves to the first line that starts with line, or to the end if line is empty. It reports
+// false if there is no such line, or if a document marker precedes it, except at the start.
 func (r *lineReader) skipTo(line string) bool {
 	for r.settle(); !r.done(); r.skipLine() {
 		switch {
@@ -184,7 +190,7 @@ func (r *lineReader) startsWith(s string) bool {
 	return true
 }
 
-// byte returns the byte that is n behind the start of the line, 0 behind the end of the text.
+// byte returns the byte at offset n from the start of the line, 0 after the end of the text.
 func (r *lineReader) byte(n int) byte {
 	at := place{r.at.chunk, r.at.byte + n}
 	for at.chunk < len(r.chunks) && at.byte >= len(r.chunks[at.chunk]) {
@@ -197,7 +203,7 @@ func (r *lineReader) byte(n int) byte {
 	return r.chunks[at.chunk][at.byte]
 }
 
-// indent returns how many spaces the line starts with.
+// indent returns the number of spaces at the start of the line.
 func (r *lineReader) indent() int {
 	n := 0
 	for r.byte(n) == ' ' {
@@ -206,7 +212,7 @@ func (r *lineReader) indent() int {
 	return n
 }
 
-// dashAt reports whether the line is an item of a list whose dashes are n spaces behind the start of the line.
+// dashAt reports whether the line is a list item with a dash at column n.
 func (r *lineReader) dashAt(n int) bool {
 	return r.indent() == n && r.byte(n) == '-' && (r.byte(n+1) == ' ' || r.byte(n+1) == '\n')
 }
@@ -217,7 +223,7 @@ func (r *lineReader) blankLine() bool {
 	return c == '\n' || c == '#'
 }
 
-// distance returns how many bytes are between two places.
+// distance returns the number of bytes between two places.
 func (r *lineReader) distance(from, to place) int {
 	n := to.byte - from.byte
 	for _, c := range r.chunks[from.chunk:to.chunk] {
@@ -226,7 +232,7 @@ func (r *lineReader) distance(from, to place) int {
 	return n
 }
 
-// text returns what is between two places, without a copy if it is in one chunk.
+// text returns the text between two places. It copies the text only if that spans several chunks.
 func (r *lineReader) text(from, to place) string {
 	if from == to {
 		return ""

@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A StrictDocument is the only document of a file that was read by [Source.Strict]. It is safe for concurrent use.
+// A StrictDocument is the only document of a file that was read by [Source.Strict]. It is safe for
+// concurrent use.
 type StrictDocument struct {
 	// Value is None if the file has no document, for instance only comments.
 	Value Value
@@ -22,11 +23,13 @@ type StrictDocument struct {
 	root  *yaml.Node // of the piece, for positions
 }
 
-// Strict reads the file as one document whose meaning no two readers can disagree about, as it must be where the
-// document decides what may run: a second document, a key that occurs twice and tags other than YAML's own are errors,
-// and words such as yes and on are strings. The error is an [*diag.Error] with the line.
+// Strict reads the file as one document that every YAML reader interprets in the same way. It is
+// for documents that decide which programs may run. A second document, a duplicate key, and a tag
+// that is not one of YAML's own are errors, and words such as yes and on are strings. The error is
+// an [*diag.Error] with the line.
 func (s *Source) Strict() (*StrictDocument, error) {
-	own := &Source{File: s.File, Data: s.Data} // the warnings about a file are not about this reading of it
+	// This reading must not add warnings to s.
+	own := &Source{File: s.File, Data: s.Data}
 	text, err := own.readText()
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func (s *Source) strictPiece(pc piece) (Value, error) {
 	return v, checkStrict(s.File, pc)
 }
 
-// checkStrict refuses what [Source.parseSlow] passes over: tags and further documents.
+// checkStrict rejects tags and further documents, which [Source.parseSlow] accepts.
 func checkStrict(file string, pc piece) (err error) {
 	at := func(line int) diag.Pos { return diag.Pos{File: file, Line: pc.line - 1 + line} }
 	defer func() {
@@ -96,7 +99,7 @@ func checkStrict(file string, pc piece) (err error) {
 	}
 }
 
-// foreign reports whether the tag of n is not one of those that YAML gives by itself.
+// foreign reports whether the tag of n is not one that YAML assigns implicitly.
 func foreign(n *yaml.Node) bool {
 	switch n.ShortTag() {
 	case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
@@ -105,7 +108,8 @@ func foreign(n *yaml.Node) bool {
 	return true
 }
 
-// foreignTag returns the first node below n with a tag that is not YAML's own, nil if there is none.
+// foreignTag returns the first node below n with a tag that is not YAML's own, nil if there is
+// none.
 func foreignTag(n *yaml.Node) *yaml.Node {
 	if n.Style&yaml.TaggedStyle != 0 && foreign(n) {
 		return n
@@ -118,8 +122,8 @@ func foreignTag(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// Locate returns where the field at path is: the line of its nearest existing parent if it does not exist. The first call
-// parses the document again.
+// Locate returns the position of the field at path, or of its nearest existing parent. The first
+// call parses the document again.
 func (d *StrictDocument) Locate(path ...any) diag.Pos {
 	d.once.Do(func() {
 		if root, err := parseNode(d.piece.text); err == nil && root != nil && len(root.Content) > 0 {

@@ -2,30 +2,32 @@ package yaml
 
 import "github.com/krmflow/krmflow/diag"
 
-// A sub is a place that a [Source] made by [Source.Sub] stands for.
+// A sub is the place in a file of a [Source] made by [Source.Sub].
 type sub struct {
 	src   *Source
 	doc   int
 	path  []any
-	value Value // what stands there
+	value Value // the value at path
 }
 
-// Sub returns the value v, which stands at path in document doc of s, as a file of its own: [Source.Value] returns v, and
-// [Source.Locate] and [Source.Field] lead to the place in s. It has no other content.
+// Sub returns the value v, which is at path in document doc of s, as a separate Source:
+// [Source.Value] returns v, and [Source.Locate] and [Source.Field] return places in s. It has no
+// other content.
 func (s *Source) Sub(v Value, doc int, path ...any) *Source {
 	p := &Source{File: s.File, subs: []sub{{s, doc, path, v}}}
 	p.valueOnce.Do(func() { p.value = v })
 	return p
 }
 
-// Over returns the part s after by, another part, has changed it to v. Fields that by has are located there.
+// Over returns the part s after a different part, by, has changed it to v. Fields that by has are
+// located there.
 func (s *Source) Over(v Value, by *Source) *Source {
 	p := &Source{File: s.File, subs: append(s.subs[:len(s.subs):len(s.subs)], by.subs...)}
 	p.valueOnce.Do(func() { p.value = v })
 	return p
 }
 
-// Field returns the path of a field as messages show it: in the whole file, if s is a part of one.
+// Field returns the path of a field for messages: in the whole file, if s is a part of one.
 func (s *Source) Field(path []any) string {
 	if len(s.subs) == 0 {
 		return diag.FieldPath(path)
@@ -34,7 +36,7 @@ func (s *Source) Field(path []any) string {
 	return p.src.Field(append(p.path[:len(p.path):len(p.path)], path...))
 }
 
-// FieldOf returns what [Source.Field] does for a path that is printed already.
+// FieldOf is [Source.Field] for a path that is already formatted.
 func (s *Source) FieldOf(field string) string {
 	switch at := s.Field(nil); {
 	case at == "":
@@ -46,13 +48,13 @@ func (s *Source) FieldOf(field string) string {
 	}
 }
 
-// locateSub returns where a field of a part is.
+// locateSub returns the position of a field of a part.
 func (s *Source) locateSub(path []any) diag.Pos {
 	p := s.subOf(path)
 	return p.src.Locate(p.doc, append(p.path[:len(p.path):len(p.path)], path...)...)
 }
 
-// subOf returns the last part that has a value at path, the first one if none has.
+// subOf returns the last part with a value at path, or the first part if none has one.
 func (s *Source) subOf(path []any) sub {
 	for i := len(s.subs) - 1; i > 0; i-- {
 		if len(path) > 0 && s.subs[i].value.has(path) {

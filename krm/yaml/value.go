@@ -7,28 +7,28 @@ import (
 	"unsafe"
 )
 
-// Type tells what a [Value] holds.
+// A Type is the type of a [Value].
 type Type uint8
 
-// The types of the JSON data model, and None for a value that is absent.
+// The types of the JSON data model, and None for an absent value.
 const (
-	None Type = iota // no value: what a lookup of a missing field returns
+	None Type = iota // no value: the result of looking up a missing field
 	Null
 	Bool
 	Int
 	Float
-	Time // a timestamp: kept as written, a string in RFC 3339 form in the output
+	Time // timestamp: keeps its text, and is a string in RFC 3339 form in the output
 	String
 	Seq
 	Map
 )
 
-// String returns the name that messages use for t.
+// String returns the name of t for messages.
 func (t Type) String() string {
 	return [...]string{"nothing", "null", "boolean", "integer", "number", "timestamp", "string", "list", "mapping"}[t]
 }
 
-// Article returns the name of t as it stands in a sentence.
+// Article returns the name of t with its article, as in "a string".
 func (t Type) Article() string {
 	switch t {
 	case None, Null:
@@ -39,40 +39,44 @@ func (t Type) Article() string {
 	return "a " + t.String()
 }
 
-// A Value is an immutable node of the JSON data model: a scalar, a list or a mapping with ordered keys.
-// The zero Value is None, which is different from Null.
+// A Value is an immutable node of the JSON data model: a scalar, a list, or a mapping with ordered
+// keys. The zero Value is None, which is different from Null.
 //
-// A number keeps its source text; only the emitter brings it into kustomize's form. Values may be shared between
-// resources and goroutines without locks because no method changes one: [Value.With] and its relatives return a new
-// Value that shares all untouched parts.
+// A number keeps its source text. Only the emitter converts it to kustomize's form. Resources and
+// goroutines may share values without locks, because no method changes a value: [Value.With] and
+// similar methods return a new Value that shares all unchanged parts.
 //
-// A Value is 16 bytes: rendering large trees is bound by memory traffic, not by computation.
+// A Value has only 16 bytes, because rendering large trees is limited by memory traffic rather
+// than by computation. For the same reason it does not store its position in the source: see
+// [Source.Locate].
 type Value struct {
-	p     unsafe.Pointer // *byte of the text, *link if it is linked, *Value of the items or *Field of the fields
-	n     uint32         // length of what p points to
+	// p is a *byte of the text, *link if linked, *Value of the items or *Field of the fields.
+	p     unsafe.Pointer
+	n     uint32 // length of the data at p
 	typ   Type
 	flags flags
 }
 
-// flags say how a value was written and what it stands for. They are bits of one field because the compiler keeps a struct of up to
-// four fields in registers.
+// flags describe how a value was written and its special meanings. They are bits of one field
+// because the compiler keeps structs of at most four fields in registers.
 type flags uint8
 
 const (
-	// linked: a string that stands for one node in several places, see [Linked].
+	// linked: a string that is one node in several places, see [Linked].
 	linked flags = 1 << iota
-	// marked: a string that was written in quotes, a null that was written as nothing, a list or mapping that was written in
-	// brackets, any other scalar that has its type from its text alone: see style.go.
+	// marked: a string that was written in quotes, a null that was written as nothing, or a list
+	// or mapping that was written in brackets. For any other scalar: it has its type only from its
+	// text, see style.go.
 	marked
-	// reread: the output may show another text than the value has, see reread.go; of a string without quotes, that it is one
-	// because of its text alone, see style.go.
+	// reread: the output may show a different text, see reread.go. For a string without quotes: it
+	// is a string only because of its text, see style.go.
 	reread
 )
 
-// is reports whether a flag is set.
+// is reports whether flag f is set.
 func (v Value) is(f flags) bool { return v.flags&f != 0 }
 
-// flagged returns v with a flag set or not.
+// flagged returns v with flag f set or cleared.
 func (v Value) flagged(f flags, set bool) Value {
 	v.flags &^= f
 	if set {
@@ -101,10 +105,10 @@ func BoolValue(b bool) Value {
 	return scalar(Bool, "false")
 }
 
-// Number returns a number that is written as text in the source; t is [Int] or [Float].
+// Number returns the number with the given source text. t must be [Int] or [Float].
 func Number(t Type, text string) Value { return scalar(t, text) }
 
-// isTrue reports whether a boolean is true, however it is written.
+// isTrue reports whether v is a true boolean, in any spelling.
 func (v Value) isTrue() bool {
 	return v.typ == Bool && (v.Text() == "true" || v.Text() == "True" || v.Text() == "TRUE")
 }
@@ -118,12 +122,13 @@ func SeqOf(items ...Value) Value {
 	return Value{p: unsafe.Pointer(unsafe.SliceData(items)), n: uint32(len(items)), typ: Seq}
 }
 
-// MapOf returns a mapping of fields, in that order. It takes ownership of the slice; keys must be unique.
+// MapOf returns a mapping of fields, in that order. It takes ownership of the slice. Keys must be
+// unique.
 func MapOf(fields ...Field) Value {
 	return Value{p: unsafe.Pointer(unsafe.SliceData(fields)), n: uint32(len(fields)), typ: Map}
 }
 
-// StrMap returns a mapping of strings with sorted keys, each as [SetStr] makes it.
+// StrMap returns a mapping of strings with sorted keys. The strings have the style of [SetStr].
 func StrMap(m map[string]string) Value {
 	fields := make([]Field, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -132,7 +137,7 @@ func StrMap(m map[string]string) Value {
 	return MapOf(fields...)
 }
 
-// Type returns what v holds.
+// Type returns the type of v.
 func (v Value) Type() Type { return v.typ }
 
 // Exists reports whether v is not None.
@@ -141,11 +146,11 @@ func (v Value) Exists() bool { return v.typ != None }
 // IsNull reports whether v is None or Null.
 func (v Value) IsNull() bool { return v.typ <= Null }
 
-// IsScalar reports whether v is a boolean, number or string.
+// IsScalar reports whether v is a boolean, number, timestamp or string.
 func (v Value) IsScalar() bool { return v.typ >= Bool && v.typ <= String }
 
-// Text returns the text of a scalar: the contents of a string, the source text of a number or boolean, for instance
-// "0x1F" or "True". It returns "" for everything else.
+// Text returns the text of a scalar: the contents of a string, or the source text of other
+// scalars, for instance "0x1F" or "True". It returns "" for all other values.
 func (v Value) Text() string {
 	if !v.IsScalar() {
 		return ""
@@ -156,7 +161,7 @@ func (v Value) Text() string {
 	return unsafe.String((*byte)(v.p), v.n)
 }
 
-// Items returns the items of a list, nil for everything else. The slice must not be changed.
+// Items returns the items of a list, nil for all other values. The slice must not be changed.
 func (v Value) Items() []Value {
 	if v.typ != Seq {
 		return nil
@@ -164,7 +169,7 @@ func (v Value) Items() []Value {
 	return unsafe.Slice((*Value)(v.p), v.n)
 }
 
-// Fields returns the fields of a mapping, nil for everything else. The slice must not be changed.
+// Fields returns the fields of a mapping, nil for all other values. The slice must not be changed.
 func (v Value) Fields() []Field {
 	if v.typ != Map {
 		return nil
@@ -183,12 +188,12 @@ func (v Value) Len() int {
 // IsEmpty reports whether v is None, Null, an empty list or an empty mapping.
 func (v Value) IsEmpty() bool { return v.typ <= Null || v.typ >= Seq && v.n == 0 }
 
-// Index returns where the field key of a mapping is, -1 when there is none.
+// Index returns the index of the field key of a mapping, -1 if there is none.
 func (v Value) Index(key string) int {
 	fields := v.Fields()
 	for i := range fields {
 		k, n := fields[i].Key, len(key)
-		// Keys of large mappings begin alike and end in different ways.
+		// Keys of large mappings often differ only at the end, so compare the last byte first.
 		if len(k) == n && (n == 0 || k[n-1] == key[n-1]) && k == key {
 			return i
 		}
@@ -196,7 +201,7 @@ func (v Value) Index(key string) int {
 	return -1
 }
 
-// Get returns the field key of a mapping, None when there is none.
+// Get returns the field key of a mapping, None if there is none.
 func (v Value) Get(key string) Value {
 	if i := v.Index(key); i >= 0 {
 		return v.Fields()[i].Value
@@ -204,7 +209,7 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
-// At returns the value at a path of mapping keys, None when there is none.
+// At returns the value at a path of mapping keys, None if there is none.
 func (v Value) At(path ...string) Value {
 	for _, key := range path {
 		v = v.Get(key)
@@ -212,8 +217,9 @@ func (v Value) At(path ...string) Value {
 	return v
 }
 
-// With returns v with the field key set to x: in its place if it exists, else at the end; v itself if x is there already. A
-// Value that is no mapping is replaced by a mapping of one field.
+// With returns v with the field key set to x: in its place if it exists, else at the end. It
+// returns v itself if the field is already x. A value that is not a mapping is replaced by a
+// mapping of one field.
 func (v Value) With(key string, x Value) Value {
 	i := v.Index(key)
 	if i < 0 {
@@ -232,7 +238,7 @@ func (v Value) With(key string, x Value) Value {
 
 func (v Value) fieldCount() int { return len(v.Fields()) }
 
-// WithAt returns v with the value at a path of mapping keys set to x; missing mappings are made.
+// WithAt returns v with the value at a path of mapping keys set to x. It creates missing mappings.
 func (v Value) WithAt(x Value, path ...string) Value {
 	if len(path) == 0 {
 		return x
@@ -240,7 +246,7 @@ func (v Value) WithAt(x Value, path ...string) Value {
 	return v.With(path[0], v.Get(path[0]).WithAt(x, path[1:]...))
 }
 
-// Without returns v without the field key; v itself if there is no such field.
+// Without returns v without the field key, or v itself if there is no such field.
 func (v Value) Without(key string) Value {
 	i := v.Index(key)
 	if i < 0 {
@@ -258,8 +264,8 @@ func (v Value) WithItem(i int, x Value) Value {
 	return v.WithItems(items...)
 }
 
-// EditItems returns the list v with each item replaced by what edit returns for it, and v itself if that changes nothing.
-// It ends at the first error.
+// EditItems returns the list v with each item replaced by the result of edit, or v itself if
+// nothing changes. It stops at the first error.
 func (v Value) EditItems(edit func(Value) (Value, error)) (Value, error) {
 	var changed []Value
 	for i, item := range v.Items() {
@@ -281,8 +287,8 @@ func (v Value) EditItems(edit func(Value) (Value, error)) (Value, error) {
 	return v.WithItems(changed...), nil
 }
 
-// EditFields returns the mapping v with the value of each field replaced by what edit returns, and v itself if that changes
-// nothing.
+// EditFields returns the mapping v with the value of each field replaced by the result of edit, or
+// v itself if nothing changes.
 func (v Value) EditFields(edit func(Field) Value) Value {
 	var changed []Field
 	for i, f := range v.Fields() {
@@ -301,11 +307,12 @@ func (v Value) EditFields(edit func(Field) Value) Value {
 	return v.WithFields(changed...)
 }
 
-// Same reports whether v and w are the same node in memory: a constant-time test that an edit changed nothing.
+// Same reports whether v and w are the same node in memory. It is a constant-time test for an edit
+// that changed nothing.
 func (v Value) Same(w Value) bool { return v == w }
 
-// Equal reports whether v and w hold the same data: the order of a mapping's keys does not count, numbers are compared
-// by their text.
+// Equal reports whether v and w have the same data. The order of mapping keys is ignored, and
+// numbers are compared by their text.
 func (v Value) Equal(w Value) bool {
 	if v == w {
 		return true
@@ -350,7 +357,8 @@ func (v Value) StringMap() map[string]string {
 	return m
 }
 
-// Clone returns a copy of v that shares no memory with v, so that v's source text can be freed.
+// Clone returns a copy of v that shares no memory with it, so that the source text of v can be
+// freed.
 func (v Value) Clone() Value {
 	switch v.typ {
 	case Seq:

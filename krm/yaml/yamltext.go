@@ -7,8 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ScalarText returns the string s, which must be one line, as a scalar of block style YAML: plain if possible, else quoted,
-// in the form that kyaml writes. It is meant for YAML within strings; the output of a build is quoted by other rules.
+// ScalarText returns the string s, which must be one line, as a scalar of block style YAML: plain
+// if possible, else quoted, in the form that kyaml writes. It is for YAML within strings. The
+// output of a build follows different rules for quotes.
 func ScalarText(s string) string {
 	switch {
 	case plainWord(s):
@@ -16,14 +17,14 @@ func ScalarText(s string) string {
 	case !printableASCII(s):
 		return encodedText(s)
 	case s == "" || hint[s[0]] != 0 && (resolve(s, false).typ != String || !staysString(s)):
-		return `"` + s + `"` // what looks like a number or a word has nothing to escape
+		return `"` + s + `"` // texts like numbers or words need no escapes
 	case analyze(s)&noPlain != 0:
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	return s
 }
 
-// encodedText is ScalarText for any text. It costs a hundred times as much.
+// encodedText is ScalarText for any text. It is about a hundred times slower.
 func encodedText(s string) string {
 	var b bytes.Buffer
 	if err := yaml.NewEncoder(&b).Encode(map[string]string{"k": s}); err != nil {

@@ -1,5 +1,7 @@
-// Package git starts the program git: without a terminal, with nothing of the environment but what the caller chooses, and so that git starts no program
-// because a repository says so. What it prints is bounded, and what it complains about becomes an error without credentials.
+// Package git runs the git program in a controlled way: without a terminal, with only the
+// environment variables that the caller selects, and so that git never starts a program that a
+// repository configures. Output is limited in size, and error messages of git are returned as
+// errors without credentials.
 package git
 
 import (
@@ -21,25 +23,27 @@ import (
 	"github.com/krmflow/krmflow/internal/sys/detach"
 )
 
-// settings hold for every call, whatever the configuration of a repository or of the user says.
+// settings apply to every call and override the configuration of repositories and of the user.
 var settings = []string{"--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 
-// A Git starts git. Its methods may be called by one goroutine at a time.
+// A Git runs git. It must not be used concurrently.
 type Git struct {
-	// Dir is the directory that git is started in, "" for the working directory.
+	// Dir is the working directory of git; "" means that of the process.
 	Dir string
-	// Env is the environment that it gets.
+	// Env is the environment of git.
 	Env []string
-	// Settings are arguments that stand before those of each call, -c and a setting for instance.
+	// Settings are arguments in front of the arguments of each call, for example -c and a
+	// setting.
 	Settings []string
-	// Said is what the last call has written to stderr, at most the first 4 KiB.
+	// Said is the stderr output of the last call, at most the first 4 KiB.
 	Said string
 
 	program string
 }
 
-// New returns what starts the git on PATH with these settings. Its environment has nothing yet but what keeps git from asking, and from what needs locks;
-// LC_ALL makes it say things in English. The error is that of [exec.LookPath].
+// New returns a Git for the program on PATH with the given settings. The environment only has
+// variables that turn off prompts, optional locks and replace refs, and LC_ALL=C for English
+// messages. The error is that of [exec.LookPath].
 func New(settings ...string) (*Git, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -48,7 +52,7 @@ func New(settings ...string) (*Git, error) {
 	return &Git{program: program, Settings: settings, Env: []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1"}}, nil
 }
 
-// Inherit adds variables of krmflow's own environment, as far as they are set.
+// Inherit adds variables from the environment of krmflow to Env, as far as they are set.
 func (g *Git) Inherit(names ...string) {
 	for _, name := range names {
 		if value, ok := os.LookupEnv(name); ok {
@@ -57,7 +61,8 @@ func (g *Git) Inherit(names ...string) {
 	}
 }
 
-// Configure adds settings, name and value in turn, in variables: others can see the arguments of a program.
+// Configure adds settings, a list of alternating names and values, as environment variables.
+// Unlike arguments, these are not visible to other users.
 func (g *Git) Configure(config []string) {
 	g.Env = append(g.Env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)/2))
 	for i := 0; i+1 < len(config); i += 2 {
@@ -65,7 +70,8 @@ func (g *Git) Configure(config []string) {
 	}
 }
 
-// UserConfig returns the settings that the user's environment has, name and value in turn.
+// UserConfig returns the settings in the user's GIT_CONFIG_* variables as a list of alternating
+// names and values.
 func UserConfig() (config []string) {
 	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
 	for i := range min(n, 1000) {
@@ -74,7 +80,8 @@ func UserConfig() (config []string) {
 	return config
 }
 
-// Command returns a call of git that ends with ctx. On Linux it also ends with the thread that starts it.
+// Command returns a call of git that is killed when ctx is done. On Linux it is also killed when
+// the thread that starts it ends.
 func (g *Git) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.program, slices.Concat(settings, g.Settings, args)...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = g.Dir, g.Env, 2*time.Second
@@ -82,13 +89,13 @@ func (g *Git) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// maxOutput bounds what [Git.Run] returns, in bytes.
+// maxOutput is the limit for the output of [Git.Run], in bytes.
 const maxOutput = 64 << 20
 
-// ErrLong says that git prints more than anybody needs.
+// ErrLong reports that the output of git exceeds the limit.
 var ErrLong = errors.New("git prints too much")
 
-// Run calls git and returns what it prints: all of it, or the error is [ErrLong].
+// Run calls git and returns its output. The error is [ErrLong] if the output exceeds the limit.
 func (g *Git) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return g.run(ctx, maxOutput, args...)
 }
@@ -105,8 +112,9 @@ func (g *Git) run(ctx context.Context, most int64, args ...string) ([]byte, erro
 	return out.Bytes(), err
 }
 
-// Stream calls git, gives it input, which may be nil, and gives what it prints to read. If read fails, git is ended. The error is the cause of ctx if that
-// has ended, an [*Error] if git has failed, or that of read.
+// Stream calls git with input on stdin, which may be nil, and calls read with stdout. If read
+// fails, git is killed. The error is the cause of ctx if ctx is done, an [*Error] if git failed,
+// or the error of read.
 func (g *Git) Stream(ctx context.Context, input io.Reader, read func(io.Reader) error, args ...string) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +125,7 @@ func (g *Git) Stream(ctx context.Context, input io.Reader, read func(io.Reader) 
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // the program ends with the thread that started it
+	runtime.LockOSThread() // git is killed if the thread ends
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return err
@@ -139,7 +147,8 @@ func (g *Git) Stream(ctx context.Context, input io.Reader, read func(io.Reader) 
 	return errRead
 }
 
-// An Error says how a call of git failed: Text is what git says, in one line and without credentials, and may be empty.
+// An Error reports a failed call of git. Text is the message of git on one line, without
+// credentials; it may be empty.
 type Error struct {
 	Text string
 	Err  error
@@ -148,7 +157,7 @@ type Error struct {
 func (e *Error) Error() string { return cmp.Or(e.Text, e.Err.Error()) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// said returns what git wrote on stderr, in one line and without credentials.
+// said returns the stderr output of git on one line, without credentials.
 func said(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -157,9 +166,9 @@ func said(text string) string {
 			line = strings.TrimPrefix(line, prefix)
 		}
 		if line == "Could not read from remote repository." {
-			break // general advice follows
+			break // followed by general advice
 		}
-		if strings.HasPrefix(line, "unable to read askpass response") { // nobody was to be asked
+		if strings.HasPrefix(line, "unable to read askpass response") { // caused by our GIT_ASKPASS
 			continue
 		}
 		if line != "" && !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && len(lines) < 4 {
@@ -169,7 +178,7 @@ func said(text string) string {
 	return diag.Sanitise(strings.Join(lines, "; "))
 }
 
-// hideUsers removes user and password from the URLs in a text.
+// hideUsers removes user names and passwords from URLs in text.
 func hideUsers(text string) string {
 	before, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -183,7 +192,7 @@ func hideUsers(text string) string {
 	return before + "://" + host[strings.LastIndexByte(host, '@')+1:] + hideUsers(rest[end:])
 }
 
-// first keeps the first bytes that are written to it.
+// first is a buffer that discards everything after the first max bytes.
 type first struct {
 	bytes.Buffer
 	max int

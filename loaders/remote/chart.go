@@ -15,10 +15,10 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// ChartLayer is the media type of the layer that is a chart.
+// ChartLayer is the media type of the layer with a Helm chart.
 const ChartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// openChart returns the files of a chart. Its version is the digest of its archive.
+// openChart returns the files of a chart. Its version is the digest of the archive.
 func (s *Session) openChart(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	d, err := s.chartDigest(ctx, r, from)
 	if err != nil {
@@ -51,8 +51,9 @@ func (s *Session) openChart(ctx context.Context, r reference.Reference, from Ori
 	return &Content{Version: reference.Version{Scheme: reference.Helm, Digest: d}, Tree: tree}, nil
 }
 
-// chartDigest returns the digest of the archive that a chart stands for, which is in the cache then. One with an exact version is not
-// expected to change: offline, it is what it was before.
+// chartDigest returns the digest of a chart's archive and ensures that the archive is in the
+// cache. An exact version is not expected to change, so offline the digest recorded earlier is
+// used.
 func (s *Session) chartDigest(ctx context.Context, r reference.Reference, from Origin) (krm.Digest, error) {
 	name := r
 	name.Pin = krm.Digest{}
@@ -78,7 +79,7 @@ func (s *Session) chartDigest(ctx context.Context, r reference.Reference, from O
 	return v.Digest, s.opt.Cache.Record("chart", name.Location+"\n"+name.String(), v.Digest)
 }
 
-// fetchChart puts the archive of a chart into the cache.
+// fetchChart fetches the archive of a chart into the cache.
 func (s *Session) fetchChart(ctx context.Context, r reference.Reference, from Origin) (d krm.Digest, err error) {
 	if strings.HasPrefix(r.Location, "oci://") {
 		d, err = s.fetchChartOCI(ctx, r, from)
@@ -91,7 +92,7 @@ func (s *Session) fetchChart(ctx context.Context, r reference.Reference, from Or
 	return d, err
 }
 
-// fetchChartHTTP takes a chart from a repository that has an index.
+// fetchChartHTTP fetches a chart from a chart repository with an index.
 func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, from Origin) (krm.Digest, error) {
 	index := reference.Reference{Scheme: reference.HTTPS, Location: r.Location + "/index.yaml"}
 	c, err := s.Open(ctx, index, from)
@@ -113,7 +114,7 @@ func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, fro
 	return c.Version.Digest, nil
 }
 
-// fetchChartOCI takes a chart from a registry, in which its version is a tag.
+// fetchChartOCI fetches a chart from a registry, where versions are tags.
 func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from Origin) (d krm.Digest, err error) {
 	artifact := reference.Reference{Scheme: reference.OCI, Location: strings.TrimPrefix(r.Location, "oci://") + "/" + r.Path, Timeout: r.Timeout}
 	version := r.Ref
@@ -122,7 +123,7 @@ func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from
 			return d, err
 		}
 	}
-	artifact.Ref = strings.ReplaceAll(version, "+", "_") // no tag has a plus
+	artifact.Ref = strings.ReplaceAll(version, "+", "_") // tags cannot contain a plus
 	v, err := s.Resolve(ctx, artifact, from)
 	if err != nil {
 		return d, err
@@ -139,7 +140,8 @@ func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from
 	})
 }
 
-// chartLayer returns the digest of the layer that is the chart, which is in the cache with its manifest.
+// chartLayer returns the digest of the layer with the chart. The manifest and the layer must be
+// in the cache.
 func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 	data, err := s.opt.Cache.Get(manifest)
 	if err != nil {
@@ -161,7 +163,7 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 	return krm.Digest{}, errors.New("the artifact is no chart: none of its layers is " + ChartLayer)
 }
 
-// lastTag returns the last version of a chart in a registry that is in the range of r.
+// lastTag returns the latest version of a chart in a registry that is in the version range of r.
 func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, from Origin) (string, error) {
 	tags, err := s.tags.Do(ctx, fmt.Sprintf("%d %s", from, artifact.Location), func() (tags []string, err error) {
 		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
@@ -179,10 +181,10 @@ func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, 
 	return version, wrap(r, err)
 }
 
-// maxTags is how many tags a repository may have in which a version is looked for.
+// maxTags is the limit for the tags of a repository when looking for a version.
 const maxTags = 100_000
 
-// tags returns the versions that the tags of a repository are names of, from all pages of their list.
+// tags returns the chart versions of all tags of a repository. It reads all pages of the list.
 func (reg *registry) tags(ctx context.Context) (all []string, err error) {
 	for path := "tags/list"; ; {
 		data, header, err := reg.get(ctx, path)

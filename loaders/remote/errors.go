@@ -14,19 +14,19 @@ import (
 )
 
 var (
-	// ErrRetrieval is wrapped by errors which say that something could not be fetched.
+	// ErrRetrieval is wrapped by errors for content that could not be fetched.
 	ErrRetrieval = errors.New("retrieval")
-	// ErrVerification is wrapped by errors which say that something has another digest than it must have.
+	// ErrVerification is wrapped by errors for content with an unexpected digest.
 	ErrVerification = errors.New("verification")
-	// ErrRefused is wrapped by errors which say that a reference is not followed, wherever it leads.
+	// ErrRefused is wrapped by errors for references that are not permitted.
 	ErrRefused = errors.New("refused")
 
 	errTimeout = errors.New("timeout")
 )
 
-// An OfflineError says that something is not in the cache and must not be fetched.
+// An OfflineError reports content that is not in the cache while network access is not allowed.
 type OfflineError struct {
-	// Reference is what is missing, without credentials.
+	// Reference is the missing reference, without credentials.
 	Reference string
 }
 
@@ -34,7 +34,8 @@ func (e *OfflineError) Error() string {
 	return e.Reference + " is not in the cache, and nothing is fetched offline"
 }
 
-// failure is the cause of an error: its kind, and what led to it. The text of the error begins with the reference.
+// failure is the Err of a [diag.Error] for a reference: its kind and cause. The message of the
+// diag.Error starts with the reference.
 type failure struct {
 	kind, cause error
 	about       reference.Reference
@@ -49,7 +50,7 @@ func (f failure) Unwrap() []error {
 	return []error{f.kind, f.cause}
 }
 
-// notFetched returns an error about a reference that wraps [ErrRetrieval] and what led to it.
+// notFetched returns an error for a reference that wraps [ErrRetrieval] and err.
 func notFetched(r reference.Reference, err error, format string, args ...any) *diag.Error {
 	return newError(r, ErrRetrieval, err, format, args...)
 }
@@ -58,18 +59,18 @@ func newError(r reference.Reference, kind, err error, format string, args ...any
 	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err, r}}
 }
 
-// refused returns an error about a reference that is not followed.
+// refused returns an error for a reference that is not permitted.
 func refused(r reference.Reference, format string, args ...any) *diag.Error {
 	return newError(r, ErrRefused, nil, format, args...)
 }
 
-// mismatch returns the error for content with another digest.
+// mismatch returns the error for content with an unexpected digest.
 func mismatch(r reference.Reference, want, got fmt.Stringer) error {
 	return newError(r, ErrVerification, nil, "it must be %s, and what came is %s", want, got).
 		Hint("it was changed where it is kept, or on its way; if the change is meant, replace the digest where it is referred to")
 }
 
-// wrap returns err as one about a reference, unless it is one already.
+// wrap returns err as an error for a reference. It returns err unchanged if it already is one.
 func wrap(r reference.Reference, err error) error {
 	var offline *OfflineError
 	var known failure
@@ -88,7 +89,8 @@ func wrap(r reference.Reference, err error) error {
 	return e
 }
 
-// of returns err, which may be that of another reference to the same repository or file, as one about r: whoever asks first asks for all.
+// of converts err to an error for r. References to the same content share one fetch, whose error
+// names the reference that was requested first.
 func of(r reference.Reference, err error) error {
 	var e *diag.Error
 	var known failure
@@ -109,7 +111,8 @@ func of(r reference.Reference, err error) error {
 	return &own
 }
 
-// cause returns the text of what went wrong without the addresses that libraries put in front, which may hold credentials.
+// cause returns the message of err without the addresses that libraries put in front, which may
+// contain credentials.
 func cause(err error) string {
 	for {
 		var inURL *url.Error

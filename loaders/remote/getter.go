@@ -10,11 +10,12 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// get returns the content of a URL. It sends only the credentials in the URL. A wrong status, length
-// or encoding of the answer is an error.
+// get returns the content of a URL. It sends only the credentials in the URL. A wrong status,
+// length or encoding of the answer is an error.
 //
-// go-getter writes the file. It gets neither the URL, in which it would give parameters and double slashes a meaning of its own, nor
-// the decision where to connect to: these are for the transport.
+// go-getter writes the file. It does not get the URL, because it would interpret query parameters
+// and double slashes in it, and it does not decide where to connect. Both are left to the
+// transport.
 func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) ([]byte, error) {
 	file, err := s.opt.Cache.Create()
 	if err != nil {
@@ -29,12 +30,12 @@ func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) (
 			XTerraformGetDisabled: true,
 			MaxBytes:              s.opt.MaxBytes + 1,
 		}},
-		Decompressors:   map[string]getter.Decompressor{}, // archives are unpacked after their digest was compared
+		Decompressors:   map[string]getter.Decompressor{}, // archives are unpacked after their digest is verified
 		DisableSymlinks: true,
 	}
 	_, err = getting.Get(ctx, &getter.Request{Src: nowhere, Dst: file.Name(), GetMode: getter.ModeFile})
 	if to.err != nil {
-		return nil, to.err // without the words of go-getter, which knows another URL
+		return nil, to.err // go-getter's own message has the wrong URL
 	}
 	if err != nil {
 		return nil, err
@@ -49,14 +50,14 @@ func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) (
 	return os.ReadFile(file.Name())
 }
 
-// nowhere is the URL that go-getter gets: a host that does not exist (RFC 2606).
+// nowhere is the URL passed to go-getter: a host that does not exist (RFC 2606).
 const nowhere = "https://krmflow.invalid/file"
 
-// exactly is a transport that asks for one URL, whatever it is asked for.
+// exactly is a transport that requests one fixed URL, regardless of the request.
 type exactly struct {
 	client *http.Client
 	url    string
-	most   int64 // bytes that the answer may have
+	most   int64 // size limit for the response
 	err    error // of the request
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// resolveGit asks which commit a branch or a tag is at.
+// resolveGit asks the server for the commit of a branch or tag.
 func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
 	g, err := s.git(ctx, r, from)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 		known[name] = id
 	}
 	for _, name := range names {
-		for _, name := range []string{name + "^{}", name} { // the commit of an annotated tag, else what is there
+		for _, name := range []string{name + "^{}", name} { // the commit of an annotated tag comes first
 			if id := known[name]; reference.IsCommit(id) {
 				return reference.Version{Scheme: reference.Git, Commit: id}, nil
 			}
@@ -59,7 +59,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 	return reference.Version{}, e
 }
 
-// explainGit adds what to do where a server asks for credentials, or for others.
+// explainGit adds a hint if the server requires credentials or rejects them.
 func explainGit(err error) error {
 	var said *git.Error
 	if errors.As(err, &said) && (strings.Contains(said.Text, "could not read Username") || strings.Contains(said.Text, "Authentication failed")) {
@@ -68,8 +68,8 @@ func explainGit(err error) error {
 	return err
 }
 
-// refNames returns what the short name in a reference can stand for, in the order in which git
-// looks for it. For a direct reference, that is a tag or a branch.
+// refNames returns the full names that the short name in a reference can mean, in the order in
+// which git looks them up. For a direct reference, that is a tag or a branch.
 func refNames(r reference.Reference) []string {
 	switch ref := r.Ref; {
 	case ref == "", r.Direct && ref == "HEAD":
@@ -83,7 +83,7 @@ func refNames(r reference.Reference) []string {
 	}
 }
 
-// openGit returns all files of a repository at a commit.
+// openGit returns all files of a repository at a commit, from the cache if possible.
 func (s *Session) openGit(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (*Content, error) {
 	kind, key := gitEntry(r, v.Commit, from)
 	tree, err := s.tree(kind, key)
@@ -100,16 +100,16 @@ func (s *Session) openGit(ctx context.Context, r reference.Reference, v referenc
 	return &Content{Version: v, Tree: tree}, nil
 }
 
-// gitEntry names a commit of a repository in the cache.
+// gitEntry returns the kind and key of the cache entry for a commit of a repository.
 func gitEntry(r reference.Reference, commit string, from Origin) (kind, key string) {
 	location, _, _ := cutCredentials(location(r))
 	if kind = "git"; from == FromFetched {
-		kind = "git-anonymous" // what only the user may read is none of it
+		kind = "git-anonymous" // must not return content that requires the user's credentials
 	}
 	return kind, location + "\n" + commit
 }
 
-// tree returns a tree that was recorded in the cache.
+// tree returns the tree of a cache entry.
 func (s *Session) tree(kind, key string) (*cache.Tree, error) {
 	d, ok := s.opt.Cache.Lookup(kind, key)
 	if !ok {
@@ -144,7 +144,7 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 	return tree, err
 }
 
-// init makes an empty repository without calling git, which would use a template of the user.
+// init creates an empty repository without calling git, which would copy the user's template.
 func (g *gitRun) init(dir, commit string) error {
 	for _, name := range []string{"objects", "refs"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
@@ -161,7 +161,9 @@ func (g *gitRun) init(dir, commit string) error {
 		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600))
 }
 
-// fetch gets one commit, and of its history what the options say: by its own name, or, if the server gives none but what has a name, by that.
+// fetch fetches one commit with the given options for its history. It asks for the commit by its
+// id. If the server only allows named refs, it fetches the ref of the reference and checks that
+// it contains the commit.
 func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits, options ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watched := make(chan error, 1)
@@ -201,8 +203,9 @@ func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, comm
 	return nil
 }
 
-// watch ends a fetch that brings more than a tree may have, or more than a run may bring. It returns when ctx has ended, and then counts once
-// more: a fetch may have taken less time than there is between two looks.
+// watch cancels a fetch that exceeds the size limit of a tree or the total limit of the run. It
+// returns when ctx is done and updates the total once more, because a short fetch can finish
+// before the first check.
 func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) error {
 	limit := limits.Bytes
 	if limit == 0 {
@@ -222,12 +225,12 @@ func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.
 	}
 }
 
-// count counts what the repository has got.
+// count adds the growth of the repository since the last call to the total.
 func (g *gitRun) count() error {
 	var size int64
 	filepath.WalkDir(g.Dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it may go away at any time
+			return nil // git removes temporary files at any time
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
@@ -239,12 +242,13 @@ func (g *gitRun) count() error {
 	return g.take(more)
 }
 
-// gitFile is a line of git's list of a commit's files.
+// gitFile is a line of the output of git ls-tree.
 type gitFile struct {
 	mode, id, name string
 }
 
-// store puts all files of a commit into the cache, as they are in the repository: no filter of anybody changes them.
+// store puts all files of a commit into the cache. It reads blobs directly, so no filter or
+// line-ending conversion changes them.
 func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits, commit string) (*cache.Tree, error) {
 	out, err := g.Run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
 	if err != nil {
@@ -260,7 +264,7 @@ func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits,
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		head, name, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(head)
-		if len(fields) != 3 || !utf8.ValidString(name) { // no file that is written in UTF-8 can name it
+		if len(fields) != 3 || !utf8.ValidString(name) { // cannot be referred to by a UTF-8 file
 			continue
 		}
 		if fields[1] != "blob" {
@@ -279,7 +283,7 @@ func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits,
 	return w.Commit()
 }
 
-// storeFiles reads the files that git was asked for.
+// storeFiles reads the output of git cat-file --batch for files.
 func storeFiles(w *cache.TreeWriter, files []gitFile, r *bufio.Reader) error {
 	for _, f := range files {
 		line, err := r.ReadString('\n')

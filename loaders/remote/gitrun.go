@@ -17,21 +17,21 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A gitRun runs the git program in one repository of its own, for one reference.
+// A gitRun runs git in a temporary repository for one reference.
 type gitRun struct {
 	*git.Git
-	url     string // without credentials: other users see the arguments of a program
+	url     string // without credentials, because other users can see arguments
 	retried func(attempt int, wait time.Duration)
-	take    func(int64) error // counts what comes
-	taken   int64             // of the repository
+	take    func(int64) error // adds received bytes to the total
+	taken   int64             // bytes of the repository counted so far
 }
 
-// settings hold for every call.
+// settings apply to every call.
 var settings = []string{
 	"-c", "core.symlinks=false", "-c", "submodule.recurse=false", "-c", "transfer.fsckObjects=true", "-c", "fetch.writeCommitGraph=false", "-c", "advice.detachedHead=false",
 }
 
-// git returns what runs git for a reference.
+// git returns a gitRun for a reference.
 func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	g, err := newGit(ctx, r, from)
 	if err == nil {
@@ -40,7 +40,7 @@ func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (
 	return g, err
 }
 
-// newGit returns what runs git once: nobody is told about retries.
+// newGit returns a gitRun for one call that reports neither retries nor received bytes.
 func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	run, err := git.New(settings...)
 	if err != nil {
@@ -51,7 +51,7 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	g.Env = append(g.Env, "SSH_ASKPASS_REQUIRE=never")
 	g.Inherit("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 	config = append([]string{"http.followRedirects", "initial"}, config...)
-	if end, ok := ctx.Deadline(); ok { // if krmflow is killed, what git has started ends soon, too
+	if end, ok := ctx.Deadline(); ok { // if krmflow is killed, its git processes end soon after
 		config = append(config, "http.lowSpeedLimit", "1", "http.lowSpeedTime", strconv.Itoa(int(time.Until(end)/time.Second)+1))
 	}
 	allowed := "https"
@@ -77,8 +77,10 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	return g, nil
 }
 
-// cutCredentials returns a location without user and password and the settings that hand these to git, which follows no redirection
-// with a password. askpass is the program that answers when git asks for more: with nothing for a token that needs no password.
+// cutCredentials returns a location without user and password, and the git settings that pass
+// them instead. With a password, git does not follow redirects. askpass is the program that
+// answers prompts of git: "true" returns an empty password for a user name that is a token, and
+// "false" refuses.
 func cutCredentials(location string) (rest string, config []string, askpass string) {
 	u, err := url.Parse(location)
 	if reference.IsShort(location) || err != nil || u.User == nil || u.Scheme == "ssh" {
@@ -94,8 +96,11 @@ func cutCredentials(location string) (rest string, config []string, askpass stri
 	return u.String(), []string{"http.extraHeader", header, "http.followRedirects", "false"}, "false"
 }
 
-// publicWay returns the setting that decides how git reaches the host of a reference: at one of its addresses, all of which must be public,
-// or by a proxy, which looks names up itself. What git would find in the environment does not count, or it could go round both.
+// publicWay returns the git setting for connecting to the host of a reference in fetched content.
+// It resolves the host, requires all addresses to be public, and pins git to one of them, so that
+// a second lookup by git cannot return a private address. With a proxy, which resolves names
+// itself, it returns the setting for the proxy. git must not read the proxy from the environment,
+// because its rules could bypass both.
 func publicWay(ctx context.Context, r reference.Reference, proxy func(*http.Request) (*url.URL, error)) ([]string, error) {
 	u, err := url.Parse(r.Location)
 	if err != nil {

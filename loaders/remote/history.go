@@ -11,12 +11,13 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// maxHistory is how many commits are fetched to find those between two.
+// maxHistory is the number of commits that are fetched in order to find those between two
+// commits.
 const maxHistory = 100
 
-// History returns what the commits say that a repository has got since old, up to now: the first line of each, as its author wrote it, the
-// newest first. It is an error if old is not among the last commits before now. Nothing of their content is fetched where the server knows
-// how.
+// History returns the subjects of the commits of a repository after old, up to and including now,
+// newest first. It fails if old is not among the last commits before now. If the server supports
+// filters, only commits are fetched, without files.
 func (s *Session) History(ctx context.Context, r reference.Reference, old, now string, from Origin) ([]string, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, 
 	if err := g.init(dir, now); err != nil {
 		return nil, err
 	}
-	limits := cache.Limits{Bytes: s.opt.MaxBytes} // commits are small; from a server that sends all, little is taken
+	limits := cache.Limits{Bytes: s.opt.MaxBytes} // commits are small; limits servers without support for filters
 	if err := g.fetch(ctx, r, now, limits, fmt.Sprintf("--depth=%d", maxHistory), "--filter=tree:0"); err != nil {
 		return nil, err
 	}
@@ -54,10 +55,10 @@ func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, 
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(strings.Fields(string(all)), old) { // git would ask the server for it
+	if !slices.Contains(strings.Fields(string(all)), old) { // git would otherwise ask the server for it
 		return nil, fmt.Errorf("%s is not among the last %d commits before %s", old, maxHistory, now)
 	}
-	out, err := g.Run(ctx, "rev-list", "--format=%x00%s", old+".."+now) // not git log, which the user's configuration changes
+	out, err := g.Run(ctx, "rev-list", "--format=%x00%s", old+".."+now) // the user's configuration changes the output of git log
 	if err != nil {
 		return nil, err
 	}

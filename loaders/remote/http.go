@@ -21,11 +21,11 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// clients send the requests of a session.
+// clients are the HTTP transports of a session.
 type clients struct {
-	any    *http.Transport // to wherever the user says
-	routed *http.Transport // to addresses that routers pass on: also those of the user's networks
-	public *http.Transport // to addresses of the Internet alone
+	any    *http.Transport // connects to any address
+	routed *http.Transport // connects to public and private networks, but not to local addresses
+	public *http.Transport // connects to public addresses only
 }
 
 func (c clients) close() {
@@ -43,7 +43,7 @@ func newClients(base *http.Transport) clients {
 	any.ResponseHeaderTimeout = 15 * time.Second
 	any.MaxResponseHeaderBytes = 64 << 10
 	any.IdleConnTimeout = 30 * time.Second
-	any.DisableCompression = true // what is sent is what is counted and hashed
+	any.DisableCompression = true // the transferred bytes are counted and hashed
 	if any.TLSClientConfig == nil {
 		any.TLSClientConfig = &tls.Config{}
 	}
@@ -53,11 +53,13 @@ func newClients(base *http.Transport) clients {
 	return clients{any: any, routed: checked(any, address.CheckRouted), public: checked(any, address.CheckPublic)}
 }
 
-// checked returns a transport that connects to no address that check refuses, whatever name stands for it. Behind a proxy it is the proxy
-// that looks names up: then only the name itself is checked, see [address.IsPublicName] and [address.IsLocalName].
+// checked returns a transport that refuses connections to addresses for which check returns an
+// error. It checks the resolved address, so a name cannot bypass it. With a proxy, the proxy
+// resolves names. Then only the name is checked; see [address.IsPublicName] and
+// [address.IsLocalName].
 func checked(base *http.Transport, check func(address string) error) *http.Transport {
 	t := base.Clone()
-	var proxies sync.Map // addresses that the user has chosen
+	var proxies sync.Map // addresses of proxies, which the user has configured
 	if base.Proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) {
 			u, err := base.Proxy(r)
@@ -78,26 +80,33 @@ func checked(base *http.Transport, check func(address string) error) *http.Trans
 	return t
 }
 
-// A courier sends the requests of one fetch. It tries again what a server asks to try later.
+// A courier is the [http.RoundTripper] for one fetch. It selects a transport for each host and
+// retries transient failures.
+//
+// The host of a user's reference is trusted. A server can redirect to other hosts, and a registry
+// names hosts for its tokens and blobs; these are not chosen by the user. A request to them must
+// not reach services of the user's machine or network, so they must be public, with the
+// exceptions below.
 type courier struct {
 	clients
 	from Origin
-	host string // that the reference names: others, where a redirection may lead, must be public
-	// networks allows hosts of the user's networks, too: a registry there may have its tokens and blobs elsewhere. Only one on this machine
-	// may have them on this machine.
+	host string // host of the reference
+	// networks also allows hosts in the user's networks, because a private registry may have its
+	// tokens and blobs on different hosts there. Only a registry on this machine may name other
+	// hosts on this machine.
 	networks bool
 	retried  func(attempt int, wait time.Duration)
-	take     func(int64) error // counts what comes
+	take     func(int64) error // adds received bytes to the total
 }
 
-// A statusError is an answer that is no success.
+// A statusError is a response with an error status.
 type statusError struct{ code int }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
 }
 
-// way returns what connects to a host.
+// way returns the transport for a host, or an error if the host must not be reached.
 func (c *courier) way(host string) (*http.Transport, error) {
 	switch {
 	case c.from == FromUser && (strings.EqualFold(host, c.host) || c.networks && address.IsLoopbackName(c.host)):
@@ -112,7 +121,7 @@ func (c *courier) way(host string) (*http.Transport, error) {
 	return c.public, nil
 }
 
-// RoundTrip makes a courier an [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper].
 func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	t, err := c.way(req.URL.Host)
 	if err != nil {
@@ -142,7 +151,7 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// mayPass reports whether what was sent can be sent again with another outcome: whatever is sent twice is there once.
+// mayPass reports whether sending the request again may succeed. All requests are idempotent.
 func mayPass(resp *http.Response, err error) bool {
 	if err != nil {
 		return isReset(err)
@@ -150,7 +159,7 @@ func mayPass(resp *http.Response, err error) bool {
 	return isTransient(resp.StatusCode)
 }
 
-// rewind prepares a request to be sent once more.
+// rewind resets the request body for a retry and reports whether that is possible.
 func rewind(req *http.Request) bool {
 	if req.Body == nil || req.Body == http.NoBody {
 		return true
@@ -171,7 +180,7 @@ func isTransient(code int) bool {
 	return false
 }
 
-// retryAfter returns how long to wait before the next attempt: what the server says, else what [backoff] does.
+// retryAfter returns the delay before the next attempt: the Retry-After header, or the [backoff].
 func retryAfter(h http.Header, attempt int) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < 1<<20 {
@@ -183,17 +192,18 @@ func retryAfter(h http.Header, attempt int) time.Duration {
 	return backoff(attempt)
 }
 
-// maxRedirects is how many redirections are followed.
+// maxRedirects is the limit for redirects of one request.
 const maxRedirects = 3
 
-// checkRedirect follows a redirection to another path of the same server, and to another server only if it is known what must come:
-// that is what pinned says.
+// checkRedirect returns a redirect policy. Redirects within a host are allowed. Redirects to a
+// different host are only allowed if pinned is set, which means that the content will be verified
+// against a known digest.
 func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		first := via[0].URL
-		req.Header.Del("Referer") // an address may hold a secret
+		req.Header.Del("Referer") // an address may contain a secret
 		if !strings.EqualFold(req.URL.Host, first.Host) {
-			req.Header.Del("Authorization") // also for another port of the same host
+			req.Header.Del("Authorization") // also for a different port of the same host
 		}
 		switch {
 		case len(via) > maxRedirects:
@@ -208,20 +218,20 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// refuseRedirect returns an error for each redirect.
+// refuseRedirect is a redirect policy that refuses every redirect.
 func refuseRedirect(req *http.Request, _ []*http.Request) error {
 	return diag.AsError(fmt.Errorf("it is redirected to %s", diag.Redact(req.URL.String()))).
 		Hint("an address only vouches for its own content: name the address that it redirects to")
 }
 
-// retried returns what tells that something is tried again.
+// retried returns a function that reports a retry as a progress event.
 func (s *Session) retried(r reference.Reference) func(int, time.Duration) {
 	return func(attempt int, wait time.Duration) {
 		s.tell(Event{Reference: r.String(), State: Retrying, Attempt: attempt, Wait: wait})
 	}
 }
 
-// client returns what sends the requests of one fetch.
+// client returns the HTTP client for one fetch.
 func (s *Session) client(r reference.Reference, from Origin) *http.Client {
 	c := &courier{clients: s.clients(), from: from, host: r.Host(), retried: s.retried(r), take: s.take}
 	check := checkRedirect(!r.Pin.IsZero())
@@ -231,7 +241,7 @@ func (s *Session) client(r reference.Reference, from Origin) *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: check}
 }
 
-// isNotFound reports whether a server says that there is nothing, or nothing for us.
+// isNotFound reports whether err is a client error status (4xx), other than 429.
 func isNotFound(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.code >= 400 && status.code < 500 && status.code != http.StatusTooManyRequests

@@ -14,7 +14,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// openHTTPS returns a file, the files of an archive, or, if there is no such file and the reference may name one, a repository.
+// openHTTPS returns a file or the files of an archive. If the file does not exist and the
+// reference may name a repository, it returns the repository.
 func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if r.Archive {
 		return s.openArchive(ctx, r, from)
@@ -42,7 +43,7 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 	var err error
 	c.Version, err = s.remembered(ctx, r, from, fetch)
 	if err == nil && c.data == nil {
-		if c.data, err = s.opt.Cache.Get(c.Version.Digest); err != nil { // it was too old for the cache
+		if c.data, err = s.opt.Cache.Get(c.Version.Digest); err != nil { // evicted from the cache
 			c.Version, err = fetch()
 		}
 	}
@@ -55,7 +56,8 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 	return c, nil
 }
 
-// remembered returns the version of what fetch puts into the cache, or has put there for an earlier session.
+// remembered calls fetch, which must put the content into the cache, and returns its version. If
+// an earlier session has fetched the content, it returns that version instead.
 func (s *Session) remembered(ctx context.Context, r reference.Reference, from Origin, fetch func() (reference.Version, error)) (reference.Version, error) {
 	if s.opt.Offline {
 		return fetch()
@@ -63,16 +65,18 @@ func (s *Session) remembered(ctx context.Context, r reference.Reference, from Or
 	return s.opt.Memory.Ask(ctx, key(r, from), fetch)
 }
 
-// errWebPage says that a server sends what people look at.
+// errWebPage reports a web page in place of a file.
 var errWebPage = errors.New("what came is a web page")
 
-// isWebPage reports whether data is HTML: what servers send in place of what does not exist, and what no manifest looks like.
+// isWebPage reports whether data is HTML. Many servers send a page instead of status 404, and no
+// manifest starts like one.
 func isWebPage(data []byte) bool {
 	start := strings.ToLower(string(bytes.TrimSpace(data[:min(len(data), 512)])))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 
-// hasCommit reports whether a URL has turned out to be that of a repository before, and names a commit that is in the cache.
+// hasCommit reports whether a URL was found to be a repository before and names a commit that is
+// in the cache.
 func (s *Session) hasCommit(r reference.Reference, from Origin) bool {
 	repo, err := r.Repository()
 	if err != nil || !reference.IsCommit(repo.Ref) {
@@ -82,7 +86,7 @@ func (s *Session) hasCommit(r reference.Reference, from Origin) bool {
 	return ok
 }
 
-// openRepository takes a URL that names no file for that of a repository, as kustomize does.
+// openRepository opens a URL that does not name a file as a repository, as kustomize does.
 func (s *Session) openRepository(ctx context.Context, r reference.Reference, from Origin, errFile error) (*Content, error) {
 	repo, err := r.Repository()
 	if err != nil {
@@ -98,7 +102,8 @@ func (s *Session) openRepository(ctx context.Context, r reference.Reference, fro
 	return &Content{Version: c.Version, Tree: c.Tree}, nil
 }
 
-// fetchFile returns the bytes that are behind a URL, which have the digest that the reference asks for.
+// fetchFile returns the content of a URL and verifies it against the digest of the reference, if
+// it has one.
 func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Origin) (data []byte, err error) {
 	if s.opt.Offline {
 		return nil, &OfflineError{Reference: r.String()}
@@ -116,7 +121,7 @@ func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Ori
 	return data, nil
 }
 
-// explain adds what to do about an answer of a server.
+// explain adds a hint to an authorization error.
 func explain(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
@@ -125,7 +130,7 @@ func explain(err error) error {
 	return err
 }
 
-// readUpTo reads all of r, which says that it has size bytes, a negative number if it does not know.
+// readUpTo reads all of r, up to limit bytes. size is the announced size, or negative if unknown.
 func readUpTo(limit, size int64, r io.Reader) ([]byte, error) {
 	if size > limit {
 		return nil, tooLong(limit)
@@ -141,7 +146,7 @@ func tooLong(limit int64) error {
 	return diag.Limitf("it has more than %s", diag.Size(limit)).Hint("--max-fetch-bytes sets how much one fetch may bring")
 }
 
-// openArchive returns the files of an archive, which is known by its digest.
+// openArchive returns the files of an archive, which must have a digest.
 func (s *Session) openArchive(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	unpacked := func(ctx context.Context) (*cache.Tree, error) {
 		data, err := s.opt.Cache.Get(r.Pin)

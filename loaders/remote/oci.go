@@ -14,10 +14,10 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// maxManifest bounds a manifest, in bytes.
+// maxManifest is the size limit for a manifest, in bytes.
 const maxManifest = 4 << 20
 
-// A descriptor names content in a manifest.
+// A descriptor refers to content in a manifest.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -25,7 +25,7 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// digest returns what the content must have.
+// digest returns the digest of the content. Only sha256 is supported.
 func (d descriptor) digest() (krm.Digest, error) {
 	sum, err := krm.ParseDigest(d.Digest)
 	if err != nil {
@@ -34,16 +34,16 @@ func (d descriptor) digest() (krm.Digest, error) {
 	return sum, nil
 }
 
-// A manifest lists what an artifact consists of.
+// A manifest lists the layers of an artifact.
 type manifest struct {
 	Layers    []descriptor      `json:"layers"`
-	Manifests []json.RawMessage `json:"manifests"` // of an index
+	Manifests []json.RawMessage `json:"manifests"` // entries of an image index
 }
 
-// titleAnnotation is the name of a file that a layer is.
+// titleAnnotation is the annotation with the file name of a layer.
 const titleAnnotation = "org.opencontainers.image.title"
 
-// resolveOCI asks a registry which manifest a tag is on.
+// resolveOCI asks a registry for the digest of a tag.
 func (s *Session) resolveOCI(ctx context.Context, r reference.Reference, from Origin) (v reference.Version, err error) {
 	err = s.registry(r, from, func(reg *registry) error {
 		v.Scheme = reference.OCI
@@ -53,7 +53,8 @@ func (s *Session) resolveOCI(ctx context.Context, r reference.Reference, from Or
 	return v, err
 }
 
-// openOCI returns what is in an artifact: the file that is its only layer, or the tree of its files.
+// openOCI returns the content of an artifact: the file in its only layer, or the tree of its
+// files.
 func (s *Session) openOCI(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (*Content, error) {
 	if c, err := s.storedArtifact(v.Digest); err == nil {
 		return s.restorable(ctx, c, r, v, from), nil
@@ -69,7 +70,7 @@ func (s *Session) openOCI(ctx context.Context, r reference.Reference, v referenc
 }
 
 func (s *Session) restorable(ctx context.Context, c *Content, r reference.Reference, v reference.Version, from Origin) *Content {
-	ctx = context.WithoutCancel(ctx) // the tree is read when those who opened it have ended
+	ctx = context.WithoutCancel(ctx) // the tree may be read after the opener's context is done
 	if c.Version = v; c.Tree != nil {
 		c.Tree.Restore = func() error {
 			if _, err := s.unpacked(v.Digest); err == nil {
@@ -85,7 +86,8 @@ func (s *Session) restorable(ctx context.Context, c *Content, r reference.Refere
 	return c
 }
 
-// fetchOCI puts the manifest and the layers of an artifact into the cache, as far as they are not there.
+// fetchOCI fetches the manifest and the layers of an artifact into the cache, unless they are
+// already there.
 func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v reference.Version, from Origin) error {
 	if s.opt.Offline {
 		return &OfflineError{Reference: r.At(v).String()}
@@ -110,16 +112,16 @@ func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v referen
 					return err
 				}
 			}
-			_, err = s.opt.Cache.Put(data) // last: what it names is there
+			_, err = s.opt.Cache.Put(data) // last, so that everything it refers to exists
 			return err
 		})
 	})
 }
 
-// maxLayers is how many layers an artifact may have.
+// maxLayers is the limit for the layers of an artifact.
 const maxLayers = 1000
 
-// checkSize refuses an artifact with more layers or bytes than one fetch may bring.
+// checkSize returns an error if an artifact exceeds the limits for layers or bytes.
 func (s *Session) checkSize(m manifest) error {
 	if len(m.Layers) > maxLayers {
 		return diag.Limitf("the artifact has more than %s", diag.Count(maxLayers, "layer"))
@@ -165,14 +167,14 @@ func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descripto
 	return err
 }
 
-// A digestError says that a registry sends other content than it names.
+// A digestError reports content whose digest differs from the requested one.
 type digestError struct{ want, got krm.Digest }
 
 func (e *digestError) Unwrap() error { return ErrVerification }
 
 func (e *digestError) Error() string { return fmt.Sprintf("it must be %s, and is %s", e.want, e.got) }
 
-// parseManifest reads the manifest of an artifact.
+// parseManifest decodes the manifest of an artifact with at least one layer.
 func parseManifest(data []byte) (m manifest, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return m, fmt.Errorf("the manifest cannot be read: %w", err)
@@ -186,7 +188,8 @@ func parseManifest(data []byte) (m manifest, err error) {
 	return m, nil
 }
 
-// storedArtifact returns the content of an artifact that is in the cache. The error is one of fs.ErrNotExist if it is not.
+// storedArtifact returns the content of an artifact from the cache. The error wraps
+// fs.ErrNotExist if it is not there.
 func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 	data, err := s.opt.Cache.Get(d)
 	if err != nil {
@@ -221,7 +224,8 @@ func isTar(mediaType string) bool {
 	return false
 }
 
-// unpacked makes a tree of an artifact in the cache: of the archive that is its only layer, or of the files that its layers are.
+// unpacked creates the tree of an artifact in the cache: from the archive in its only layer, or
+// from its layers, each of which is a file.
 func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	data, err := s.opt.Cache.Get(d)
 	if err != nil {
@@ -253,7 +257,7 @@ func (s *Session) layer(desc descriptor) ([]byte, error) {
 	return s.opt.Cache.Get(d)
 }
 
-// files makes a tree of layers that are files with names.
+// files creates a tree from layers with file names.
 func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	w, err := s.opt.Cache.NewTree(s.opt.MaxTree)
 	if err != nil {
@@ -276,15 +280,16 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	return w.Commit()
 }
 
-// The media types of layers that are written today.
+// Media types of layers.
 const (
 	CatalogLayer    = "application/vnd.cncf.kubernetes.krm-func-catalog.layer.v1+yaml"
 	DefinitionLayer = "application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml"
 	ProgramLayer    = "application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1"
 )
 
-// MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so
-// on. There are two families of names. ok is false for anything else.
+// MediaType returns the kind of layer in the artifact of a function catalog: "catalog",
+// "definition", "runtime-exec", "runtime-starlark" and so on. It knows two families of media
+// types. ok is false for any other media type.
 func MediaType(text string) (what string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "application/vnd.cncf.kubernetes.krm-")
 	if !ok {

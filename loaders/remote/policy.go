@@ -5,7 +5,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// allow decides whether a reference may be followed from where it stands. Addresses behind a name are checked when they are known.
+// allow returns an error if a reference of this origin must not be followed. It checks only the
+// name of the host; the addresses that the name resolves to are checked when connecting.
 func (s *Session) allow(r reference.Reference, from Origin) error {
 	switch protocol := r.Protocol(); {
 	case protocol == "https":

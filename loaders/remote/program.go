@@ -14,19 +14,21 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Program is the file that a function runs.
+// A Program is the program of a function.
 type Program struct {
 	Data []byte
-	// Sent is the digest of what was fetched: the program, or the archive that it is in.
+	// Sent is the digest of the downloaded file: the program, or the archive that contains it.
 	Sent krm.Digest
 }
 
-// Program returns the program behind a reference of the use [reference.Blob]. If that is an archive, the program is the file member in it, unless
-// member is empty. want is the digest of what is sent or of the program; if it is zero, or that of the artifact that r names, nothing else
-// is compared. Everything is verified each time, whatever the cache says. The errors are those of [Session.Open].
+// Program returns the program for a reference of the use [reference.Blob]. If the download is an
+// archive and member is not empty, the program is the file member of the archive. want is the
+// digest of the download or of the program. If it is zero, or the digest of the artifact that r
+// names, it is not compared. Content is verified on every call, also content from the cache. The
+// errors are those of [Session.Open].
 func (s *Session) Program(ctx context.Context, r reference.Reference, member string, want krm.Digest, from Origin) (*Program, error) {
 	if r.Scheme == reference.OCI && want == r.Pin {
-		want = krm.Digest{} // what is in the artifact has the digests that its manifest says
+		want = krm.Digest{} // the manifest has the digests of the layers
 	}
 	data, err := s.opt.Cache.Get(want)
 	fetched := want.IsZero() || err != nil || r.Scheme == reference.OCI && !r.Pin.IsZero()
@@ -47,13 +49,14 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 		if p.Sent != want {
 			keep = p.Data
 		}
-		_, err = s.opt.Cache.Put(keep) // for the next run, which finds it by its digest
+		_, err = s.opt.Cache.Put(keep) // the next run finds it by its digest
 	}
 	return p, err
 }
 
-// Extract returns the program member of data, which nobody needs to have verified. It is data itself if that is no archive, or member is empty. Want is the
-// digest of data or of the program, or zero. What has another one is an error that wraps [ErrVerification].
+// Extract returns the program in data, which need not be verified yet. If data is an archive and
+// member is not empty, the program is the file member; otherwise it is data. want is the digest
+// of data or of the program, or zero. If neither matches, the error wraps [ErrVerification].
 func (s *Session) Extract(data []byte, member string, want krm.Digest) (*Program, error) {
 	p := &Program{Data: data, Sent: krm.DigestOf(data)}
 	verified := want.IsZero() || p.Sent == want
@@ -70,13 +73,13 @@ func (s *Session) Extract(data []byte, member string, want krm.Digest) (*Program
 	return p, nil
 }
 
-// blob returns what is sent for a reference, as it is sent.
+// blob returns the download for a reference, not unpacked.
 func (s *Session) blob(ctx context.Context, r reference.Reference, member string, want krm.Digest, from Origin) ([]byte, error) {
 	if r.Scheme == reference.OCI {
 		return s.layerOf(ctx, r, member, from)
 	}
 	if r.Protocol() == "http" {
-		r.Pin = want // and nothing else: anybody on the way can change it
+		r.Pin = want // nothing else is acceptable over http, which can be modified in transit
 	}
 	c, err := s.Open(ctx, r, from)
 	if err != nil {
@@ -86,7 +89,8 @@ func (s *Session) blob(ctx context.Context, r reference.Reference, member string
 	return data, wrap(r, err)
 }
 
-// layerOf returns the layer of an artifact that is a program: the only one, or the one with the name of the program.
+// layerOf returns the layer of an artifact that is the program: the only layer, or the layer
+// named like the program.
 func (s *Session) layerOf(ctx context.Context, r reference.Reference, member string, from Origin) ([]byte, error) {
 	v, err := s.Resolve(ctx, r, from)
 	if err != nil {
@@ -102,7 +106,8 @@ func (s *Session) layerOf(ctx context.Context, r reference.Reference, member str
 	return data, wrap(r, err)
 }
 
-// programLayer returns the layer from the cache. The error is one of fs.ErrNotExist if something is not there.
+// programLayer returns the layer from the cache. The error wraps fs.ErrNotExist if the manifest
+// or the layer is missing.
 func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, error) {
 	data, err := s.opt.Cache.Get(manifest)
 	if err != nil {
@@ -119,13 +124,14 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 			break
 		}
 	}
-	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" { // the latter is in an example for programs
+	// runtime-starlark is accepted because an example uses it for programs.
+	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" {
 		return nil, diag.BadProgram.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
 	}
 	return s.layer(layer)
 }
 
-// member returns one file of an archive that nobody needs to have verified.
+// member returns one file of an archive, which need not be verified yet.
 func (s *Session) member(data []byte, name string) ([]byte, error) {
 	tree, err := s.Unpack(data)
 	if err != nil {
@@ -139,7 +145,7 @@ func (s *Session) member(data []byte, name string) ([]byte, error) {
 	return program, err
 }
 
-// maxMembers is how many files of an archive a message names.
+// maxMembers is the limit for the files of an archive in an error message.
 const maxMembers = 20
 
 func members(tree *cache.Tree) (names []string) {

@@ -60,7 +60,7 @@ func (s *Session) Published(ctx context.Context, r reference.Reference) (*Conten
 	if err := s.allow(asked, FromUser); err != nil {
 		return nil, err
 	}
-	if want.IsZero() { // the address is always asked
+	if want.IsZero() { // an address without a digest is asked in every session
 		return s.Open(ctx, asked, FromUser)
 	}
 	c, err := s.published.Do(ctx, key(r, FromUser), func() (*Content, error) {
@@ -96,12 +96,12 @@ func (s *Session) Published(ctx context.Context, r reference.Reference) (*Conten
 // publishedEntry is the kind of cache entries that record which content an address has served.
 const publishedEntry = "published"
 
-// publishedKey returns the key of such an entry. It has the whole address and the digest, so that a
-// record applies to one address only, including its query.
+// publishedKey returns the key of such an entry. It has the whole address and the digest, so that
+// a record applies to one address only, including its query.
 func publishedKey(r reference.Reference) string { return key(r, FromUser) + "\n" + r.Ref }
 
-// recorded returns the content that the address of r has served to an earlier session, nil without
-// a record.
+// recorded returns the content that the address of r has served to an earlier session, nil
+// without a record.
 func (s *Session) recorded(ctx context.Context, r reference.Reference) *Content {
 	if d, ok := s.opt.Cache.Lookup(publishedEntry, publishedKey(r)); !ok || d != r.Pin {
 		return nil

@@ -11,16 +11,17 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Layer is one file of an artifact that is pushed.
+// A Layer is a file in an artifact to push.
 type Layer struct {
 	MediaType string
-	// Name is the file's name, and may be empty if there is only one.
+	// Name is the file name. It may be empty if the artifact has only one layer.
 	Name string
 	Data []byte
 }
 
-// Push stores an artifact in a registry, under the tag of a reference. What the registry has is not sent again. The same layers
-// make the same manifest, so the version tells whether anything is new. The user's credentials are used.
+// Push stores an artifact in a registry under the tag of r and returns its version. Existing
+// blobs are not uploaded again. The manifest is deterministic, so equal layers produce equal
+// versions. Push uses the user's credentials.
 func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType string, layers []Layer) (v reference.Version, err error) {
 	if r.Scheme != reference.OCI || r.Ref == "" || !r.Pin.IsZero() || r.Path != "" {
 		return v, refused(r, "an artifact is pushed to oci://registry/repository:tag")
@@ -59,10 +60,10 @@ const (
 	emptyType    = "application/vnd.oci.empty.v1+json"
 )
 
-// emptyConfig stands for the configuration of an artifact, which has none.
+// emptyConfig is the empty configuration of an artifact.
 var emptyConfig = []byte("{}")
 
-// newManifest returns the text of a manifest.
+// newManifest returns the JSON text of the manifest for layers.
 func newManifest(artifactType string, layers []Layer) ([]byte, error) {
 	if len(layers) == 0 {
 		return nil, errors.New("an artifact must have a layer")
@@ -91,7 +92,7 @@ func describe(layer Layer) descriptor {
 	return d
 }
 
-// upload stores a blob, unless it is there.
+// upload uploads a blob unless the registry already has it.
 func (reg *registry) upload(ctx context.Context, data []byte) error {
 	d := krm.DigestOf(data)
 	var status *statusError

@@ -21,24 +21,25 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A registry is one repository of a registry, asked by the distribution protocol.
+// A registry is a client for one repository of an OCI registry, with the distribution protocol.
 type registry struct {
 	http       *http.Client
 	base       string // https://host
-	host       string // as the user writes it
+	host       string // as written by the user
 	repository string
 	from       Origin
-	push       bool // also to write
+	push       bool // also request permission to push
 
 	mu            sync.Mutex
-	authorization string // the header that the registry took
+	authorization string // header accepted by the registry
 }
 
-// registry calls use with the repository of a reference. A registry on this machine may speak http.
+// registry calls use with a client for the repository of r. For a registry on this machine it
+// falls back to http.
 func (s *Session) registry(r reference.Reference, from Origin, use func(*registry) error) error {
 	client := s.client(r, from)
 	client.Transport.(*courier).networks = true
-	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
+	client.CheckRedirect = checkRedirect(true) // after resolving a tag, all content is verified by digest
 	reg := &registry{http: client, host: r.Host(), from: from}
 	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
 	reg.base = "https://" + reg.host
@@ -56,7 +57,7 @@ func (s *Session) registry(r reference.Reference, from Origin, use func(*registr
 	return reg.explain(r, err)
 }
 
-// explain returns an error of the registry in our words.
+// explain converts an error of the registry to a message for the user.
 func (reg *registry) explain(r reference.Reference, err error) error {
 	var wrong *digestError
 	var status *statusError
@@ -75,11 +76,11 @@ func (reg *registry) explain(r reference.Reference, err error) error {
 	return wrap(r, err)
 }
 
-// manifestTypes are those that a registry is asked for.
+// manifestTypes are the accepted media types of manifests.
 const manifestTypes = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json, " +
 	"application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
 
-// resolve returns the digest of the manifest that a tag is on.
+// resolve returns the digest of the manifest with a tag.
 func (reg *registry) resolve(ctx context.Context, tag string) (krm.Digest, error) {
 	resp, err := reg.do(ctx, http.MethodHead, "manifests/"+tag)
 	if err != nil {
@@ -93,7 +94,7 @@ func (reg *registry) resolve(ctx context.Context, tag string) (krm.Digest, error
 	return krm.DigestOf(data), err
 }
 
-// manifest returns the manifest with a digest.
+// manifest returns the manifest with digest d and verifies it.
 func (reg *registry) manifest(ctx context.Context, d krm.Digest) ([]byte, error) {
 	data, _, err := reg.get(ctx, "manifests/"+d.String())
 	if err != nil {
@@ -105,7 +106,7 @@ func (reg *registry) manifest(ctx context.Context, d krm.Digest) ([]byte, error)
 	return data, nil
 }
 
-// get returns something below the repository that is no larger than a manifest, and the header of the answer.
+// get returns a resource of the repository, at most maxManifest bytes, and the response header.
 func (reg *registry) get(ctx context.Context, path string) ([]byte, http.Header, error) {
 	resp, err := reg.do(ctx, http.MethodGet, path)
 	if err != nil {
@@ -116,7 +117,7 @@ func (reg *registry) get(ctx context.Context, path string) ([]byte, http.Header,
 	return data, resp.Header, err
 }
 
-// blob returns the content with a digest, which the caller verifies.
+// blob returns the blob with a digest. The caller must verify and close it.
 func (reg *registry) blob(ctx context.Context, d krm.Digest) (io.ReadCloser, error) {
 	resp, err := reg.do(ctx, http.MethodGet, "blobs/"+d.String())
 	if err != nil {
@@ -125,15 +126,16 @@ func (reg *registry) blob(ctx context.Context, d krm.Digest) (io.ReadCloser, err
 	return resp.Body, nil
 }
 
-// do asks for something below the repository.
+// do sends a request without a body for a resource of the repository.
 func (reg *registry) do(ctx context.Context, method, path string) (*http.Response, error) {
 	return reg.send(ctx, method, reg.url(path), "", nil)
 }
 
-// url returns the address of something below the repository.
+// url returns the URL of a resource of the repository.
 func (reg *registry) url(path string) string { return reg.base + "/v2/" + reg.repository + "/" + path }
 
-// send sends a request, and a second time with credentials if the registry wants some.
+// send sends a request. If the registry requires authorization, it authorizes and sends the
+// request again.
 func (reg *registry) send(ctx context.Context, method, address, mediaType string, body []byte) (*http.Response, error) {
 	for try := 0; ; try++ {
 		req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
@@ -173,7 +175,9 @@ func (reg *registry) send(ctx context.Context, method, address, mediaType string
 	}
 }
 
-// authorize answers a challenge of the registry: with name and password, or with a token of the server that it names.
+// authorize returns the Authorization header for the challenges of a registry: basic credentials,
+// or a token from the token server that the challenge names. It returns an empty header if there
+// is no supported challenge or credential.
 func (reg *registry) authorize(ctx context.Context, challenges []string) (string, error) {
 	var c credentials.Credential
 	if reg.from == FromUser {
@@ -194,10 +198,11 @@ func (reg *registry) authorize(ctx context.Context, challenges []string) (string
 	return "", nil
 }
 
-// maxToken bounds the answer of a server of tokens, in bytes.
+// maxToken is the size limit for the response of a token server, in bytes.
 const maxToken = 1 << 20
 
-// token asks the server that a registry names for a token, as who the user is there or as nobody.
+// token requests a token from the token server of the registry, with the user's credentials or
+// anonymously.
 func (reg *registry) token(ctx context.Context, challenge map[string]string, c credentials.Credential) (string, error) {
 	realm, err := reg.realm(challenge["realm"])
 	if err != nil {
@@ -212,7 +217,7 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		return "", err
 	}
 	client := *reg.http
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // what is sent is for the realm
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the credentials are only for the realm
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
@@ -235,8 +240,9 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
 }
 
-// realm returns the address of the server of tokens. Credentials go there: it is no less protected than the registry, and no address
-// that only this machine can reach, unless the registry is one.
+// realm returns the URL of the token server. Because credentials are sent there, it must use
+// https if the registry does. It must not be local to this machine unless the registry is, so
+// that a registry cannot direct requests to local services.
 func (reg *registry) realm(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil {

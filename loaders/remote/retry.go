@@ -12,16 +12,18 @@ import (
 	"github.com/krmflow/krmflow/loaders/git"
 )
 
-// The limits of retries.
+// Limits for retries.
 const (
 	maxRetries = 3
 	maxWait    = 10 * time.Second
 )
 
-// backoff returns how long to wait before an attempt where nobody says: 0.2 s, twice as long each time.
+// backoff returns the default delay before a retry: 0.2 s for the first, doubled for each further
+// one.
 func backoff(attempt int) time.Duration { return 100 * time.Millisecond << attempt }
 
-// pause tells that there will be another attempt and waits for it. It reports whether there is time for that.
+// pause reports a retry and waits before it. It returns false if the deadline of ctx leaves no
+// time for the retry.
 func pause(ctx context.Context, attempt int, wait time.Duration, tell func(int, time.Duration)) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false
@@ -35,7 +37,7 @@ func pause(ctx context.Context, attempt int, wait time.Duration, tell func(int, 
 	}
 }
 
-// isReset reports whether a connection ended before there was an answer.
+// isReset reports whether a connection was closed before the response was complete.
 func isReset(err error) bool {
 	for _, end := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
 		if errors.Is(err, end) {
@@ -45,15 +47,15 @@ func isReset(err error) bool {
 	return false
 }
 
-// passing is what git, curl and ssh say about failures of the network and of servers that may pass. What a server refuses or does not have is
-// none of them.
+// passing are messages of git, curl and ssh for transient failures of the network and of servers.
+// Permanent errors, such as denied access or a missing repository, are not included.
 var passing = []string{
 	"returned error: 429", "returned error: 500", "returned error: 502", "returned error: 503", "returned error: 504",
 	"onnection reset", "onnection closed by", "Recv failure", "Send failure", "Empty reply from server", "SSL_read", "SSL_ERROR_SYSCALL", "SSL connect error",
 	"TLS connection was non-properly terminated", "RPC failed; curl", "transfer closed with", "early EOF", "unexpected disconnect",
 }
 
-// network calls git for what needs the network, and again if that has failed in a way that may pass.
+// network calls git for an operation that uses the network, and retries after transient failures.
 func (g *gitRun) network(ctx context.Context, args ...string) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := g.Run(ctx, args...)

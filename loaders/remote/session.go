@@ -1,11 +1,14 @@
-// Package remote fetches what a tree refers to over a network: files and archives by https, repositories by git, artifacts of
-// registries.
+// Package remote fetches remote references: files and archives over https, git repositories, and
+// artifacts and charts from registries and chart repositories.
 //
-// A [Session] is one run: [Session.Resolve] asks which commit or digest a [reference.Reference] stands for, and [Session.Open]
-// returns the content, as a read-only tree or as bytes. Each is asked for once per run, however many ask, so that one run never sees
-// two versions of anything. What is named by a commit or a digest and is in the cache needs no network.
+// A [Session] belongs to one run. [Session.Resolve] returns the commit or digest of a
+// [reference.Reference], and [Session.Open] its content, as a read-only tree or as bytes. Each
+// reference is resolved and fetched once per session, even if it is used concurrently, so a run
+// never uses two versions of the same reference. Content with a known commit or digest that is in
+// the cache needs no network.
 //
-// Where a reference stands decides what it may do: see [Origin].
+// The origin of a reference determines which hosts it may reach and whether the user's
+// credentials are used; see [Origin].
 package remote
 
 import (
@@ -27,69 +30,79 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// An Origin says where a reference stands. It decides what the reference may reach.
+// An Origin is the kind of file that contains a reference. It determines the hosts that the
+// reference may reach.
 type Origin int
 
 // The origins.
 const (
-	// FromUser is for references in files of this machine and on the command line. They may name any host, and repositories
-	// of this machine; git and registries get the credentials that the user has configured.
+	// FromUser is for references in local files and on the command line. They may name any host
+	// and local repositories. git and registries use the credentials that the user has
+	// configured.
 	FromUser Origin = iota
-	// FromFetched is for references in something that was fetched itself. They may name public hosts over https: no address of this
-	// machine or its networks, no file, and nothing is sent that the user has configured.
+	// FromFetched is for references in fetched content. They may only name public hosts over
+	// https: no address of this machine or its networks, and no file. Nothing from the user's
+	// configuration is sent.
 	FromFetched
 )
 
-// Options are those of a run. The zero value of a limit stands for its default.
+// Options configure a session. A zero limit means the default.
 type Options struct {
-	// Cache holds what is fetched. It is needed.
+	// Cache stores fetched content. It is required.
 	Cache *cache.Cache
-	// Offline makes everything an [OfflineError] that the cache does not have.
+	// Offline forbids network access. Content that is not in the cache is an [OfflineError].
 	Offline bool
-	// Timeout bounds one fetch, unless the reference has a timeout of its own. The default is 30 s.
+	// Timeout is the time limit of one fetch, unless the reference has its own. The default is
+	// 30 s.
 	Timeout time.Duration
-	// MaxBytes bounds a file, an archive or an artifact as it is sent. The default is 64 MiB.
+	// MaxBytes is the size limit for a file, an archive or an artifact as transferred. The
+	// default is 64 MiB.
 	MaxBytes int64
-	// Total counts for several sessions, which bring 64 times as much as MaxBytes together at most. Without it, a session counts by itself.
+	// Total counts the fetched bytes of several sessions together; their limit is 64 times
+	// MaxBytes. If nil, the session has a Total of its own.
 	Total *Total
-	// MaxTree bounds a repository or an archive when it is unpacked.
+	// MaxTree limits the unpacked size of a repository or an archive.
 	MaxTree cache.Limits
-	// Parallel is how many fetches there are at the same time. The default is 8.
+	// Parallel is the number of concurrent fetches. The default is 8.
 	Parallel int
-	// Memory has what references without a version of their own stood for in earlier sessions of this process, and may be nil.
+	// Memory has the versions that references without a version resolved to in earlier sessions
+	// of this process. It may be nil.
 	Memory *Memory
-	// AllowHTTP lets the user's references use http without a digest.
+	// AllowHTTP permits http without a digest in the user's references.
 	AllowHTTP bool
-	// Progress is told what is fetched, and may be nil. It is called by one goroutine at a time.
+	// Progress, if not nil, is called for each step of a fetch. Calls are never concurrent.
 	Progress func(Event)
-	// Transport sends requests, nil for one that is made for it. It is for tests, which have an authority of their own.
+	// Transport overrides the HTTP transport. It is for tests with a private certificate
+	// authority.
 	Transport *http.Transport
 }
 
-// A Memory has what branches, tags and addresses stood for in the sessions of one process. The zero Memory is empty.
+// A Memory stores the versions of branches, tags and addresses for the sessions of a process. The
+// zero Memory is empty.
 type Memory = flight.Memory[reference.Version]
 
-// An Event tells about one fetch.
+// An Event reports progress of a fetch.
 type Event struct {
-	// Reference is what is fetched, without credentials.
+	// Reference is the reference without credentials.
 	Reference string
-	// State says how far it is. It begins with Asking, Started or Sending, and ends with Done or Failed.
+	// State is the current step. The first event of a fetch is Asking, Started or Sending, the
+	// last is Done or Failed.
 	State State
-	// Attempt is the number of a retry, from 1, and Wait how long it waits before.
+	// Attempt is the number of the retry, starting at 1, and Wait the delay before it.
 	Attempt int
 	Wait    time.Duration
-	// Took is how long a fetch took that is done.
+	// Took is the duration of a finished fetch.
 	Took time.Duration
-	// Err is why it failed.
+	// Err is the error of a failed fetch.
 	Err error
 }
 
-// A State is one of a fetch.
+// A State is a step of a fetch.
 type State string
 
 // The states.
 const (
-	Asking   State = "asking" // which version a reference stands for
+	Asking   State = "asking" // resolving a reference to a version
 	Started  State = "started"
 	Sending  State = "sending"
 	Retrying State = "retrying"
@@ -97,13 +110,13 @@ const (
 	Failed   State = "failed"
 )
 
-// A Session fetches for one run. It is safe for concurrent use.
+// A Session fetches references for one run. It is safe for concurrent use.
 type Session struct {
 	opt       Options
 	slots     chan struct{}
 	versions  flight.Group[reference.Version]
 	contents  flight.Group[*Content]
-	charts    flight.Group[krm.Digest] // of registries
+	charts    flight.Group[krm.Digest] // of charts in registries
 	tags      flight.Group[[]string]
 	histories flight.Group[[]string]
 	published flight.Group[*Content]
@@ -111,7 +124,7 @@ type Session struct {
 	clients   func() clients
 }
 
-// NewSession returns a session. It connects to nothing and starts nothing before something is asked for.
+// NewSession returns a session. It does not use the network.
 func NewSession(opt Options) *Session {
 	opt.Timeout = cmp.Or(opt.Timeout, 30*time.Second)
 	opt.MaxBytes = cmp.Or(opt.MaxBytes, 64<<20)
@@ -122,7 +135,7 @@ func NewSession(opt Options) *Session {
 	return s
 }
 
-// Close releases the connections and files that the session has opened. What was returned can be used further.
+// Close closes the session's connections and files. Returned content remains usable.
 func (s *Session) Close() error {
 	var errs []error
 	for _, c := range s.contents.Finished() {
@@ -134,25 +147,25 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Content is what a reference stands for: a tree, or the bytes of one file.
+// Content is the content of a reference: a tree, or the bytes of one file.
 type Content struct {
-	// Reference is the one that was opened, with its version: it is not mutable.
+	// Reference is the opened reference with its version. It is immutable.
 	Reference reference.Reference
 	Version   reference.Version
 	// Provenance is the known origin of the content.
 	Provenance Provenance
-	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [reference.Reference.Path] is the
-	// place in it that is meant.
+	// Tree is the whole repository, archive or multi-file artifact; nil for a single file.
+	// [reference.Reference.Path] is the path of the referenced part.
 	Tree *cache.Tree
-	// MediaType is that of a single file, as a registry tells.
+	// MediaType is the media type of a single file from a registry.
 	MediaType string
-	// Signatures are all that there is of a reference of the use [reference.Signatures].
+	// Signatures are the signatures, for a reference of the use [reference.Signatures].
 	Signatures []Signature
 
 	data []byte
 }
 
-// Bytes returns the file that is meant. The caller must not change it.
+// Bytes returns the referenced file. The caller must not modify it.
 func (c *Content) Bytes() ([]byte, error) {
 	if c.Tree == nil {
 		return c.data, nil
@@ -160,7 +173,7 @@ func (c *Content) Bytes() ([]byte, error) {
 	return c.Tree.ReadFile(cmp.Or(c.Reference.Path, "."))
 }
 
-// at returns the content for another path in the same tree.
+// at returns the same content for r, which may refer to a different path in the tree.
 func (c *Content) at(r reference.Reference) (*Content, error) {
 	own := *c
 	own.Reference = r.At(c.Version)
@@ -180,8 +193,9 @@ func (c *Content) at(r reference.Reference) (*Content, error) {
 	return &own, nil
 }
 
-// Resolve returns the version that a reference stands for. A branch or a tag is asked for once per run; a file without a digest is
-// fetched to know it. The error wraps [ErrRetrieval], [ErrVerification], [ErrRefused] or diag.ErrLimit, or is an [OfflineError].
+// Resolve returns the version of a reference. A branch or tag is resolved once per session. A
+// file without a digest is fetched to compute one. The error wraps [ErrRetrieval],
+// [ErrVerification], [ErrRefused] or diag.ErrLimit, or is an [OfflineError].
 func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
 	if err := s.allow(r, from); err != nil {
 		return reference.Version{}, err
@@ -219,9 +233,9 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	return v, of(r, err)
 }
 
-// Open returns the content of a reference, from the cache if it is there. The content of a
-// reference with a digest or a commit may have any origin: see [Provenance]. The errors are those
-// of [Session.Resolve].
+// Open returns the content of a reference, from the cache if possible. The content of a reference
+// with a digest or commit may have any origin; see [Provenance]. The errors are those of
+// [Session.Resolve].
 func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err
@@ -252,7 +266,8 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 	return c.at(r)
 }
 
-// location returns the one of a reference's locations that all have: github.com has each repository with and without .git.
+// location returns the canonical location of r. Repositories on github.com have the same content
+// with and without .git.
 func location(r reference.Reference) string {
 	if strings.HasPrefix(r.Location, "https://github.com/") && r.Scheme == reference.Git {
 		return strings.TrimSuffix(r.Location, ".git")
@@ -260,7 +275,8 @@ func location(r reference.Reference) string {
 	return r.Location
 }
 
-// key names what is fetched, whatever path in it is meant.
+// key returns the key of the fetched content of r. It does not depend on the path in a tree, so
+// that all references to a repository share one fetch.
 func key(r reference.Reference, from Origin) string {
 	if r.Scheme == reference.Helm {
 		return fmt.Sprintf("%d %q %q %q %s", from, r.Location, r.Path, r.Ref, r.Pin)
@@ -268,12 +284,13 @@ func key(r reference.Reference, from Origin) string {
 	return fmt.Sprintf("%d %s %s %s %t %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Form, r.Either, r.Direct)
 }
 
-// fetch runs what fetches r.
+// fetch runs a function that fetches r; see bounded.
 func (s *Session) fetch(ctx context.Context, r reference.Reference, run func(context.Context) error) error {
 	return s.bounded(ctx, r, Started, run)
 }
 
-// bounded runs what uses the network: when there is a slot for it, for as long as it may take, with what is told about it.
+// bounded runs a function that uses the network. It waits for a free slot, sets the timeout and
+// reports progress.
 func (s *Session) bounded(ctx context.Context, r reference.Reference, begin State, run func(context.Context) error) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -312,7 +329,7 @@ func (s *Session) tell(e Event) {
 	s.opt.Progress(e)
 }
 
-// Unpack returns the files of an archive: see [archive.Unpack]. The limits are [Options].MaxTree.
+// Unpack returns the files of an archive; see [archive.Unpack]. The limits are [Options].MaxTree.
 func (s *Session) Unpack(data []byte) (*cache.Tree, error) {
 	return archive.Unpack(s.opt.Cache, s.opt.MaxTree, data)
 }

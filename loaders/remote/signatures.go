@@ -13,15 +13,15 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Signature is what a registry holds as a signature of an artifact. Nobody has verified it.
+// A Signature is an unverified signature of an artifact from a registry.
 type Signature struct {
-	// Data is what was signed, or a bundle of Sigstore with that and the signature.
+	// Data is the signed data, or a Sigstore bundle with the signed data and the signature.
 	Data []byte
-	// Text is the signature of Data in base64, empty if Data is a bundle.
+	// Text is the base64-encoded signature of Data. It is empty if Data is a bundle.
 	Text string
 }
 
-// The forms in which cosign stores signatures.
+// Media types and annotations of the formats in which cosign stores signatures.
 const (
 	signedLayer         = "application/vnd.dev.cosign.simplesigning.v1+json"
 	signedArtifact      = "application/vnd.dev.cosign.artifact.sig.v1+json"
@@ -29,15 +29,17 @@ const (
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
 )
 
-// What a registry may hold as signatures of one artifact: manifests, layers of each, and bytes of a layer. No more is looked at.
+// Limits for the number of signatures of an artifact and for the size of each in bytes.
 const (
 	maxSignatures = 64
 	maxSignature  = 1 << 20
 )
 
-// Signatures returns the signatures of the artifact that r names by its digest: those under the tag that cosign derives of it, and those
-// that refer to it. Others may be added at any time, so the registry is asked each time; with [Options].Offline they are those that were
-// there when it was asked last. The errors are those of [Session.Open].
+// Signatures returns the signatures of the artifact that r names by its digest: those under the
+// tag that cosign derives from the digest, and those among the referrers of the artifact.
+// Signatures can be added at any time, so the registry is asked in every call. With
+// [Options].Offline, the result of the last request is returned. The errors are those of
+// [Session.Open].
 func (s *Session) Signatures(ctx context.Context, r reference.Reference, from Origin) ([]Signature, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (s *Session) storedSignatures(r reference.Reference, key string) (list []Si
 	return list, err
 }
 
-// signatures returns those of the artifact with a digest.
+// signatures returns the signatures of the artifact with a digest.
 func (reg *registry) signatures(ctx context.Context, of krm.Digest) (list []Signature, err error) {
 	manifests, err := reg.signatureManifests(ctx, of)
 	if err != nil {
@@ -94,7 +96,7 @@ func (reg *registry) signatures(ctx context.Context, of krm.Digest) (list []Sign
 	for _, data := range manifests {
 		var m manifest
 		if json.Unmarshal(data, &m) != nil {
-			continue // it is none
+			continue // not a manifest
 		}
 		for _, layer := range m.Layers {
 			text := layer.Annotations[signatureAnnotation]
@@ -118,8 +120,9 @@ func (reg *registry) signatures(ctx context.Context, of krm.Digest) (list []Sign
 	return list, nil
 }
 
-// signatureManifests returns the manifest with the tag that cosign gives to signatures, and those that refer to the artifact: by the
-// interface of OCI 1.1 or, where a registry has none, by its tag for that.
+// signatureManifests returns the manifest under cosign's signature tag and the referrers of the
+// artifact that are signatures. It uses the referrers API of OCI 1.1, or the referrers tag if the
+// registry does not have the API.
 func (reg *registry) signatureManifests(ctx context.Context, of krm.Digest) (list [][]byte, err error) {
 	tag := strings.Replace(of.String(), ":", "-", 1)
 	tagged, err := reg.find(ctx, "manifests/"+tag+".sig")
@@ -165,7 +168,8 @@ func (reg *registry) signatureManifests(ctx context.Context, of krm.Digest) (lis
 	return list, nil
 }
 
-// find returns what is below the repository, nil if the registry has no such thing.
+// find returns a resource of the repository, or nil if it does not exist or the registry does not
+// support the request.
 func (reg *registry) find(ctx context.Context, path string) ([]byte, error) {
 	resp, err := reg.do(ctx, http.MethodGet, path)
 	if status := (*statusError)(nil); errors.As(err, &status) {
@@ -181,7 +185,7 @@ func (reg *registry) find(ctx context.Context, path string) ([]byte, error) {
 	return readUpTo(maxManifest, resp.ContentLength, resp.Body)
 }
 
-// signedData returns the content of a layer.
+// signedData returns the verified content of a layer.
 func (reg *registry) signedData(ctx context.Context, layer descriptor) ([]byte, error) {
 	d, err := layer.digest()
 	if err != nil {

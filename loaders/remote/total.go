@@ -8,13 +8,15 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Total counts what the sessions of one run fetch, all together. The zero Total has counted nothing. It is safe for concurrent use.
+// A Total counts the bytes fetched by all sessions of a run. The zero value is ready to use. It
+// is safe for concurrent use.
 type Total struct{ bytes atomic.Int64 }
 
-// maxFetches is how many times as much as one file may have all of a run may bring: 4 GiB, unless [Options.MaxBytes] is set.
+// maxFetches is the ratio of the limit for a whole run to the limit for one file. With the
+// default [Options.MaxBytes], a run may fetch 4 GiB.
 const maxFetches = 64
 
-// take counts bytes that have come. The error wraps diag.ErrLimit.
+// take adds n fetched bytes to the total. The error wraps diag.ErrLimit.
 func (s *Session) take(n int64) error {
 	limit := int64(math.MaxInt64)
 	if s.opt.MaxBytes < limit/maxFetches {
@@ -26,7 +28,7 @@ func (s *Session) take(n int64) error {
 	return diag.Limitf("all that this run has fetched is more than %s", diag.Size(limit)).Hint("that is %d times --max-fetch-bytes", maxFetches)
 }
 
-// A countedBody is a body that is counted while it is read.
+// A countedBody is a response body whose bytes are counted as they are read.
 type countedBody struct {
 	io.ReadCloser
 	take func(int64) error

@@ -15,10 +15,10 @@ import (
 	"github.com/krmflow/krmflow/loaders/git"
 )
 
-// MaxFile is the size in bytes up to which a file of a tree can be read.
+// MaxFile is the size limit for files of a tree, in bytes.
 const MaxFile = 64 << 20
 
-// batch is one process of git that answers for the content of objects, one after the other.
+// batch is a running git cat-file process that returns the content of one object at a time.
 type batch struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -26,7 +26,7 @@ type batch struct {
 	cancel context.CancelFunc
 }
 
-// startBatch starts the process. It ends with ctx, or when it is closed.
+// startBatch starts the process. It runs until ctx is done or close is called.
 func startBatch(ctx context.Context, g *git.Git) (*batch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := g.Command(ctx, "cat-file", "--batch")
@@ -38,7 +38,7 @@ func startBatch(ctx context.Context, g *git.Git) (*batch, error) {
 	}
 	b := &batch{in: in, out: bufio.NewReaderSize(out, 64<<10), ended: make(chan struct{}), cancel: cancel}
 	started := make(chan error)
-	go func() { // the program ends with the thread that started it, so that stays
+	go func() { // On Linux git is killed when its parent thread ends, so this goroutine keeps the thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -62,10 +62,11 @@ func (b *batch) close() {
 	<-b.ended
 }
 
-// errMissing says that a repository lacks an object.
+// errMissing reports an object that the repository does not have.
 var errMissing = errors.New("missing")
 
-// read returns an object, or its size alone if that is more than a file may have: then b cannot be used any more.
+// read returns the content and size of an object. If the object is larger than MaxFile, read
+// returns only its size, and b must not be used again.
 func (b *batch) read(id string) (data []byte, size int64, err error) {
 	if _, err := io.WriteString(b.in, id+"\n"); err != nil {
 		return nil, 0, err
@@ -95,7 +96,8 @@ func (b *batch) read(id string) (data []byte, size int64, err error) {
 	return data, size, err
 }
 
-// size returns how many bytes an object has. What is read to know that is kept until somebody takes it.
+// size returns the size of an object in bytes. The content read for this is kept for the next
+// call of content.
 func (t *Tree) size(id string) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +111,7 @@ func (t *Tree) size(id string) (int64, error) {
 	return t.sizes[id], err
 }
 
-// content returns an object, which is the caller's.
+// content returns the content of an object. The caller owns the slice.
 func (t *Tree) content(id string) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +129,7 @@ func (t *Tree) content(id string) ([]byte, error) {
 	return data, err
 }
 
-// load reads an object and notes its size. t.mu is locked.
+// load reads an object and records its size. The caller must hold t.mu.
 func (t *Tree) load(id string) (data []byte, err error) {
 	if t.ctx.Err() != nil {
 		return nil, context.Cause(t.ctx)
@@ -139,13 +141,13 @@ func (t *Tree) load(id string) (data []byte, err error) {
 	}
 	data, size, err := t.batch.read(id)
 	if err != nil && err != errMissing || size > MaxFile {
-		t.batch.close() // what comes next is no answer to the next question
+		t.batch.close() // the rest of the output would be taken for the next answer
 		t.batch = nil
 	}
 	switch {
 	case t.ctx.Err() != nil:
 		return nil, context.Cause(t.ctx)
-	case err == errMissing || err == io.EOF: // git ends where it would have to fetch
+	case err == errMissing || err == io.EOF: // git exits if it would have to fetch the object
 		return nil, t.absent(id)
 	case err == nil:
 		t.sizes[id] = size

@@ -13,15 +13,16 @@ import (
 	"github.com/krmflow/krmflow/cache"
 )
 
-// node is a file or a directory.
+// node is a file or directory.
 type node struct {
 	name     string
 	mode     fs.FileMode
-	id       string  // of the object; for a submodule, of its commit
-	children []*node // of a directory, sorted
+	id       string  // object id; for a submodule the id of its commit
+	children []*node // entries of a directory, sorted
 }
 
-// add adds a line of git's list to the directories. What git itself would not make, in a name that no path can have, is left out.
+// add adds a line of the output of git ls-tree to the directories. It skips names that are
+// invalid as paths, which git itself never creates.
 func add(dirs map[string]*node, head, name string) {
 	fields := strings.Fields(head)
 	if len(fields) != 3 || !fs.ValidPath(name) || name == "." {
@@ -40,7 +41,7 @@ func add(dirs map[string]*node, head, name string) {
 	d.children = append(d.children, n)
 }
 
-// directory returns a directory of a tree that is being made.
+// directory returns the directory called name and creates it and its parents if necessary.
 func directory(dirs map[string]*node, name string) *node {
 	if d := dirs[name]; d != nil {
 		return d
@@ -52,7 +53,7 @@ func directory(dirs map[string]*node, name string) *node {
 	return d
 }
 
-// child returns the entry of a name, nil if there is none.
+// child returns the entry called name, or nil.
 func (n *node) child(name string) *node {
 	i, ok := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
 	if !ok {
@@ -61,7 +62,7 @@ func (n *node) child(name string) *node {
 	return n.children[i]
 }
 
-// errSubmodule says why there is nothing in a submodule.
+// errSubmodule is the error for a path in a submodule.
 var errSubmodule error = submodule{}
 
 type submodule struct{}
@@ -70,18 +71,20 @@ func (submodule) Error() string {
 	return "it is a submodule of git, whose files are in a repository of their own"
 }
 
-// Hints says what to do about it.
+// Hints returns a way to compare with the files of the submodule.
 func (submodule) Hints() []string {
 	return []string{"to compare with it, check the revision out somewhere else, with its submodules, and name that directory in place of the revision"}
 }
 
-// Is makes it a [cache.ErrAbsent], so that what a layer refers to in a submodule is not taken for a file because it is no directory.
+// Is makes the error a [cache.ErrAbsent], so that a reference into a submodule is not mistaken
+// for a file because it is not a directory.
 func (submodule) Is(target error) bool { return target == cache.ErrAbsent }
 
-// errLeaves says that a link leads where there are no files of the tree.
+// errLeaves reports a symbolic link that leads out of the tree.
 var errLeaves = errors.New("it is a symbolic link that leads out of the repository")
 
-// lookup returns what a name means: follow tells whether a symbolic link at its end is followed; those before it always are.
+// lookup returns the node called name. Symbolic links before the last element are always
+// followed; follow determines whether a link at the end is followed.
 func (t *Tree) lookup(op, name string, follow bool) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -93,10 +96,11 @@ func (t *Tree) lookup(op, name string, follow bool) (*node, error) {
 	return way[len(way)-1], nil
 }
 
-// walk returns the directories that a name leads through, without symbolic links, and what it means.
+// walk resolves name and returns the nodes on the resolved path, starting with the root of the
+// tree.
 func (t *Tree) walk(name string, follow bool) ([]*node, error) {
 	const maxLinks = 40
-	at := []*node{t.root} // the directories that lead to the present one, and that
+	at := []*node{t.root} // the current node and its parents
 	links := 0
 	for rest := name; rest != ""; {
 		var part string
@@ -133,7 +137,8 @@ func (t *Tree) walk(name string, follow bool) ([]*node, error) {
 	return at, nil
 }
 
-// Real returns the name without symbolic links of what a name means, and whether that is a directory. The content of a file is not read for that.
+// Real resolves the symbolic links in name and reports whether the result is a directory. It does
+// not read the content of files.
 func (t *Tree) Real(name string) (real string, dir bool, err error) {
 	if !fs.ValidPath(name) {
 		return "", false, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
@@ -149,10 +154,10 @@ func (t *Tree) Real(name string) (real string, dir bool, err error) {
 	return path.Join(append(parts, ".")...), way[len(way)-1].mode.IsDir(), nil
 }
 
-// maxTarget is how long the target of a symbolic link may be, in bytes.
+// maxTarget is the size limit for the target of a symbolic link, in bytes.
 const maxTarget = 4096
 
-// target returns what a symbolic link leads to.
+// target returns the target of a symbolic link. An absolute target is an error.
 func (t *Tree) target(n *node) (string, error) {
 	size, err := t.size(n.id)
 	if err != nil {
@@ -168,7 +173,7 @@ func (t *Tree) target(n *node) (string, error) {
 	return string(data), err
 }
 
-// Open opens a file or a directory.
+// Open implements [fs.FS].
 func (t *Tree) Open(name string) (fs.File, error) {
 	info, err := t.stat("open", name, true)
 	if err != nil {
@@ -184,7 +189,7 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	return &file{Reader: bytes.NewReader(data), info: info}, nil
 }
 
-// ReadFile returns the content of a file. It is the caller's.
+// ReadFile returns the content of a file. The caller owns the slice.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
 	n, err := t.lookup("read", name, true)
 	if err != nil {
@@ -201,10 +206,10 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Stat describes what a name means.
+// Stat returns information about a file or directory. It follows symbolic links.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.stat("stat", name, true) }
 
-// Lstat describes what a name means, a symbolic link as such.
+// Lstat is [Tree.Stat], but does not follow a symbolic link at the end of name.
 func (t *Tree) Lstat(name string) (fs.FileInfo, error) { return t.stat("lstat", name, false) }
 
 func (t *Tree) stat(op, name string, follow bool) (fs.FileInfo, error) {
@@ -216,7 +221,7 @@ func (t *Tree) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	return t.info(op, name, n)
 }
 
-// info describes a node under the last part of the name that it was found by.
+// info returns information about a node that was found as name.
 func (t *Tree) info(op, name string, n *node) (*info, error) {
 	i := &info{node: n, name: path.Base(name)}
 	if n.mode.IsDir() {
@@ -245,7 +250,7 @@ func (t *Tree) ReadLink(name string) (string, error) {
 	return string(data), nil
 }
 
-// ReadDir returns the entries of a directory, sorted.
+// ReadDir returns the entries of a directory, sorted by name.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := t.lookup("readdir", name, true)
 	if err != nil {
@@ -265,7 +270,7 @@ func (t *Tree) entries(n *node) []fs.DirEntry {
 	return list
 }
 
-// info describes a file; of a link, size is that of its target's name.
+// info describes a node. The size of a symbolic link is the length of its target.
 type info struct {
 	*node
 	name string
@@ -279,7 +284,7 @@ func (i *info) ModTime() time.Time { return time.Time{} }
 func (i *info) IsDir() bool        { return i.mode.IsDir() }
 func (i *info) Sys() any           { return nil }
 
-// entry is an entry of a directory.
+// entry is a directory entry.
 type entry struct {
 	tree *Tree
 	node *node
@@ -308,7 +313,7 @@ func (f *file) Close() error               { return nil }
 type dir struct {
 	info fs.FileInfo
 	tree *Tree
-	read int // how many entries
+	read int // number of entries already returned
 }
 
 func (d *dir) Stat() (fs.FileInfo, error) { return d.info, nil }
@@ -317,7 +322,7 @@ func (d *dir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: errors.New("it is a directory")}
 }
 
-// ReadDir is that of [fs.ReadDirFile].
+// ReadDir implements [fs.ReadDirFile].
 func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	all := d.tree.entries(d.info.(*info).node)[d.read:]
 	if n > 0 && len(all) == 0 {

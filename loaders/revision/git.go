@@ -5,9 +5,10 @@ import (
 	"github.com/krmflow/krmflow/loaders/git"
 )
 
-// newGit returns what starts git in a directory. It connects to nothing: what is missing in a partial clone stays missing. Of the environment it gets
-// where the user's configuration is, which may say that a repository of somebody else is trusted; but not GIT_DIR and the like, which hooks of git have:
-// the directory decides.
+// newGit returns a Git for a directory. It has no network access, so objects missing in a partial
+// clone stay missing. It inherits the location of the user's configuration, which may mark a
+// repository of a different user as safe. It does not inherit GIT_DIR and similar variables,
+// which are set in git hooks: the directory alone selects the repository.
 func newGit(dir string) (*git.Git, error) {
 	g, err := git.New("-c", "core.warnAmbiguousRefs=true", "-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c", "credential.helper=")
 	if err != nil {

@@ -1,8 +1,10 @@
-// Package revision gives the files of a commit as an [fs.FS], read from the objects of git as they are stored: nothing is checked out, work tree
-// and index are not changed, nothing is fetched, and no hook, filter or other program that a repository names is started.
+// Package revision provides the files of a git commit as an [fs.FS]. It reads the objects of the
+// repository: nothing is checked out or fetched, the work tree and the index do not change, and
+// no hook, filter or other program configured in the repository runs.
 //
-// The program git does the reading: one call finds the commit, one lists its files, and one process answers for the content of those that
-// are asked for. A file of the work tree whose content has the digest by which git calls an object is read in the place of that.
+// The git program does the reading. One call finds the commit, one lists its files, and one
+// process returns the content of files on demand. If a file in the work tree has the content of
+// the requested object according to the object id, it is read instead, which is faster.
 package revision
 
 import (
@@ -25,11 +27,12 @@ import (
 	"github.com/krmflow/krmflow/loaders/git"
 )
 
-// Prefix is what an argument begins with that names a revision.
+// Prefix is the prefix of an argument that names a revision.
 const Prefix = "git:"
 
-// A Tree has the files of a commit; names are those of [fs.FS], from the top of the repository. It follows symbolic links as far as they stay
-// in the tree. A submodule has no files: to open something in it is an error. It is safe for concurrent use.
+// A Tree contains the files of a commit. Names follow [fs.FS] and are relative to the top of the
+// repository. Symbolic links are followed within the tree. Opening a path in a submodule is an
+// error. A Tree is safe for concurrent use.
 type Tree struct {
 	top, commit string
 	rev         string
@@ -39,15 +42,16 @@ type Tree struct {
 	ctx context.Context
 	git *git.Git
 
-	mu      sync.Mutex // of all below
-	batch   *batch     // nil before the first file is read
+	mu      sync.Mutex // guards the fields below
+	batch   *batch     // nil until the first file is read
 	sizes   map[string]int64
-	known   map[string]*yaml.Source // files that somebody else has read: see Shares
-	pending map[string][]byte       // content that is known and was not asked for yet, by the id of its object
+	known   map[string]*yaml.Source // files that were already read, by object id; see Shares
+	pending map[string][]byte       // content read but not requested yet, by object id
 }
 
-// Open returns the tree of the commit that rev means in the repository that has the directory dir, which need not exist any more: what
-// counts then is the directory that it was in. The caller closes the tree. When ctx has ended, nothing more can be read.
+// Open returns the tree of the commit rev in the repository that contains dir. If dir does not
+// exist, its deepest existing parent is used. The caller must close the tree. When ctx is done,
+// reads fail.
 func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 	if err := check(rev); err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 	return t, nil
 }
 
-// check refuses what is the name of no commit.
+// check returns an error if rev cannot name a commit.
 func check(rev string) error {
 	bad := func(format string, args ...any) *diag.Error {
 		return diag.Errorf(diag.Pos{}, "", format, args...).With(diag.NoRevision)
@@ -98,7 +102,7 @@ func check(rev string) error {
 	return nil
 }
 
-// existing returns the deepest directory that exists of those that a path leads through, without symbolic links.
+// existing returns the deepest existing directory on a path, with symbolic links resolved.
 func existing(path string) string {
 	for {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -114,8 +118,9 @@ func existing(path string) string {
 	}
 }
 
-// find finds the top of the repository that has a directory, and the commit that the revision means, if git is certain about it: to start git once
-// more takes as long as to render a small root.
+// find finds the top of the repository that contains a directory. It also resolves the revision
+// if git reports no warning such as an ambiguous name; otherwise resolve does this later. One
+// call for both matters, because a call of git takes as long as rendering a small root.
 func (t *Tree) find(start string) error {
 	about := []string{"rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix"}
 	out, err := t.git.Run(t.ctx, append(about, t.rev+"^{commit}")...)
@@ -138,7 +143,7 @@ func (t *Tree) find(start string) error {
 	return nil
 }
 
-// explain says in the words of this package why git fails.
+// explain replaces common errors of git by messages with a hint.
 func (t *Tree) explain(err error, start string) error {
 	var said *git.Error
 	if !errors.As(err, &said) {
@@ -155,7 +160,7 @@ func (t *Tree) explain(err error, start string) error {
 	return e
 }
 
-// resolve returns the commit that the revision means.
+// resolve returns the id of the commit that the revision names.
 func (t *Tree) resolve() (string, error) {
 	out, err := t.git.Run(t.ctx, "rev-parse", "--verify", t.rev+"^{commit}")
 	id := strings.TrimSpace(string(out))
@@ -179,10 +184,10 @@ func (t *Tree) resolve() (string, error) {
 	return id, nil
 }
 
-// isID reports whether git prints ids of objects that look so.
+// isID reports whether text has the form of an object id.
 func isID(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdef") == "" }
 
-// missing says that there is no such revision.
+// missing returns the error for a revision that does not exist.
 func (t *Tree) missing(shown string) error {
 	e := diag.Errorf(diag.Pos{}, "", "%s%s: the repository in %q has no such commit", Prefix, shown, t.top).With(diag.NoRevision)
 	if t.shallow {
@@ -194,7 +199,7 @@ func (t *Tree) missing(shown string) error {
 	return e.Hint("branches of a server have its name in front: origin/main")
 }
 
-// maxFiles is how many files a commit may have.
+// maxFiles is the limit for the number of files in a commit.
 const maxFiles = 2_000_000
 
 // list reads the names of all files.
@@ -225,7 +230,7 @@ func (t *Tree) list() error {
 	return nil
 }
 
-// Close ends what reads the files.
+// Close ends the git process that reads objects. A later read starts a new one.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,14 +243,17 @@ func (t *Tree) Close() {
 // Commit returns the id of the commit.
 func (t *Tree) Commit() string { return t.commit }
 
-// Top returns the path of this machine that the names in the tree are relative to, without symbolic links.
+// Top returns the local path of the top of the repository, with symbolic links resolved. Names in
+// the tree are relative to it.
 func (t *Tree) Top() string { return t.top }
 
-// Shown returns what messages put before a name in the tree: git:REV: and so on.
+// Shown returns the prefix for names of the tree in messages, for example git:REV: with a
+// trailing colon.
 func (t *Tree) Shown() string { return Prefix + diag.OneLine(t.rev) + ":" }
 
-// Name returns the name in the tree of a path of this machine: there may be no such file on either side. Symbolic links in the work tree
-// are not followed: those of the tree count. What lies outside of the repository is an error.
+// Name returns the name in the tree for a local path. The file need not exist, neither locally
+// nor in the tree. Symbolic links in the work tree are not resolved, because links of the tree
+// apply instead. A path outside of the repository is an error.
 func (t *Tree) Name(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -265,7 +273,7 @@ func (t *Tree) Name(path string) (string, error) {
 		}
 	}
 	start := existing(abs)
-	if rest, ok := strings.CutPrefix(abs, start); ok && diag.Within(start, t.top) { // what is gone has no links
+	if rest, ok := strings.CutPrefix(abs, start); ok && diag.Within(start, t.top) { // a missing path has no links
 		abs = start + rest
 	} else if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
@@ -277,7 +285,7 @@ func (t *Tree) Name(path string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
-// absent says that an object is no part of this clone.
+// absent returns the error for an object that is missing in this clone.
 func (t *Tree) absent(id string) error {
 	return fmt.Errorf("its content (%s) is not in this clone of the repository", id[:min(12, len(id))])
 }

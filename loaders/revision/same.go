@@ -14,7 +14,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// idOf returns what git calls a file with this content, by a digest as long as that of another object.
+// idOf returns the git object id of a file with this content, using the hash function that
+// produces ids as long as like.
 func idOf(data []byte, like string) string {
 	var h hash.Hash
 	switch len(like) {
@@ -30,16 +31,18 @@ func idOf(data []byte, like string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// holds reports whether n is a file with this content. Git is not asked.
+// holds reports whether n is a regular file with this content. It compares object ids and does
+// not call git.
 func (n *node) holds(data []byte) bool { return n.mode.IsRegular() && idOf(data, n.id) == n.id }
 
-// Holds reports whether a name is that of a regular file with this content, which whoever may run it may run, or not. Git is not asked.
+// Holds reports whether name is a regular file with this content and executable bit. It does not
+// call git.
 func (t *Tree) Holds(name string, data []byte, executable bool) bool {
 	n, err := t.lookup("lstat", name, false)
 	return err == nil && (n.mode&0o111 != 0) == executable && n.holds(data)
 }
 
-// ID returns what git calls the content of the file that a name means, "" if it means none.
+// ID returns the object id of the file called name, or "" if it is not a regular file.
 func (t *Tree) ID(name string) string {
 	n, err := t.lookup("stat", name, true)
 	if err != nil || !n.mode.IsRegular() {
@@ -48,13 +51,14 @@ func (t *Tree) ID(name string) string {
 	return n.id
 }
 
-// IDOf returns what git would call a content in this repository.
+// IDOf returns the object id that data would have in this repository.
 func (t *Tree) IDOf(data []byte) string { return idOf(data, t.commit) }
 
-// maxCopied is how long a file of the work tree may be that is read in the place of an object, in bytes.
+// maxCopied is the size limit for work tree files that are read in place of an object, in bytes.
 const maxCopied = 1 << 20
 
-// copied reads a file from the work tree if it has there the content that it has in the tree, which most files have: that costs less than to ask git.
+// copied reads a file from the work tree if its content there is that of the object. This is the
+// case for most files and is cheaper than asking git.
 func (t *Tree) copied(name string, n *node) {
 	t.mu.Lock()
 	_, known := t.sizes[n.id]
@@ -62,7 +66,7 @@ func (t *Tree) copied(name string, n *node) {
 	if known || !n.mode.IsRegular() || t.ctx.Err() != nil {
 		return
 	}
-	f, err := os.OpenFile(filepath.Join(t.top, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe
+	f, err := os.OpenFile(filepath.Join(t.top, filepath.FromSlash(name)), os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a FIFO
 	if err != nil {
 		return
 	}
@@ -80,8 +84,8 @@ func (t *Tree) copied(name string, n *node) {
 	t.sizes[n.id], t.pending[n.id] = int64(len(data)), data
 }
 
-// Shares reports whether a name means a file with the content of src, without asking git. If so, the content is not read from git any more, and
-// [Tree.Source] returns src.
+// Shares reports whether the file called name has the content of src, without calling git. If so,
+// later reads use the content of src, and [Tree.Source] returns src.
 func (t *Tree) Shares(name string, src *yaml.Source) bool {
 	n, err := t.lookup("stat", name, true)
 	if err != nil || !n.holds(src.Data) {
@@ -94,7 +98,8 @@ func (t *Tree) Shares(name string, src *yaml.Source) bool {
 	return true
 }
 
-// Source returns a file with the content that a name has, nil if [Tree.Shares] was told of none: what has become of it can be used again.
+// Source returns a file, passed to [Tree.Shares] before, with the content of name. It returns nil
+// if there is none. The parsed form of the file can be reused.
 func (t *Tree) Source(name string) *yaml.Source {
 	n, err := t.lookup("stat", name, true)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package known remembers what the files of an output folder are, so that those that nobody has touched need not be read.
+// Package known stores file metadata of an output folder, so that unchanged files need not be
+// read again.
 package known
 
 import (
@@ -9,27 +10,27 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// Files are the files of an output folder that are known from earlier runs, by their paths in it. A nil one knows nothing, and learns
-// nothing. It belongs to one run at a time, and is not safe for concurrent use.
+// Files are the known files of an output folder by path. A nil Files is empty and stores nothing.
+// It is not safe for concurrent use, and must be used by one run at a time.
 type Files struct {
-	// By has them by their paths.
+	// By has the files by path.
 	By map[string]File
-	// Changed tells that By is not what it was.
+	// Changed is true after any change of By.
 	Changed bool
-	// Lists are what the folders have, for a process that writes the output several times; nil for any other.
+	// Lists has folder listings for a process that writes the output repeatedly; nil otherwise.
 	Lists *Listings
 }
 
-// A File had this content when the file system said this of it.
+// A File is the metadata of a file together with the digest of its content at that time.
 type File struct {
 	Stat filestat.Stat
-	Sum  krm.Digest // that of its record in the manifest
+	Sum  krm.Digest // digest in the manifest
 }
 
-// New returns Files without any.
+// New returns empty Files.
 func New() *Files { return &Files{By: map[string]File{}} }
 
-// Is reports whether a file that the file system says stat of has the content of rec.
+// Is reports whether a file with this metadata is known to have the content of rec.
 func (f *Files) Is(file string, stat filestat.Stat, rec manifest.Record) bool {
 	if f == nil || stat == (filestat.Stat{}) {
 		return false
@@ -38,14 +39,14 @@ func (f *Files) Is(file string, stat filestat.Stat, rec manifest.Record) bool {
 	return ok && was == File{stat, rec.Sum}
 }
 
-// Add remembers that a file with this Stat, which must be settled, has the content of rec.
+// Add records that a file with this metadata, which must be settled, has the content of rec.
 func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
 	if f != nil {
 		f.By[file], f.Changed = File{stat, rec.Sum}, true
 	}
 }
 
-// Forget forgets the files in the folders that in reports, and returns them.
+// Forget removes and returns the files in all folders for which in returns true.
 func (f *Files) Forget(in func(dir string) bool) map[string]File {
 	gone := map[string]File{}
 	maps.DeleteFunc(f.By, func(file string, is File) bool {
@@ -60,8 +61,8 @@ func (f *Files) Forget(in func(dir string) bool) map[string]File {
 	return gone
 }
 
-// IsLinked reports whether a file that the file system says stat of has the content of rec because it is f, which got another name meanwhile: that
-// changes nothing but the time of the last change that is not one of the content.
+// IsLinked reports whether a file with this metadata has the content of rec because it is f with
+// an additional hard link. Linking changes only the status change time.
 func (f File) IsLinked(stat filestat.Stat, rec manifest.Record) bool {
 	f.Stat.Ctime = stat.Ctime
 	return f == File{stat, rec.Sum}

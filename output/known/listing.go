@@ -9,31 +9,33 @@ import (
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 )
 
-// Listings are what the folders of an output had when an earlier run of this process has looked. A nil one knows nothing.
+// Listings are folder listings from an earlier run of this process. A nil Listings is empty.
 type Listings struct {
 	top string
 	by  map[string]*Listing
 }
 
-// NewListings returns what is known of the folders of an output, by its absolute path: nothing.
+// NewListings returns empty Listings for the output at an absolute path.
 func NewListings(top string) *Listings { return &Listings{top, map[string]*Listing{}} }
 
 // Top returns the path of the output.
 func (ls *Listings) Top() string { return ls.top }
 
-// A Listing is what a folder had when the file system said this of it: as long as it says so, nothing has come or gone there.
+// A Listing is the content of a folder together with its metadata. While the metadata stays the
+// same, no entry was added or removed.
 type Listing struct {
 	Entries []fs.DirEntry
-	// Writable tells that the folder was found to be.
+	// Writable is true if the folder was found to be writable.
 	Writable bool
 
 	stat     filestat.Stat
-	same     bool          // its files were those that its manifest lists
-	text     string        // of its manifest
-	textStat filestat.Stat // of the file that has it
+	same     bool          // its files match its manifest
+	text     string        // of the manifest
+	textStat filestat.Stat // of the manifest file
 }
 
-// Of returns what is in a folder, by its path in the output: what is known, or what read returns.
+// Of returns the listing of a folder, given by its path in the output. It calls read if the
+// listing is not known or out of date.
 func (ls *Listings) Of(dir string, read func() ([]fs.DirEntry, error)) (*Listing, error) {
 	if ls == nil {
 		entries, err := read()
@@ -56,7 +58,8 @@ func (ls *Listings) Of(dir string, read func() ([]fs.DirEntry, error)) (*Listing
 	return l, err
 }
 
-// Manifest returns the text of the manifest in a folder, from what is known if the file system says of the file what it said then.
+// Manifest returns the text of the folder's manifest. It calls look for the metadata of the file
+// and read only if the text is not known or out of date.
 func (l *Listing) Manifest(look func() (filestat.Stat, error), read func() ([]byte, error)) (string, error) {
 	began := time.Now()
 	stat, err := look()
@@ -71,12 +74,13 @@ func (l *Listing) Manifest(look func() (filestat.Stat, error), read func() ([]by
 	return l.text, err
 }
 
-// IsSame reports whether an earlier run of this process has found the files in a folder as its manifest lists them, and nothing has come or gone since.
+// IsSame reports whether an earlier run of this process called SetSame for the current listing of
+// a folder.
 func (ls *Listings) IsSame(dir string) bool {
 	return ls != nil && ls.by[dir] != nil && ls.by[dir].same
 }
 
-// SetSame says that the files in a folder are those that its manifest lists.
+// SetSame records that the files in a folder match its manifest.
 func (ls *Listings) SetSame(dir string) {
 	if ls != nil && ls.by[dir] != nil {
 		ls.by[dir].same = true

@@ -1,5 +1,6 @@
-// Package manifest is about the files in which an output folder lists what krmflow wrote to it: one for each root, in the folder of the
-// root, so that changes of two roots are never changes of one file.
+// Package manifest reads and writes the manifests of an output folder, which list the files that
+// krmflow wrote. Each root has a manifest in its folder, so changes of different roots never
+// touch the same manifest.
 package manifest
 
 import (
@@ -18,49 +19,56 @@ import (
 )
 
 const (
-	// Name has no ending that tools which apply whole folders would take for an object.
+	// Name has no extension that tools which apply whole folders would recognize.
 	Name = Reserved + "manifest"
-	// Reserved begins every name that krmflow uses for itself; no file of a render starts with a dot.
+	// Reserved is the prefix of all names that krmflow uses for itself. Rendered files never
+	// start with a dot.
 	Reserved = ".krmflow-"
-	// MaxSize is how many bytes a manifest may have, room for a quarter of a million files.
+	// MaxSize is the size limit for a manifest in bytes, enough for a quarter of a million files.
 	MaxSize = 32 << 20
 
 	header    = "krmflow-manifest 2"
-	oldHeader = "krmflow-manifest 1" // of one that lists all roots
-	// maxFolders is how many folders may lead to the folders with files, counted for each of these, and maxPath how long a path may be: what
-	// systems take.
+	oldHeader = "krmflow-manifest 1" // of a manifest that lists all roots
+	// maxFolders is the limit for the folders with files and their parents, counting a parent
+	// once for each of these folders. maxPath is the common limit of systems for a path, in
+	// bytes.
 	maxFolders = 1 << 17
 	maxPath    = 4096
 )
 
-// A Manifest is all that the manifests of an output folder say.
+// A Manifest is the combined content of all manifests of an output folder.
 type Manifest struct {
-	// Base is the directory whose roots the folder has: slash-separated and relative to the folder. It is "" if that is not known.
+	// Base is the directory that contains the roots: slash-separated and relative to the output
+	// folder, or "" if unknown.
 	Base string
-	// Roots are the folders of roots that have files. They may lie inside one another; "." is the output folder itself.
+	// Roots are the folders of roots with files. They may be nested; "." is the output folder
+	// itself.
 	Roots map[string]bool
-	// Files are the records by folder and name. The folder of a root is one of them, and so may be folders in it.
+	// Files are the records by folder and name. The folders are those of the roots and their
+	// subfolders.
 	Files map[string]map[string]Record
-	// Torn has the roots whose manifest is not as krmflow wrote it: two versions of it were merged, or it has the marks of a conflict.
+	// Torn has the roots whose manifest was changed after krmflow wrote it: versions of it were
+	// merged, or it has conflict markers.
 	Torn map[string]bool
 
-	also    map[string][]Record // more records of a path, if versions of a manifest were merged: each was krmflow's
-	texts   map[string]string   // of the manifests by folder, as they were read
-	folders int                 // that lead to Files, counted for each of these
+	also    map[string][]Record // additional records by path, from merged versions of a manifest
+	texts   map[string]string   // original texts of the manifests by folder
+	folders int                 // see maxFolders
 
 	once sync.Once
-	of   map[string][]string // folders by roots, for Of
+	of   map[string][]string // folders by root, for Of
 }
 
-// A Record stands for the content of a file.
+// A Record identifies the content of a file.
 type Record struct {
 	Sum krm.Digest
-	// Secret is true for a file with a Secret: Sum is that of the path and the content then, so that it is in no list of
-	// digests. It still lets one test a guess: manifests with such records are for their owner alone, as these files are.
+	// Secret is true for a file with a Secret. Its Sum covers the path and the content, so that it
+	// cannot be found in a list of known digests. Guesses can still be verified. Manifests with
+	// such records are therefore readable only for their owner, like the files.
 	Secret bool
 }
 
-// RecordOf returns the Record of a file at path, relative to the output folder.
+// RecordOf returns the Record for data at path, which is relative to the output folder.
 func RecordOf(path string, data []byte, secret bool) Record {
 	if !secret {
 		return Record{Sum: krm.DigestOf(data)}
@@ -76,10 +84,11 @@ func New() *Manifest {
 	return &Manifest{Roots: map[string]bool{}, Files: map[string]map[string]Record{}, Torn: map[string]bool{}, also: map[string][]Record{}, texts: map[string]string{}}
 }
 
-// maxVersions is how many records a file may have.
+// maxVersions is the limit for the records of a file.
 const maxVersions = 64
 
-// add adds the record of a file of a root. A file may have several: they are the versions that were merged.
+// add adds a record of a file of a root. A file has several records if versions of a manifest
+// were merged.
 func (m *Manifest) add(root, file string, rec Record) error {
 	m.Roots[root] = true
 	dir, name := Split(path.Join(root, file))
@@ -111,7 +120,8 @@ func (m *Manifest) Is(dir, name string, rec Record) bool {
 	return ok && (was == rec || len(m.also) > 0 && slices.Contains(m.also[path.Join(dir, name)], rec))
 }
 
-// Written reports whether data is what krmflow wrote to a file. So is a text with the marks of a conflict if each version in it is.
+// Written reports whether krmflow wrote data to a file. This includes text with conflict markers
+// if krmflow wrote each of its versions.
 func (m *Manifest) Written(dir, name string, data []byte) bool {
 	if was, ok := m.Files[dir][name]; !ok {
 		return false
@@ -129,7 +139,7 @@ func (m *Manifest) Lists(file string) bool {
 	return ok
 }
 
-// Owner returns the root that a folder belongs to, the innermost one that holds it, and whether there is one.
+// Owner returns the innermost root that contains a folder, and whether there is one.
 func (m *Manifest) Owner(dir string) (string, bool) {
 	for ; ; dir, _ = Split(dir) {
 		if m.Roots[dir] || dir == "." {
@@ -138,7 +148,7 @@ func (m *Manifest) Owner(dir string) (string, bool) {
 	}
 }
 
-// Keep takes a root with its files and their records from old.
+// Keep copies a root with its files and records from old.
 func (m *Manifest) Keep(old *Manifest, root string) {
 	m.Roots[root] = true
 	for _, dir := range old.Of(root) {
@@ -154,8 +164,9 @@ func (m *Manifest) Keep(old *Manifest, root string) {
 	}
 }
 
-// Of returns the folders with files of a root, sorted. Roots and Files must not change after its first call: a folder may have thousands of
-// roots, and each is asked for.
+// Of returns the folders with files of a root, sorted. Roots and Files must not change after the
+// first call. Its results are precomputed, because an output can have thousands of roots and each
+// is requested.
 func (m *Manifest) Of(root string) []string {
 	m.once.Do(func() {
 		m.of = make(map[string][]string, len(m.Roots))
@@ -184,13 +195,13 @@ func Digest(folders map[string]map[string]Record) krm.Digest {
 	return krm.Digest(h.Sum(nil))
 }
 
-// Text returns the manifest in a folder as it was read, "" if there was none.
+// Text returns the original text of the manifest in a folder, or "" if there was none.
 func (m *Manifest) Text(dir string) string { return m.texts[dir] }
 
-// Folders returns every folder that holds files of m or leads to one, without the output folder itself.
+// Folders returns every folder with files of m and all parents, except the output folder itself.
 func (m *Manifest) Folders() map[string]bool {
 	dirs := make(map[string]bool, len(m.Files))
-	for dir := range m.Files { // that of a root leads to those in it
+	for dir := range m.Files { // includes the folders of roots, which are parents
 		for ; dir != "." && !dirs[dir]; dir, _ = Split(dir) {
 			dirs[dir] = true
 		}
@@ -198,7 +209,7 @@ func (m *Manifest) Folders() map[string]bool {
 	return dirs
 }
 
-// Conflict returns the path of a folder of m that is also the path of one of its files, "" if there is none.
+// Conflict returns a path that is both a folder and a file in m, or "".
 func (m *Manifest) Conflict() string {
 	for dir := range m.Folders() {
 		if m.Lists(dir) {
@@ -208,9 +219,11 @@ func (m *Manifest) Conflict() string {
 	return ""
 }
 
-// Encode returns the manifests of m by folder. That of the output folder itself is always there.
+// Encode returns the manifest of each root by folder. The one for the output folder itself always
+// exists.
 //
-// The digest of a file has a line of its own: so the names, which stay, are between what two branches change, and git merges it.
+// The digest of a file is on a separate line after its name. If two branches change neighboring
+// files, the unchanged name lines separate their changes, so that git can merge them.
 func (m *Manifest) Encode() map[string]string {
 	texts := map[string]string{}
 	var b []byte
@@ -221,7 +234,8 @@ func (m *Manifest) Encode() map[string]string {
 	return texts
 }
 
-// Together returns the manifests of all roots in one text that [Manifest.Read] takes for that of the output folder.
+// Together returns the manifests of all roots as one text, which [Manifest.Read] accepts for the
+// output folder.
 func (m *Manifest) Together() string {
 	b := m.appendBase([]byte(header+"\n"), ".")
 	files := m.byRoot()
@@ -232,7 +246,7 @@ func (m *Manifest) Together() string {
 	return string(b)
 }
 
-// byRoot returns the paths of the files of each root, sorted; "." is always there.
+// byRoot returns the paths of the files of each root, sorted. "." is always included.
 func (m *Manifest) byRoot() map[string][]string {
 	roots := map[string][]string{".": nil}
 	for dir, files := range m.Files {
@@ -274,7 +288,8 @@ func appendRecord(b []byte, rec Record) []byte {
 	return append(hex.AppendEncode(b, rec.Sum[:]), '\n')
 }
 
-// Secret returns the roots with files that have Secrets: their manifests are for their owner alone.
+// Secret returns the roots with files that contain Secrets. Their manifests are private to their
+// owner.
 func (m *Manifest) Secret() map[string]bool {
 	roots := map[string]bool{}
 	for dir, files := range m.Files {

@@ -13,9 +13,12 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// Read adds what the manifest in a folder says. It accepts nothing that could name a file outside of the folder or one that krmflow
-// would not write, because the files of a manifest are replaced and removed. A manifest that versions were merged in, also one with the marks
-// of a conflict, has the files of all of them: each version was krmflow's, and only a file that has the digest of one is taken for krmflow's.
+// Read adds the content of the manifest in a folder. Because listed files are replaced and
+// removed, it rejects names outside of the folder and names that krmflow would not write.
+//
+// A manifest with merged versions, including one with conflict markers, has the files of all
+// versions: krmflow wrote each of them. A file in the output still counts as written by krmflow
+// only if its content has one of the recorded digests.
 func (m *Manifest) Read(dir, text string) error {
 	r := reader{m: m, dir: dir, place: place{root: dir}}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -34,24 +37,25 @@ func (m *Manifest) Read(dir, text string) error {
 	return nil
 }
 
-// IsTop reports whether text is the manifest of a whole output folder.
+// IsTop reports whether text is the top manifest of an output folder.
 func IsTop(text string) bool {
 	first, rest, _ := strings.Cut(text, "\n")
 	return strings.TrimSuffix(first, "\r") == oldHeader || strings.TrimSuffix(first, "\r") == header && strings.HasPrefix(rest, "base ")
 }
 
-// IsOld reports whether text is the manifest of a whole output folder that an earlier version of krmflow wrote.
+// IsOld reports whether text is a manifest for a whole output folder in the format of an earlier
+// version of krmflow.
 func IsOld(text string) bool { return strings.HasPrefix(text, oldHeader) }
 
-// Is reports whether text begins as a manifest does.
+// Is reports whether text starts like a manifest.
 func Is(text string) bool {
 	return strings.HasPrefix(text, header) || strings.HasPrefix(text, oldHeader) || strings.HasPrefix(text, marks[0])
 }
 
-// marks are what git puts around the versions in a conflict, at the beginning of a line.
+// marks are git's conflict markers at the start of a line.
 var marks = [...]string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"}
 
-// mark returns which of marks a line is, -1 if it is none.
+// mark returns the index in marks of the marker on a line, or -1.
 func mark(line string) int {
 	for i, mark := range marks {
 		if line == mark || strings.HasPrefix(line, mark+" ") {
@@ -61,12 +65,13 @@ func mark(line string) int {
 	return -1
 }
 
-// versions returns the two texts that git has put into data with the marks of conflicts, and whether there are any.
+// versions returns the two versions of data with git conflict markers, and whether there are
+// markers.
 func versions(data []byte) (ours, theirs []byte, ok bool) {
 	if !bytes.Contains(data, []byte(marks[0])) || !bytes.Contains(data, []byte(marks[3])) {
 		return nil, nil, false
 	}
-	in := -1 // the mark before
+	in := -1 // the previous marker
 	for line := range bytes.Lines(data) {
 		if at := mark(strings.TrimRight(string(line), "\r\n")); at >= 0 {
 			in, ok = at, true
@@ -82,23 +87,23 @@ func versions(data []byte) (ours, theirs []byte, ok bool) {
 	return ours, theirs, ok
 }
 
-// A place is what the next line belongs to.
+// A place is the position that the next line belongs to.
 type place struct {
 	root, file string
-	digests    int // that file has
+	digests    int // number of digests of file
 }
 
-// A reader reads the lines of a manifest.
+// A reader parses the lines of a manifest.
 type reader struct {
 	m    *Manifest
 	dir  string
 	n    int
-	head string // the first line that is none of marks
+	head string // first line without a marker
 
 	place
-	ours  place // where the first version of a conflict begins
-	files int   // in an old manifest
-	last  int   // how many files the last line of an old one says, + 1
+	ours  place // start of the first version in a conflict
+	files int   // number of files in an old manifest
+	last  int   // number of files according to the last line of an old manifest, plus one
 }
 
 func (r *reader) line(line string) error {
@@ -186,7 +191,7 @@ func (r *reader) digest(text string) error {
 	return r.add(r.file, text, secret)
 }
 
-// old reads the line of a file in an old manifest.
+// old parses the line of a file in an old manifest.
 func (r *reader) old(line string) error {
 	line, secret := strings.CutPrefix(line, "secret ")
 	sum, quoted, _ := strings.Cut(line, " ")
@@ -228,7 +233,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// ValidRoot returns an error if root is no folder at or below the output folder.
+// ValidRoot returns an error if root is not a folder in or equal to the output folder.
 func ValidRoot(root string) error {
 	if root == "." {
 		return nil

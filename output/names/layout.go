@@ -13,32 +13,35 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Layout says which files a root has, relative to its folder. The zero Layout is that of `kustomize build -o DIR`: a file per resource.
+// A Layout determines the files of a root, relative to its folder. The zero Layout is that of
+// `kustomize build -o DIR`: one file per resource.
 type Layout struct {
 	text       string
 	template   []piece // nil for the zero Layout
-	namespaces int     // > 0: in each name, < 0: in none, 0: if the root has several
+	namespaces int     // prefix names with the namespace: > 0 always, < 0 never, 0 if a root has several
 	noHash     bool
 }
 
-// A piece of a template is text, or the name of a value.
+// A piece of a template is literal text or a placeholder for a value.
 type piece struct {
 	text  string
 	value string
 }
 
-// Stream is the file of layouts that have one per root. Argo CD's hydrator calls it so.
+// Stream is the file name in layouts with one file per root. Argo CD's hydrator uses the same
+// name.
 const Stream = "manifest.yaml"
 
-// values are what a template may name.
+// values are the valid placeholders of a template.
 var values = []string{"namespace", "kind", "name", "group", "version"}
 
-// options are the words of [ParseLayout].
+// options are the valid words for [ParseLayout].
 var options = []string{"namespace", "no-namespace", "no-hash"}
 
-// ParseLayout returns the Layout that text names: files, single, hydrator, or a template such as {namespace}/{kind}-{name}.yaml.
-// Each word changes the names of layouts with a file per resource: namespace or no-namespace (whether they begin with it), no-hash
-// (without the content hash of generated objects).
+// ParseLayout returns the Layout for text: files, single, hydrator, or a template such as
+// {namespace}/{kind}-{name}.yaml. words change the file names: namespace and no-namespace turn
+// the namespace prefix on or off in the layout files, and no-hash omits the content hash of
+// generated objects in layouts with one file per resource.
 func ParseLayout(text string, words []string) (Layout, error) {
 	y := Layout{text: text}
 	for _, word := range words {
@@ -82,18 +85,18 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	return y, nil
 }
 
-// Hydrator reports whether others may have written the files that [Companions] lists.
+// Hydrator reports whether the files in [Companions] may exist next to the output.
 func (y Layout) Hydrator() bool { return y.text == "hydrator" }
 
-// Companions are what Argo CD's hydrator writes beside a [Stream].
+// Companions are the files that Argo CD's hydrator writes next to a [Stream].
 var Companions = []string{"README.md", "hydrator.metadata", ".gitattributes"}
 
-// names reports whether the template has a value.
+// names reports whether the template contains a placeholder.
 func (y Layout) names(value string) bool {
 	return slices.ContainsFunc(y.template, func(p piece) bool { return p.value == value })
 }
 
-// Shared reports whether several resources may have one file.
+// Shared reports whether several resources may share a file.
 func (y Layout) Shared() bool { return y.template != nil && !y.names("name") }
 
 func parseTemplate(text string) ([]piece, error) {
@@ -127,8 +130,9 @@ func parseTemplate(text string) ([]piece, error) {
 	return pieces, nil
 }
 
-// Files returns the file of each resource of l, in order: a slash-separated path. If the Layout is not [Layout.Shared], no two have the
-// same. The error says which resource has no file, or which two would share one.
+// Files returns the slash-separated path of the file of each resource in l, in order. The paths
+// are unique unless the Layout is [Layout.Shared]. The error names a resource without a valid
+// path, or two resources with the same path.
 func (y Layout) Files(l *krm.List) ([]string, error) {
 	if y.template == nil {
 		return y.flat(l)
@@ -147,7 +151,8 @@ func (y Layout) Files(l *krm.List) ([]string, error) {
 	return names, unique(l, names)
 }
 
-// sameCase returns an error if two names differ in case alone: they are one file on some systems.
+// sameCase returns an error if two names differ only in case, because they are the same file on
+// some systems.
 func sameCase(names []string) error {
 	seen := map[string]string{}
 	for _, name := range names {
@@ -159,7 +164,7 @@ func sameCase(names []string) error {
 	return nil
 }
 
-// fill returns the template with the values of id, in lower case as kustomize's names are.
+// fill returns the template with the values of id, in lower case like kustomize's names.
 func (y Layout) fill(id krm.ID) (string, error) {
 	var b strings.Builder
 	for _, p := range y.template {
@@ -181,7 +186,8 @@ func (y Layout) fill(id krm.ID) (string, error) {
 	return name, check(name)
 }
 
-// valueOf returns a value of a template. What is in no namespace has a name there that no namespace has.
+// valueOf returns the value of a placeholder. For a cluster-scoped object, the namespace is a
+// name that no namespace can have.
 func valueOf(id krm.ID, value string) string {
 	switch value {
 	case "kind":
@@ -199,7 +205,7 @@ func valueOf(id krm.ID, value string) string {
 	return "_cluster"
 }
 
-// check returns an error if file is no path of a file that a Layout may have.
+// check returns an error if file is not a valid path in a Layout.
 func check(file string) error {
 	switch {
 	case len(file) > maxPath:
@@ -224,21 +230,21 @@ func check(file string) error {
 	return nil
 }
 
-// Valid reports whether a [Layout] may have a file of that name.
+// Valid reports whether file is a valid path in a [Layout].
 func Valid(file string) bool { return file != "" && check(file) == nil }
 
-// prefixed reports whether the names of l begin with the namespace.
+// prefixed reports whether the file names of l start with the namespace.
 func (y Layout) prefixed(l *krm.List) bool {
 	return y.namespaces > 0 || y.namespaces == 0 && spansNamespaces(l)
 }
 
-// id returns the identity that names the file of r.
+// id returns the identity used for the file name of r.
 func (y Layout) id(r *krm.Resource) krm.ID {
 	id := r.ID()
 	if !y.noHash || !r.NeedsHash {
 		return id
 	}
-	const hash = 10 // the length of kustomize's
+	const hash = 10 // length of kustomize's hash
 	if n := len(id.Name) - hash - 1; n > 0 && id.Name[n] == '-' && slices.ContainsFunc(r.Prev, func(p krm.ID) bool { return p.Name == id.Name[:n] }) {
 		id.Name = id.Name[:n]
 	}

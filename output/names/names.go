@@ -1,4 +1,4 @@
-// Package names decides which file of an output folder each resource goes to.
+// Package names assigns the resources of a root to files of an output folder.
 package names
 
 import (
@@ -16,23 +16,24 @@ import (
 
 const (
 	ext = ".yaml"
-	// maxName is what common file systems allow in one path component.
+	// maxName is the limit of common file systems for a path component, in bytes.
 	maxName = 255
-	// maxStem is how much is kept of a name that is longer.
+	// maxStem is the length to which longer names are cut.
 	maxStem = 200
-	maxPath = 4096 // what systems take
+	maxPath = 4096 // common limit of systems
 )
 
-// Of returns the file name of each resource of l, in order: the name that kustomize gives it wherever that is one
-// valid path component and unique in the folder, also where upper and lower case are the same. Other names are escaped
-// (%2F), shortened, or told apart by eight digits of the hash of the identity. A name never contains a slash and never
-// starts with a dot. The error names two resources that would still share a file.
+// Of returns the file name of each resource of l, in order. It uses kustomize's name if that is a
+// valid path component and unique in the folder, ignoring case. Other names are escaped (%2F),
+// shortened, or disambiguated by eight digits of a hash of the resource's identity. A name never
+// contains a slash and never starts with a dot. The error names two resources that would still
+// share a file.
 func Of(l *krm.List) ([]string, error) { return Layout{}.flat(l) }
 
-// flat returns the names of a folder that has one file per resource.
+// flat returns the names in a folder with one file per resource.
 func (y Layout) flat(l *krm.List) ([]string, error) {
 	names := make([]string, l.Len())
-	folder := make(map[string]int, l.Len()) // folded name -> how many resources want it
+	folder := make(map[string]int, l.Len()) // folded name -> number of resources
 	prefix := y.prefixed(l)
 	for i, r := range l.All() {
 		names[i] = escape(kustomizeName(y.id(r), prefix))
@@ -52,7 +53,7 @@ func (y Layout) flat(l *krm.List) ([]string, error) {
 	return names, unique(l, names)
 }
 
-// unique returns an error that names two resources of one name.
+// unique returns an error that names two resources with the same file name.
 func unique(l *krm.List, names []string) error {
 	owner := make(map[string]int, len(names))
 	for i, name := range names {
@@ -64,7 +65,7 @@ func unique(l *krm.List, names []string) error {
 	return nil
 }
 
-// spansNamespaces reports whether the objects that have a namespace are in more than one.
+// spansNamespaces reports whether the namespaced objects are in more than one namespace.
 func spansNamespaces(l *krm.List) bool {
 	first := ""
 	for _, r := range l.All() {
@@ -79,7 +80,7 @@ func spansNamespaces(l *krm.List) bool {
 	return false
 }
 
-// kustomizeName returns the name that `kustomize build -o dir` uses.
+// kustomizeName returns the file name that `kustomize build -o dir` uses.
 func kustomizeName(id krm.ID, prefix bool) string {
 	var b strings.Builder
 	if ns := id.EffectiveNamespace(); prefix && ns != krm.ClusterScope {
@@ -100,9 +101,9 @@ func kustomizeName(id krm.ID, prefix bool) string {
 	return strings.ToLower(b.String())
 }
 
-// escape replaces what cannot be in a path component by %XX.
+// escape replaces bytes that are invalid in a path component with %XX.
 func escape(name string) string {
-	var escaped []byte // nil while there is nothing to replace
+	var escaped []byte // nil until the first replacement
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c == '/', c == 0, c == '.' && i == 0, runtime.GOOS == "windows" && (c < ' ' || strings.IndexByte(`<>:"\|?*`, c) >= 0):
@@ -120,8 +121,8 @@ func escape(name string) string {
 	return string(escaped)
 }
 
-// hashed adds hash to the stem of name, which is shortened if it is long. A reserved word ends at the first dot,
-// so there the hash must come before that.
+// hashed adds a hash to the stem of name and shortens a long stem. A reserved name ends at the
+// first dot, so for such a name the hash goes before the dot.
 func hashed(name, hash string) string {
 	stem := strings.TrimSuffix(name, ext)
 	if len(stem) > maxStem {
@@ -138,16 +139,17 @@ func hashed(name, hash string) string {
 	return stem + "-" + hash + ext
 }
 
-// identityHash returns eight digits that depend on the identity alone; nth counts resources of one identity, which a
-// valid list does not have.
+// identityHash returns eight digits that depend only on the identity. nth distinguishes resources
+// with the same identity, which a valid list does not have.
 func identityHash(id krm.ID, nth int) string {
 	text := strings.Join([]string{id.Group, id.Version, id.Kind, id.Namespace, id.Name, strconv.Itoa(nth)}, "\x00")
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])
 }
 
-// reservedOnWindows reports whether the part of name before its first dot is the name of a device there, which no file
-// can have; output is often committed to a repository that is checked out on several systems.
+// reservedOnWindows reports whether the part of name before the first dot is a device name on
+// Windows, where no file can have such a name. It applies on all systems, because output is often
+// committed to a repository that is checked out elsewhere.
 func reservedOnWindows(name string) bool {
 	word, _, _ := strings.Cut(name, ".")
 	word = strings.ToLower(strings.TrimRight(word, " "))
@@ -163,7 +165,7 @@ func reservedOnWindows(name string) bool {
 	return false
 }
 
-// FoldCase maps names that differ only in case to one string.
+// FoldCase maps names that differ only in case to the same string.
 func FoldCase(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -178,14 +180,15 @@ func smallestFold(r rune) rune {
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 		least = min(least, f)
 	}
-	// The orbit of a letter starts with its capital; plain lower case stays as it is in the fast path above.
+	// The smallest rune of an orbit is the capital letter. Lower case is the canonical form, as
+	// in the fast path of FoldCase.
 	if 'A' <= least && least <= 'Z' {
 		return least + ('a' - 'A')
 	}
 	return least
 }
 
-// Show returns name as messages show it: quoted if it has characters that could be mistaken for something else.
+// Show returns name for use in messages: quoted if it contains special characters.
 func Show(name string) string {
 	if q := strconv.Quote(name); q != `"`+name+`"` {
 		return q

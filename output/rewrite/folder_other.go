@@ -4,5 +4,6 @@ package rewrite
 
 import "os"
 
-// canRename would return an error if no file of one folder can be renamed to a name in the other: it is not known here before it is tried.
+// canRename would check whether files can be renamed from home to to. This system has no such
+// check.
 func canRename(home, to *os.File) error { return nil }

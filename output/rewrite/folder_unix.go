@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canRename returns an error if no file of the folder home can be renamed to a name in the folder to.
+// canRename returns an error if files of the folder home cannot be renamed into the folder to.
 func canRename(home, to *os.File) error {
 	if err := unix.Faccessat(int(to.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return err

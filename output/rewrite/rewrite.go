@@ -31,7 +31,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
-// The names of what a run leaves in the directory if it is killed.
+// Names of the leftovers of a killed run.
 const (
 	staging = ".krmflow-run-staging"
 	journal = ".krmflow-run-journal"
@@ -39,37 +39,40 @@ const (
 	lock    = ".krmflow-run-lock"
 )
 
-// A File is one that changes.
+// A File is a file to change.
 type File struct {
-	// Path is relative to the directory, with slashes.
+	// Path is relative to the directory and slash-separated.
 	Path string
-	// Old is what the file has, nil if there is none, and New what it will have, nil if it is removed.
+	// Old is the current content, nil if the file does not exist. New is the new content, nil to
+	// remove the file.
 	Old, New []byte
-	// Mode is that of a file that exists, and that of a new one unless it is 0.
+	// Mode is the mode of an existing file. For a new file, 0 means the default.
 	Mode fs.FileMode
 }
 
-// An entry says what becomes of one file.
+// An entry is the change of one file in the journal.
 type entry struct {
 	Path string `json:"path"`
-	// Old is the digest of what the file has before, empty if there is none.
+	// Old is the digest of the old content, empty if the file did not exist.
 	Old string `json:"old,omitempty"`
-	// Staged is the name of the file in the journal that takes its place, empty if it is removed.
+	// Staged is the name in the journal of the new file, empty to remove the file.
 	Staged string `json:"staged,omitempty"`
 	New    string `json:"new,omitempty"`
 }
 
-// A Dir is a directory that no other run changes.
+// A Dir is a directory that is locked against changes by other runs.
 type Dir struct {
 	name   string
-	hidden string // the hidden file that may change
+	hidden string // the only hidden file that may change
 	root   *os.Root
 	free   func()
-	// Completed tells that a run that was killed has been completed, and Discarded that what one had prepared is gone: it had changed nothing.
+	// Completed is true if Open completed a killed run. Discarded is true if Open removed the
+	// files of a killed run that had not changed anything yet.
 	Completed, Discarded bool
 }
 
-// Open locks a directory, and completes what a killed run has begun. The error is an [*output.LockedError] while another run has it.
+// Open locks a directory and completes the changes of a killed run. The error is an
+// [*output.LockedError] while another run holds the lock.
 //
 // hidden is the path of the only hidden file that may change.
 func Open(name, hidden string) (*Dir, error) {
@@ -89,13 +92,13 @@ func Open(name, hidden string) (*Dir, error) {
 	return d, nil
 }
 
-// Pending reports whether a killed run is to be completed before a directory is read.
+// Pending reports whether changes of a killed run must be completed before the directory is read.
 func Pending(name string) bool {
 	_, err := os.Lstat(filepath.Join(name, journal))
 	return err == nil
 }
 
-// Close gives the directory free.
+// Close unlocks the directory.
 func (d *Dir) Close() {
 	d.free()
 	d.root.Close()
@@ -118,7 +121,7 @@ func (d *Dir) recover() error {
 		return d.refuse(journal, "is no folder that a run left: remove it")
 	}
 	text, err := d.root.ReadFile(path.Join(journal, list))
-	if errors.Is(err, fs.ErrNotExist) { // all is done already
+	if errors.Is(err, fs.ErrNotExist) { // already completed
 		d.Completed = true
 		return d.root.RemoveAll(journal)
 	}
@@ -136,7 +139,8 @@ func (d *Dir) recover() error {
 	return d.carryOut(entries)
 }
 
-// check refuses a journal that would replace what was changed since, or that was not made here: it may have come with the directory.
+// check refuses a journal that would replace files edited since, or that may not have been
+// created here, because it could have come with the directory.
 func (d *Dir) check(entries []entry) error {
 	for _, e := range entries {
 		if !d.mayChange(e.Path) || strings.ContainsAny(e.Staged, `/\.`) {
@@ -156,8 +160,9 @@ func (d *Dir) check(entries []entry) error {
 	return nil
 }
 
-// mayChange reports whether a path is that of a file which a run may change: it stays in the directory and is not hidden. A journal may have come with a
-// directory from somebody else, and must not reach .git/hooks.
+// mayChange reports whether a run may change the file at a path: it must be inside the directory
+// and not hidden. A directory from an untrusted source may contain a forged journal, which must
+// not reach .git/hooks.
 func (d *Dir) mayChange(p string) bool {
 	if !filepath.IsLocal(filepath.FromSlash(p)) || path.Clean(p) != p || strings.Contains(p, `\`) {
 		return false
@@ -165,12 +170,13 @@ func (d *Dir) mayChange(p string) bool {
 	return p == d.hidden || !strings.HasPrefix(p, ".") && !strings.Contains(p, "/.")
 }
 
-// refuse returns the error about a file that cannot be written.
+// refuse returns the error for a file that must not be written.
 func (d *Dir) refuse(p, format string, args ...any) error {
 	return &output.RefusedError{Path: filepath.Join(d.name, filepath.FromSlash(p)), Reason: fmt.Sprintf(format, args...)}
 }
 
-// plain returns an error if a path leads through a symbolic link, or ends in something that is no regular file.
+// plain returns an error if a path leads through a symbolic link or ends in an existing file that
+// is not regular.
 func (d *Dir) plain(p string) error {
 	names := strings.Split(p, "/")
 	for i := range names {
@@ -188,7 +194,7 @@ func (d *Dir) plain(p string) error {
 	return nil
 }
 
-// digest returns that of a file, empty if there is none.
+// digest returns the digest of a file, or an empty string if it does not exist.
 func (d *Dir) digest(p string) (string, error) {
 	data, err := d.root.ReadFile(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -202,14 +208,14 @@ func digestOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Write changes the files. If it returns an error nothing has changed, unless the text says otherwise.
+// Write changes the files. After an error nothing has changed, unless the message says otherwise.
 func (d *Dir) Write(files []File) error {
 	if len(files) == 0 {
 		return nil
 	}
 	entries, err := d.stage(files)
 	if err != nil {
-		_ = d.root.RemoveAll(staging) // the next run removes it, too
+		_ = d.root.RemoveAll(staging) // otherwise the next run removes it
 		return err
 	}
 	if err := d.root.Rename(staging, journal); err != nil {
@@ -225,7 +231,8 @@ func (d *Dir) Write(files []File) error {
 	return nil
 }
 
-// stage writes what files are to hold. What was changed since it was read is refused.
+// stage writes the new contents to the staging folder. It refuses files that were edited since
+// they were read.
 func (d *Dir) stage(files []File) ([]entry, error) {
 	if err := d.root.Mkdir(staging, 0o700); err != nil {
 		return nil, err
@@ -277,14 +284,15 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 	return entries, err
 }
 
-// addFolders adds the folders that lead to a path, "." among them.
+// addFolders adds all parents of a path, including ".".
 func addFolders(folders map[string]bool, p string) {
 	for p = path.Dir(p); !folders[p]; p = path.Dir(p) {
 		folders[p] = true
 	}
 }
 
-// takes returns an error if files cannot be renamed into one of the folders that are there: it is better known before the first one is.
+// takes returns an error if files cannot be renamed into one of the existing folders. Checking
+// first avoids failing halfway.
 func (d *Dir) takes(folders map[string]bool) error {
 	home, err := d.root.Open(".")
 	if err != nil {
@@ -331,21 +339,22 @@ func (d *Dir) create(p string, data []byte, like File) error {
 	return f.Close()
 }
 
-// sync brings the names in a folder to the disk: files were, when they were written.
+// sync syncs the names in a folder. The files were synced when they were written.
 func (d *Dir) sync(folder string) error {
 	f, err := d.root.Open(folder)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "windows" { // which has no such thing for folders
+	// Windows cannot sync folders.
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "windows" {
 		return err
 	}
 	return nil
 }
 
-// carryOut moves the files of the journal to their places. It may stop anywhere and start again. The list in the journal goes last, and not before
-// all names are on the disk.
+// carryOut moves the files of the journal into place. It can be interrupted at any point and
+// started again. The list in the journal is removed last, after all folders are synced.
 func (d *Dir) carryOut(entries []entry) error {
 	folders := map[string]bool{}
 	for _, e := range entries {
@@ -374,7 +383,7 @@ func (d *Dir) carry(e entry) error {
 	}
 	from := path.Join(journal, e.Staged)
 	if _, err := d.root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
-		return nil // it was moved already
+		return nil // already moved
 	}
 	if err := d.root.MkdirAll(path.Dir(e.Path), 0o777); err != nil {
 		return err

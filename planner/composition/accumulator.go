@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// Accumulated returns what an accumulator lists, and the field that has the list. ok is false after reporting what is wrong.
+// Accumulated returns the paths listed by an accumulator and the field with the list. ok is false
+// after reporting mistakes.
 func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok bool) {
 	c := yaml.NewCursor(it.Value, func(path ...any) diag.Pos { return it.Source.Locate(0, path...) })
 	for _, f := range it.Value.Fields() {

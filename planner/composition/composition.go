@@ -1,5 +1,6 @@
-// Package composition turns the file of a Composition into the consolidated list of its items, as data: imports are worked in, overrides
-// applied, and the order is the final one. It knows what an item says and where that stands, and plans nothing.
+// Package composition consolidates the file of a Composition into a list of items: imports are
+// included, overrides applied, and the items are in their final order. The package processes
+// items as data and plans nothing.
 package composition
 
 import (
@@ -13,53 +14,55 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// A Reader reads the files that Compositions are made of, as [loaders.Local] does, and is told who reads what.
+// A Reader reads the files of Compositions, as [loaders.Local] does, and records references.
 type Reader interface {
 	Sub(dir *loaders.Dir, path string) (*loaders.Dir, error)
 	IsDir(dir *loaders.Dir, path string) bool
 	Read(dir *loaders.Dir, path string) (*yaml.Source, error)
 	ReadUpTo(limit int64, dir *loaders.Dir, path string) (*yaml.Source, error)
 
-	// Reads says that the Composition in a file reads another file, or this one itself.
+	// Reads records that the Composition in a file reads a different file, or its own.
 	Reads(composition, file string)
-	// Refers says that the field at path of a Composition refers to another Composition, by its file.
+	// Refers records that the field at path of a Composition refers to the Composition in the
+	// file other.
 	Refers(composition *yaml.Source, path []any, other string)
 }
 
-// A List is a consolidated Composition: what it and everything that it imports come to. It must not be changed.
+// A List is a consolidated Composition with everything it imports. It must not be modified.
 type List struct {
 	// Items are in the final order.
 	Items []*Item
-	// Catalogs are those that it and its imports list, each once.
+	// Catalogs are the catalogs listed by the Composition and its imports, without duplicates.
 	Catalogs []catalog.Listed
-	// Failed is true if there were mistakes. What the items are is then not known.
+	// Failed is set if there were mistakes. The items are then incomplete.
 	Failed bool
 
-	dir, file string // as messages show them
-	// imports are what was imported, and importedBy the entries that did.
+	dir, file string // as displayed in messages
+	// imports are the imported lists, and importedBy the corresponding entries.
 	imports    []*List
 	importedBy []importRef
-	// places says what each item is planned as, once somebody has asked.
+	// places are the results of [Set.Places], computed on demand.
 	places []Place
-	names  []string // what searched returns
-	// namesakes counts the items of each kind and name.
+	names  []string // the result of searched
+	// namesakes is the number of items of each kind and name.
 	namesakes map[string]int
 	errs      diag.Mistakes
 }
 
-// A Set consolidates Compositions, each once. It is not safe for concurrent use.
+// A Set consolidates Compositions, each once. It must not be used concurrently.
 type Set struct {
 	files        Reader
 	unrestricted bool
 	lists        map[loaders.DirKey]*List
 }
 
-// NewSet returns an empty Set. With unrestricted, overrides may name files outside the directory of their Composition.
+// NewSet returns an empty Set. With unrestricted, overrides may name files outside the directory
+// of their Composition.
 func NewSet(files Reader, unrestricted bool) *Set {
 	return &Set{files, unrestricted, map[loaders.DirKey]*List{}}
 }
 
-// Dirs returns the directories of the Compositions, as absolute paths in no order.
+// Dirs returns the absolute paths of the Compositions' directories, in no particular order.
 func (s *Set) Dirs() (dirs []string) {
 	for dir := range s.lists {
 		dirs = append(dirs, dir.Real)
@@ -67,22 +70,24 @@ func (s *Set) Dirs() (dirs []string) {
 	return dirs
 }
 
-// Consolidate returns what the Composition in the file src of dir comes to; kinds is the schema by which overrides are merged. Mistakes
-// are reported, once for each root.
+// Consolidate returns the consolidated list of the Composition in the file src of dir. Overrides
+// are merged by the schema kinds. Mistakes are reported once per root.
 func (s *Set) Consolidate(dir *loaders.Dir, src *yaml.Source, kinds *schema.Schema, r *report.Reporter) *List {
 	return (&builder{Set: s, Reporter: r, kinds: kinds}).list(dir, src)
 }
 
-// builder consolidates a Composition, and what it imports.
+// A builder consolidates a Composition and its imports.
 type builder struct {
 	*Set
 	*report.Reporter
 	kinds *schema.Schema
-	// importing are the directories of the Compositions that are being consolidated, each imported by the one before it.
+	// importing are the directories of the Compositions being consolidated. Each is imported by
+	// the previous one.
 	importing []*loaders.Dir
 }
 
-// list consolidates the Composition in dir (CI-05, CI-06). Nothing is planned before all of it is known (CE-03).
+// list consolidates the Composition in dir (CI-05, CI-06). Nothing is planned before the list is
+// complete (CE-03).
 func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	if l := b.lists[dir.Key()]; l != nil {
 		b.Errs.AddOnce(l.errs)
@@ -93,10 +98,10 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	before := b.Errs.Len()
 	b.files.Reads(src.File, src.File)
 	f := b.readFile(dir, src)
-	dir.Close() // imports may be deep
+	dir.Close() // imports may be deeply nested
 	l := &List{dir: dir.Name, file: src.File, Catalogs: f.catalogs}
 	front, back, complete := b.imported(l, f)
-	// What is missing because of a mistake is not to be reported as another one.
+	// Skip checks whose failures would only be consequences of earlier mistakes.
 	if complete = complete && !f.failed; complete {
 		front, back = b.override(l, f, front, back)
 		l.Items = slices.Concat(front, f.own, back)
@@ -111,8 +116,8 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	return l
 }
 
-// imported adds to l what f imports, and returns the items that come before and behind its own. complete is false if there are mistakes
-// in imports.
+// imported adds the imports of f to l, and returns the items that precede and follow its own.
+// complete is false if an import has mistakes.
 func (b *builder) imported(l *List, f *file) (front, back []*Item, complete bool) {
 	complete = true
 	for _, i := range f.imports {
@@ -134,7 +139,7 @@ func (b *builder) imported(l *List, f *file) (front, back []*Item, complete bool
 	return front, back, complete
 }
 
-// searched names the catalogs in which c looks for its functions, in that order.
+// searched returns the names of the catalogs of c, in search order for functions.
 func (c *List) searched() []string {
 	if c.names == nil {
 		seen := map[string]bool{}
@@ -148,7 +153,8 @@ func (c *List) searched() []string {
 	return c.names
 }
 
-// absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.
+// absorb adds the catalogs of an import without duplicates: a Composition may be imported along
+// several paths.
 func (c *List) absorb(in *List) {
 	for _, ref := range in.Catalogs {
 		same := func(known catalog.Listed) bool {

@@ -15,7 +15,8 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
+// importItems consolidates the Composition that an entry of transformersFrom names. It returns
+// nil after recording an error if there is none.
 func (b *builder) importItems(f *file, i importRef) *List {
 	if len(b.importing) >= layerfile.MaxNested {
 		b.ErrorAt(f.src, i.at, layerfile.ErrNested())
@@ -41,7 +42,7 @@ func (b *builder) importItems(f *file, i importRef) *List {
 	return b.list(dir, src)
 }
 
-// importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
+// importFile returns the composition file that path names, by its file or its directory (CI-02).
 func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, error) {
 	folder, named := layerfile.CompositionDir(path)
 	if !named {
@@ -75,7 +76,7 @@ func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, 
 	return dir, src, nil
 }
 
-// fileNotComposition returns an error if path has the form of a file that is no composition file.
+// fileNotComposition returns an error if path names a file that cannot be a composition file.
 func fileNotComposition(path string) error {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	switch {
@@ -87,7 +88,8 @@ func fileNotComposition(path string) error {
 	return nil
 }
 
-// override applies the overrides of f to the imported items (CV-01). Each must be about exactly one of them.
+// override applies the overrides of f to the imported items (CV-01). Each must match exactly one
+// item.
 func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item) {
 	b.unique(c, slices.Concat(front, back))
 	for _, o := range f.overrides {
@@ -123,7 +125,8 @@ func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item)
 	return front, back
 }
 
-// noTarget says that an override is about no imported item, and which one may be meant (CV-05 to CV-08).
+// noTarget returns the error for an override without a matching item, with suggestions (CV-05 to
+// CV-08).
 func noTarget(f *file, o *Item, imported []*Item) error {
 	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.ID).With(diag.NoOverrideTarget)
 	if len(f.imports) == 0 {
@@ -148,7 +151,7 @@ func noTarget(f *file, o *Item, imported []*Item) error {
 	return err
 }
 
-// apply returns the item after an override, nil if that deletes it. it is not changed.
+// apply returns a copy of the item with an override applied, or nil if the override deletes it.
 func (it *Item) apply(o *Item, kinds *schema.Schema) (*Item, error) {
 	patch := o.rebased(it.Dir)
 	base := it.Value
@@ -172,8 +175,8 @@ func (it *Item) apply(o *Item, kinds *schema.Schema) (*Item, error) {
 	return &changed, nil
 }
 
-// withRuntime returns an item that names its function in annotations, if it does, with the field runtime instead: an override
-// of the field is about the function, however it is spelled.
+// withRuntime converts an item that names its function in annotations to one that uses the field
+// runtime, so that an override of the field applies to the function in either spelling.
 func withRuntime(v yaml.Value) yaml.Value {
 	inline, err := function.ReadInline(v, nil)
 	if v.Get(function.PlaceRuntime).Exists() || err != nil || inline == nil {
@@ -191,7 +194,8 @@ func withRuntime(v yaml.Value) yaml.Value {
 	return v.With("metadata", meta).With(function.PlaceRuntime, inline.Value())
 }
 
-// otherRuntimes returns the runtime of an item without the kinds that an override replaces by another one (CV-11).
+// otherRuntimes removes the runtime kinds that an override replaces with a different kind
+// (CV-11).
 func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 	kinds := []string{"container", "exec", "starlark"}
 	if !slices.ContainsFunc(kinds, func(kind string) bool { return !wanted.Get(kind).IsNull() }) {
@@ -205,7 +209,7 @@ func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 	return runtime
 }
 
-// unique reports items of c of the same identity, with both places (CD-02, CD-03).
+// unique reports items of c with equal identities, with both positions (CD-02, CD-03).
 func (b *builder) unique(c *List, items []*Item) {
 	seen := map[ID]*Item{}
 	for _, it := range items {
@@ -228,7 +232,8 @@ func (b *builder) unique(c *List, items []*Item) {
 	}
 }
 
-// reorder brings items into the order of transformerOrder, which must name each of them exactly once (CD-05 to CD-08).
+// reorder sorts items by transformerOrder, which must name each of them exactly once (CD-05 to
+// CD-08).
 func (b *builder) reorder(f *file, items []*Item) []*Item {
 	if len(f.order) == 0 {
 		return items
@@ -265,7 +270,7 @@ func (b *builder) reorder(f *file, items []*Item) []*Item {
 	return ordered
 }
 
-// find returns the items that an entry of an order names: it should be one.
+// find returns the items that match an entry of an order. There should be exactly one.
 func find(o orderEntry, items []*Item) (found []*Item) {
 	for _, it := range items {
 		if o.matches(it.ID) {
@@ -275,7 +280,7 @@ func find(o orderEntry, items []*Item) (found []*Item) {
 	return found
 }
 
-// notOne says that an entry of an order names none of items, or the several in found.
+// notOne returns the error for an entry of an order that matches no item, or several: found.
 func notOne(o orderEntry, items, found []*Item) error {
 	if len(found) > 0 {
 		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].ID, found[1].ID).With(diag.OrderUnknown)

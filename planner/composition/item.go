@@ -15,33 +15,37 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// An Item is an entry of a Composition's transformers, or of its overrides.
+// An Item is an entry of a Composition's transformers or overrides.
 type Item struct {
-	ID     ID
-	Value  yaml.Value // with apiVersion and name completed, and the function named in the field runtime
+	ID ID
+	// Value has defaults for apiVersion and name, and the function in the field runtime.
+	Value  yaml.Value
 	Source *yaml.Source
-	// Dir is the directory of the Composition that declares it, where its paths start, and file the name of its file.
+	// Dir is the directory of the Composition that declares the item. The item's paths are
+	// relative to it. file is the base name of the Composition's file.
 	Dir  *loaders.Dir
 	file string
-	// changes are the overrides that were applied, in that order.
+	// changes are the overrides applied, in order.
 	changes []change
-	// spelled is the field that names the function in the file.
+	// spelled is the field of the file that names the function.
 	spelled string
 }
 
-// change is an override that was applied to an item.
+// A change is an override that was applied to an item.
 type change struct {
-	at   *yaml.Source
-	dir  *loaders.Dir // of the Composition that has it: the override may bring paths that start there
+	at *yaml.Source
+	// dir is the directory of the overriding Composition. Paths in the override are relative to
+	// it.
+	dir  *loaders.Dir
 	file string
 }
 
-// An ID tells the items of a Composition apart.
+// An ID identifies an item of a Composition.
 type ID struct{ APIVersion, Kind, Name string }
 
 func (id ID) String() string { return id.APIVersion + " " + id.Kind + "/" + id.Name }
 
-// isFunction reports whether the item is the configuration of a function.
+// isFunction reports whether the item configures a function.
 func (it *Item) isFunction() bool {
 	group, _, _ := strings.Cut(it.ID.APIVersion, "/")
 	return it.ID.APIVersion != "builtin" && group != layerfile.Group
@@ -52,7 +56,7 @@ func (id ID) IsAccumulator() bool {
 	return id.APIVersion == "builtin" && (id.Kind == accumulatorKind || id.Kind == generatorKind)
 }
 
-// Misplaced returns an error if the item is a layer that cannot stand in a list.
+// Misplaced returns an error if the item is a layer that is not allowed in a list.
 func (id ID) Misplaced() error {
 	group, _, _ := strings.Cut(id.APIVersion, "/")
 	switch {
@@ -70,8 +74,8 @@ func misplaced(id ID) *diag.Error {
 	return diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", id.Kind).With(diag.NotAnItem)
 }
 
-// Label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
-// their apiVersion, too.
+// Label returns the name of an item in node ids. It is independent of the item's position. It
+// includes the apiVersion if several items have the same kind and name.
 func (c *List) Label(it *Item) string {
 	if c.namesakes == nil {
 		c.namesakes = map[string]int{}
@@ -88,7 +92,7 @@ func (c *List) Label(it *Item) string {
 // short returns the id without its apiVersion.
 func (id ID) short() string { return id.Kind + "/" + id.Name }
 
-// The kinds of built-ins that exist in Compositions alone (RA-01, RA-07).
+// The kinds of built-ins that exist only in Compositions (RA-01, RA-07).
 const (
 	accumulatorKind = "ResourceAccumulator"
 	generatorKind   = "ResourceGenerator"
@@ -97,7 +101,7 @@ const (
 // HelmKind is the kind of kustomize's built-in for charts.
 const HelmKind = "HelmChartInflationGenerator"
 
-// builtinKind reports whether kind is that of a built-in that may stand in a Composition.
+// builtinKind reports whether kind is a built-in allowed in a Composition.
 func builtinKind(kind string) bool {
 	return kind == accumulatorKind || kind == generatorKind || kind == HelmKind || builtins.New(kind) != nil
 }
@@ -109,15 +113,16 @@ func BuiltinKinds() []string {
 	return kinds
 }
 
-// UseDefaultFields gives a built-in that names no fields those of the field of a Kustomization
-// that it stands for (BT-05). An empty list means none (BT-06).
+// UseDefaultFields sets the fields of a built-in that lists none to the defaults of the
+// corresponding field in a Kustomization (BT-05). An empty list means no fields (BT-06).
 func UseDefaultFields(b builtins.Builtin, config yaml.Value) {
 	if lister, ok := b.(builtins.FieldLister); ok && config.Get("fieldSpecs").IsNull() {
 		lister.UseFields(builtins.DefaultConfig())
 	}
 }
 
-// item reads an item, or an override of one, that stands at c. It returns nil if it cannot be told what it is.
+// item parses the item, or the override of one, at c. It returns nil if the item has no valid
+// identity.
 func (r *reader) item(c yaml.Cursor, part *yaml.Source, override bool) *Item {
 	v := c.Value()
 	if v.Type() != yaml.Map {
@@ -151,7 +156,8 @@ func (r *reader) item(c yaml.Cursor, part *yaml.Source, override bool) *Item {
 	return it
 }
 
-// itemVersion returns the apiVersion of an item, "" after recording that it has none (CO-13, CO-14, BT-10).
+// itemVersion returns the apiVersion of an item, or "" after recording that it has none (CO-13,
+// CO-14, BT-10).
 func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 	f := c.Field("apiVersion")
 	if !f.Exists() {
@@ -179,7 +185,8 @@ func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 	return text
 }
 
-// itemName returns the name of an item, by default its kind in kebab case (CO-15 to CO-17, CD-01).
+// itemName returns the name of an item, by default its kind in kebab case (CO-15 to CO-17,
+// CD-01).
 func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bool) {
 	meta := c.Field("metadata")
 	if meta.Exists() {
@@ -216,7 +223,8 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	return name, true
 }
 
-// runtime checks the field that names the function (CO-19, CO-20). An override may say a part of it.
+// runtime checks the field that names the function (CO-19, CO-20). In an override the field may
+// be partial.
 func (r *reader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
 	for _, key := range []string{function.PlaceRuntime, function.PlaceProvider} {
 		f := c.Field(key)
@@ -238,7 +246,7 @@ func (r *reader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
 	_, err := function.ReadInline(c.Value(), func(in ...any) diag.Pos { return part.Locate(0, in...) })
 	var conflict *function.InlineConflict
 	if err == nil || errors.As(err, &conflict) {
-		return // which function is meant is for a human to decide
+		return // the user must resolve the ambiguity
 	}
 	for _, e := range report.Mistakes(err) {
 		at := *diag.AsError(e)
@@ -247,14 +255,16 @@ func (r *reader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
 	}
 }
 
-// The annotations with which a consolidated Composition says where an item comes from. They are no part of the item.
+// The annotations in a consolidated Composition that record the origin of an item. They are not
+// part of the item.
 const (
 	declaredIn   = "krmflow.dev/declared-in"
 	overriddenIn = "krmflow.dev/overridden-in"
 )
 
-// declaration takes over what annotations say about where an item comes from: its paths start there. What they name must be
-// a Composition, so that they reach no further than an import.
+// declaration moves the origin of an item from its annotations to its fields: the item's paths
+// are relative to that origin. The annotations must name Compositions, so that they give no more
+// access than an import.
 func (r *reader) declaration(c yaml.Cursor, it *Item) {
 	annotations := it.Value.At("metadata", "annotations")
 	rest := annotations
@@ -281,7 +291,7 @@ func (r *reader) declaration(c yaml.Cursor, it *Item) {
 	}
 }
 
-// named returns the composition file that an annotation names.
+// named returns the composition file named by an annotation.
 func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.Dir) {
 	at := c.Field("metadata").Field("annotations").Field(key)
 	text, ok := layerfile.CompositionDir(path)
@@ -307,7 +317,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 	return src, dir
 }
 
-// Roots returns the other directories in which the item may read what an override has named.
+// Roots returns additional directories in which the item may read files named by overrides.
 func (it *Item) Roots() (dirs []*loaders.Dir) {
 	for _, by := range it.changes {
 		if by.dir.Real != it.Dir.Real {
@@ -317,8 +327,8 @@ func (it *Item) Roots() (dirs []*loaders.Dir) {
 	return dirs
 }
 
-// Brought returns the file of the Composition that declares the item, or of the last that changed it: who uses that one uses the
-// item as it is.
+// Brought returns the file of the Composition that declares the item or, if it was overridden, of
+// the last one that changed it. Importing that Composition gives the item in its current form.
 func (it *Item) Brought() string {
 	if n := len(it.changes); n > 0 {
 		return filepath.Join(it.changes[n-1].dir.Name, it.changes[n-1].file)
@@ -326,7 +336,7 @@ func (it *Item) Brought() string {
 	return filepath.Join(it.Dir.Name, it.file)
 }
 
-// Overrides returns the overrides that changed the item, in that order.
+// Overrides returns the overrides that changed the item, in order.
 func (it *Item) Overrides() (list []*yaml.Source) {
 	for _, by := range it.changes {
 		list = append(list, by.at)
@@ -334,7 +344,7 @@ func (it *Item) Overrides() (list []*yaml.Source) {
 	return list
 }
 
-// Locate returns where a field of the item is.
+// Locate returns the position of a field of the item.
 func (it *Item) Locate(path []any) diag.Pos {
 	if len(path) > 0 && path[0] == function.PlaceRuntime && it.spelled == function.PlaceProvider {
 		path = append([]any{function.PlaceProvider}, path[1:]...)
@@ -342,7 +352,8 @@ func (it *Item) Locate(path []any) diag.Pos {
 	return it.Source.Locate(0, path...)
 }
 
-// kebab returns a kind in kebab case; a run of capitals is one word: HTTPLoadBalancer is http-load-balancer.
+// kebab converts a kind to kebab case. A run of capitals is one word: HTTPLoadBalancer becomes
+// http-load-balancer.
 func kebab(kind string) string {
 	upper := func(i int) bool { return i < len(kind) && kind[i] >= 'A' && kind[i] <= 'Z' }
 	lower := func(i int) bool { return i < len(kind) && kind[i] >= 'a' && kind[i] <= 'z' }
@@ -356,7 +367,7 @@ func kebab(kind string) string {
 	return b.String()
 }
 
-// isName reports whether text is a name as Kubernetes' objects have it (DNS-1123 subdomain).
+// isName reports whether text is a valid name of a Kubernetes object (DNS-1123 subdomain).
 func isName(text string) bool {
 	if len(text) > 253 {
 		return false
@@ -379,7 +390,8 @@ func isWord(text string) bool {
 	return text != ""
 }
 
-// isAPIVersion reports whether text is VERSION or GROUP/VERSION; builtin looks like a version.
+// isAPIVersion reports whether text is VERSION or GROUP/VERSION; builtin has the form of a
+// version.
 func isAPIVersion(text string) bool {
 	group, version, ok := strings.Cut(text, "/")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// pathFields are the fields of an item that hold paths relative to the file that says them. A step "*" stands for the items
-// of a list.
+// pathFields returns the fields of an item that contain paths relative to the file that declares
+// it. The element "*" matches all entries of a list.
 func pathFields(id ID) [][]string {
 	var fields []string
 	switch {
@@ -40,7 +40,8 @@ func (id ID) IsKustomization() bool {
 	return group == layerfile.Group && id.Kind == "Kustomization"
 }
 
-// rebased returns the value of an override with its relative paths leading to the same files from another directory (CV-12).
+// rebased returns the value of an override with its relative paths rewritten for a different
+// directory (CV-12).
 func (o *Item) rebased(to *loaders.Dir) yaml.Value {
 	if o.Dir.Real == to.Real {
 		return o.Value
@@ -52,7 +53,7 @@ func (o *Item) rebased(to *loaders.Dir) yaml.Value {
 	return v
 }
 
-// Paths returns the paths of the item that start at its directory, or are absolute.
+// Paths returns the paths of the item, absolute or relative to its directory.
 func (it *Item) Paths() (list []string) {
 	for _, field := range pathFields(it.ID) {
 		editPaths(it.Value, field, func(path string) string {
@@ -63,7 +64,7 @@ func (it *Item) Paths() (list []string) {
 	return list
 }
 
-// From returns the value of the item with its relative paths leading to the same files from another directory.
+// From returns the value of the item with its relative paths rewritten for the directory dir.
 func (it *Item) From(dir *loaders.Dir) yaml.Value {
 	v := it.Value
 	for _, field := range pathFields(it.ID) {
@@ -81,8 +82,9 @@ func (it *Item) From(dir *loaders.Dir) yaml.Value {
 	return v
 }
 
-// leaving returns an error if an override names a file outside the directory of its Composition. What another one declares is no
-// reason to read there (CI-11), and no flag lifts that for programs.
+// leaving returns an error if an override names a file outside the directory of its Composition.
+// The declaration of an item in a different Composition does not give access there (CI-11), and
+// no flag lifts this restriction for programs.
 func (b *builder) leaving(o *Item) (err error) {
 	builtin := o.ID.APIVersion == "builtin" || o.ID.IsKustomization()
 	if builtin && (b.unrestricted || o.Dir.Free) {
@@ -102,10 +104,11 @@ func (b *builder) leaving(o *Item) (err error) {
 	return err
 }
 
-// editPaths returns v with the paths at field replaced by what edit returns for them.
+// editPaths returns v with the paths at field replaced by the results of edit.
 func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Value {
 	if len(field) == 0 {
-		if v.Type() == yaml.Map { // a configuration that stands where its file could be named
+		// An inline configuration may replace the path of its file.
+		if v.Type() == yaml.Map {
 			for _, f := range pathFields(ID{APIVersion: v.Get("apiVersion").Text(), Kind: v.Get("kind").Text()}) {
 				v = editPaths(v, f, edit)
 			}
@@ -132,8 +135,8 @@ func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Valu
 	return v
 }
 
-// relativePath returns the path in a text that may hold one; in key=path, key is what stands before it with the sign. URLs, absolute
-// paths, and texts of YAML where a path may stand, too, are none.
+// relativePath returns the relative path in a text. In key=path, key includes the equals sign. ok
+// is false for URLs, absolute paths, and YAML text in a field that also accepts paths.
 func relativePath(text string) (key, path string, ok bool) {
 	if text == "" || loaders.IsRemote(text) || layerfile.PatchPath(text) == "" {
 		return "", "", false
@@ -143,7 +146,7 @@ func relativePath(text string) (key, path string, ok bool) {
 	return key, path, path != "" && !filepath.IsAbs(path) && !filepath.IsAbs(text)
 }
 
-// rebase returns the path to the same file from another directory; what is no relative path stays as it is.
+// rebase rewrites a relative path for a different directory. Other texts are returned unchanged.
 func rebase(text string, from, to *loaders.Dir) string {
 	key, path, ok := relativePath(text)
 	if !ok {

@@ -11,25 +11,29 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// Compositions whose lists begin with the same items share the nodes of these. Such nodes need a name that does not depend on who
-// is planned first: the beginning of a list is called after the Compositions whose lists, one behind the other, it is. Only
-// Compositions count that items are declared or overridden in, so that a list which was written out has the same names.
+// Compositions whose lists begin with the same items share the nodes of these items. The names of
+// shared nodes must not depend on the Composition that is planned first. The beginning of a list
+// is therefore named after the Compositions whose lists, in sequence, it consists of. Only
+// Compositions that declare or override items are considered, so that a list that was written out
+// has the same names.
 
-// A Place says as which node an item is planned: as item At of the list Of, behind the other lists that Layer names.
+// A Place identifies the node of an item: item At of the list Of, after the other lists that
+// Layer names.
 type Place struct {
 	Layer    string
 	Of       *List
 	At       int
-	Catalogs []catalog.Listed // where functions are searched
+	Catalogs []catalog.Listed // searched for functions
 }
 
-// maxJoined bounds of how many lists a name is made.
+// maxJoined limits the number of lists in a name.
 const maxJoined = 8
 
-// beginning names the first items of a list by other lists, of which the last one need not be complete.
+// A beginning describes the first items of a list as a sequence of other lists. The last one may
+// be incomplete.
 type beginning struct {
 	lists []*List
-	late  bool // it takes a later item to know of the last one of lists
+	late  bool // the last of lists is only discovered through a later item
 }
 
 func (a beginning) compare(b beginning) int {
@@ -54,8 +58,8 @@ func (a beginning) layer() string {
 	return strings.Join(files, " + ")
 }
 
-// Places returns the place of each item of c, which is its own where no other list names it. Warnings of Compositions that have to be
-// read for that are added to w.
+// Places returns the place of each item of c. It is the item's own unless another list names it.
+// Warnings of Compositions read for this purpose are added to w.
 func (s *Set) Places(c *List, w *report.Warnings) []Place {
 	if c.places != nil {
 		return c.places
@@ -65,7 +69,8 @@ func (s *Set) Places(c *List, w *report.Warnings) []Place {
 		c.places[i] = Place{c.file, c, i, c.Catalogs}
 	}
 	names := make([]beginning, len(c.Items))
-	complete := map[int][]*List{0: nil} // the lists that come to so many items
+	// complete has the shortest sequences of lists, by their total number of items.
+	complete := map[int][]*List{0: nil}
 	parts := s.parts(c, w)
 	for start := range c.Items {
 		before, ok := complete[start]
@@ -83,8 +88,8 @@ func (s *Set) Places(c *List, w *report.Warnings) []Place {
 	return c.places
 }
 
-// nameAfter calls the items of c that p has from start on after way, unless they have a better name. How functions are found must be
-// the same for all lists that share them.
+// nameAfter names the items of c that p contains, from start on, after way, unless they have a
+// better name. The search order of functions must be the same for all lists that share an item.
 func (c *List) nameAfter(way beginning, names []beginning, start int, p part) {
 	all := List{Catalogs: way.lists[0].Catalogs}
 	for _, l := range way.lists[1:] {
@@ -103,14 +108,14 @@ func (c *List) nameAfter(way beginning, names []beginning, start int, p part) {
 	}
 }
 
-// part is a list of which another one has the first items.
+// A part is a list whose first items are also in another list.
 type part struct {
 	*List
 	same  int // number of these items
-	first int // index of the first item in the other list that tells of this one
+	first int // index of the first item in the other list that refers to this list
 }
 
-// parts returns the lists that c may be made of, by the index of their first item in c.
+// parts returns the lists that may be part of c, by the index of their first item in c.
 func (s *Set) parts(c *List, w *report.Warnings) map[int][]part {
 	at := map[ID]int{}
 	for i, it := range c.Items {
@@ -146,8 +151,8 @@ func (s *Set) parts(c *List, w *report.Warnings) map[int][]part {
 	return parts
 }
 
-// in returns what the Composition in dir comes to, nil if there is none. It was consolidated before, unless an item of a
-// list that was written out names it.
+// in returns the consolidated Composition in dir, nil if there is none. It was consolidated
+// before, unless it is named only by an item of a list that was written out.
 func (s *Set) in(dir *loaders.Dir, w *report.Warnings) *List {
 	if l := s.lists[dir.Key()]; l != nil {
 		return l
@@ -160,7 +165,7 @@ func (s *Set) in(dir *loaders.Dir, w *report.Warnings) *List {
 	return s.Consolidate(dir, src, nil, &report.Reporter{Warnings: w})
 }
 
-// same reports whether two items are planned alike.
+// same reports whether two items have the same plan.
 func (it *Item) same(o *Item) bool {
 	if it == o {
 		return true

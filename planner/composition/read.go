@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// file is a decoded composition file. What it holds is as it is written, with names and spellings completed.
+// A file is a decoded composition file with defaults added and spellings unified.
 type file struct {
 	src       *yaml.Source
 	dir       *loaders.Dir
@@ -21,17 +21,17 @@ type file struct {
 	own       []*Item
 	order     []orderEntry
 	catalogs  []catalog.Listed
-	failed    bool // what items there are is not known, so that nothing can be said about overrides and order
+	failed    bool // the items are incomplete, so overrides and order cannot be checked
 }
 
-// importRef is an entry of transformersFrom.
+// An importRef is an entry of transformersFrom.
 type importRef struct {
 	path   string
 	append bool
 	at     []any // of path
 }
 
-// orderEntry is an entry of transformerOrder; an empty kind or apiVersion stands for any.
+// An orderEntry is an entry of transformerOrder. An empty kind or apiVersion matches any.
 type orderEntry struct {
 	name, kind, apiVersion string
 	at                     []any
@@ -45,19 +45,19 @@ func (o orderEntry) matches(id ID) bool {
 	return o.name == id.Name && (o.kind == "" || o.kind == id.Kind) && (o.apiVersion == "" || o.apiVersion == id.APIVersion)
 }
 
-// The fields of a Composition, and their older spelling (CO-09).
+// The fields of a Composition and their older spelling (CO-09).
 var spellings = [2]struct{ from, overrides, items, order string }{
 	{"transformersFrom", "transformerOverrides", "transformers", "transformerOrder"},
 	{"modulesFrom", "moduleOverrides", "modules", "moduleOrder"},
 }
 
-// reader decodes one composition file.
+// A reader decodes one composition file.
 type reader struct {
 	*builder
 	f *file
 }
 
-// readFile decodes the file that holds the Composition of dir. Mistakes are recorded.
+// readFile decodes the composition file of dir. Mistakes are recorded.
 func (b *builder) readFile(dir *loaders.Dir, src *yaml.Source) *file {
 	f := &file{src: src, dir: dir}
 	doc, err := src.Strict()
@@ -76,7 +76,8 @@ func (b *builder) readFile(dir *loaders.Dir, src *yaml.Source) *file {
 	return f
 }
 
-// adviseField says how a field is written in a Composition, to somebody who may know Kustomizations alone.
+// adviseField adds a hint about the syntax of Compositions, for users who know only
+// Kustomizations.
 func adviseField(e *diag.Error) {
 	wrongType := strings.HasPrefix(e.Msg, "must be a mapping")
 	switch {
@@ -134,7 +135,8 @@ func (r *reader) read(c yaml.Cursor) {
 	r.catalogs(c.Field("catalogs"))
 }
 
-// foreign reports whether the file belongs to another tool, as its apiVersion tells (CO-04), and says so.
+// foreign reports whether the apiVersion shows that the file belongs to another tool (CO-04),
+// after recording an error.
 func (r *reader) foreign(c yaml.Cursor) bool {
 	group, _, ok := strings.Cut(c.Value().Text(), "/")
 	if !ok || group == layerfile.Group {
@@ -145,7 +147,7 @@ func (r *reader) foreign(c yaml.Cursor) bool {
 	return true
 }
 
-// spelling returns which of spellings the file uses. Both are a mistake.
+// spelling returns the index in spellings that the file uses. Using both is a mistake.
 func (r *reader) spelling(c yaml.Cursor) int {
 	var found [2]string
 	for i, n := range spellings {
@@ -164,7 +166,7 @@ func (r *reader) spelling(c yaml.Cursor) int {
 	return 0
 }
 
-// head checks what the file says that it is (CO-05, CO-06, GR-12).
+// head checks apiVersion and kind (CO-05, CO-06, GR-12).
 func (r *reader) head(c yaml.Cursor) {
 	if v := c.Field("apiVersion"); v.Exists() {
 		if text := v.Text(); v.Value().Type() == yaml.String && text != layerfile.CompositionVersion {
@@ -181,7 +183,7 @@ func (r *reader) head(c yaml.Cursor) {
 	}
 }
 
-// importEntry reads an entry of transformersFrom (CO-10 to CO-12).
+// importEntry parses an entry of transformersFrom (CO-10 to CO-12).
 func (r *reader) importEntry(c yaml.Cursor) {
 	if !c.Known("path", "importMode") {
 		return
@@ -202,7 +204,7 @@ func (r *reader) importEntry(c yaml.Cursor) {
 	}
 }
 
-// orderEntry reads an entry of transformerOrder (CO-21).
+// orderEntry parses an entry of transformerOrder (CO-21).
 func (r *reader) orderEntry(c yaml.Cursor) {
 	if !c.Known("name", "kind", "apiVersion") {
 		return
@@ -233,8 +235,8 @@ func (r *reader) catalogs(c yaml.Cursor) {
 	}
 }
 
-// entry reads an entry of transformers: a mapping, the text of one or more of them, or the path of a file that holds them
-// (CO-22, CO-23).
+// entry parses an entry of transformers: a mapping, the text of one or more mappings, or the path
+// of a file with them (CO-22, CO-23).
 func (r *reader) entry(c yaml.Cursor) {
 	switch c.Value().Type() {
 	case yaml.Map:
@@ -256,7 +258,8 @@ func (r *reader) entry(c yaml.Cursor) {
 			r.document(x.Value(), r.f.src.Sub(x.Value(), 0, c.Path()...))
 		}
 		return
-	case strings.Contains(text, "\n"): // no path
+	case strings.Contains(text, "\n"):
+		// The text cannot be a path.
 		for _, e := range report.Mistakes(err) {
 			at := diag.AsError(e)
 			c.Errorf("line %d of the text: %s", at.Pos.Line, at.Msg).Hints = at.Hints
@@ -286,7 +289,7 @@ func (r *reader) entry(c yaml.Cursor) {
 	}
 }
 
-// document reads an item that is a document of its own.
+// document parses an item that is a separate document.
 func (r *reader) document(v yaml.Value, part *yaml.Source) {
 	c := yaml.NewCursor(v, func(path ...any) diag.Pos { return part.Locate(0, path...) })
 	it := r.item(c, part, false)

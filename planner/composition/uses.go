@@ -6,8 +6,9 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// Uses returns what a Composition may name other layers by, among files and whatever else it lists. read returns the file that the Composition
-// refers to by a path, nil if there is none: it may hold items. Nothing is checked.
+// Uses returns the texts in a Composition that may refer to other layers. They include files and
+// other entries of the same lists. read returns the file at a path that the Composition refers
+// to, nil if there is none: such a file may contain items. Uses checks nothing.
 func Uses(src *yaml.Source, read func(path string) *yaml.Source) (texts []string) {
 	v, err := src.Value()
 	if err != nil {
@@ -28,7 +29,7 @@ func Uses(src *yaml.Source, read func(path string) *yaml.Source) (texts []string
 			list, err := krm.Configs(&yaml.Source{File: src.File, Data: []byte(it.Text())}, nil)
 			if file := (*yaml.Source)(nil); err != nil {
 				if file = read(it.Text()); file != nil {
-					list, _ = krm.Configs(file, nil) // planning says what is wrong with it
+					list, _ = krm.Configs(file, nil) // planning reports its errors
 				}
 			}
 			for _, r := range list {
@@ -39,7 +40,7 @@ func Uses(src *yaml.Source, read func(path string) *yaml.Source) (texts []string
 	return texts
 }
 
-// usesOfItem returns that of an item, or of an override of one.
+// usesOfItem returns these texts for an item, or an override of one.
 func usesOfItem(v yaml.Value) (texts []string) {
 	switch kind := v.Get("kind").Text(); kind {
 	case "Kustomization":

@@ -7,15 +7,16 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// way is how an item came into a list: by an import, over the Compositions between the list and the item's own.
+// A way is the import path of an item: the import, and the Compositions between the list and the
+// one that declares the item.
 type way struct {
 	by   importRef
-	over []string // their directories, first that of the list
+	over []string // their directories, starting with the list's
 }
 
 func (w way) String() string { return strings.Join(w.over, " -> ") }
 
-// ways returns how an imported item came into c, one way for each import that has it.
+// ways returns the import paths of an item of c, one for each import that contains it.
 func (c *List) ways(id ID) (list []way) {
 	for i, in := range c.imports {
 		if in.has(id) {
@@ -25,7 +26,8 @@ func (c *List) ways(id ID) (list []way) {
 	return list
 }
 
-// over returns the directories of the Compositions over which an item of c came, first that of c.
+// over returns the directories of the Compositions on the import path of an item, starting with
+// that of c.
 func (c *List) over(id ID) []string {
 	for _, in := range c.imports {
 		if in.has(id) {
@@ -39,7 +41,8 @@ func (c *List) has(id ID) bool {
 	return slices.ContainsFunc(c.Items, func(it *Item) bool { return it.ID == id })
 }
 
-// onTwoWays adds to an error about an item that two imports have how it came, and what to do about that.
+// onTwoWays adds hints to the error about an item that two imports contain: the import paths and
+// a fix.
 func (c *List) onTwoWays(err *diag.Error, id ID) {
 	ways := c.ways(id)
 	if len(ways) < 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// Value returns c as a Composition in a file of dir: read there, it comes to the same items.
+// Value returns c as a Composition for a file in dir. Reading it there gives the same items.
 func (c *List) Value(dir *loaders.Dir) yaml.Value {
 	items := make([]yaml.Value, len(c.Items))
 	for i, it := range c.Items {
@@ -33,7 +33,8 @@ func (c *List) Value(dir *loaders.Dir) yaml.Value {
 	return v.With("transformers", yaml.SeqOf(items...))
 }
 
-// declared returns the item as a file of dir can declare it: annotations say where else its paths start.
+// declared returns the item as declared in a file of dir, with annotations for its other base
+// directories.
 func (it *Item) declared(dir *loaders.Dir) yaml.Value {
 	v := it.Value
 	if it.Dir.Real != dir.Real {
@@ -49,7 +50,7 @@ func (it *Item) declared(dir *loaders.Dir) yaml.Value {
 	return v
 }
 
-// pathFrom returns the path of a file in the directory of from dir.
+// pathFrom returns the path, relative to dir, of a file in the directory of.
 func pathFrom(dir, of *loaders.Dir, file string) string {
 	rel, err := filepath.Rel(dir.Real, of.Real)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Files are where charts and values of a layer come from.
+// Files is the source of a layer's charts and values.
 type Files struct {
 	Local *loaders.Local
-	// Dir is the directory of the layer, and Read returns a file that the layer names by its path.
+	// Dir is the directory of the layer. Read returns a file that the layer names by its path.
 	Dir  *loaders.Dir
 	Read func(path string) (*yaml.Source, error)
 }
 
-// Check says what is wrong with the fields themselves. The error is that of the field which comes first.
+// Check validates the fields themselves. It returns the error of the first invalid field.
 func (c *Chart) Check() error {
 	switch {
 	case c.Name == "":
@@ -43,9 +43,9 @@ func (c *Chart) Check() error {
 	return field("valuesMerge", "must be merge, override or replace, not %q", c.ValuesMerge)
 }
 
-// A FieldError is what is wrong with a field of a chart.
+// A FieldError is a mistake in a field of a chart.
 type FieldError struct {
-	// Path leads to the field from the chart.
+	// Path is the path of the field in the chart.
 	Path []any
 	Err  error
 }
@@ -58,7 +58,7 @@ func field(name, format string, args ...any) error {
 	return &FieldError{[]any{name}, diag.Errorf(diag.Pos{}, "", format, args...)}
 }
 
-// Compile returns the chart that g names, with its values. It calls Check first.
+// Compile returns the chart configured by g, with its values. It calls Check first.
 func (g *Generator) Compile(files Files) (*chart.Chart, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (g *Generator) Compile(files Files) (*chart.Chart, error) {
 	return c, nil
 }
 
-// valuesName returns what the file with values i is called when helm runs.
+// valuesName returns the file name of values file i when helm runs.
 func valuesName(i int) string {
 	if i == 0 {
 		return "values.yaml"
@@ -94,8 +94,8 @@ func valuesName(i int) string {
 	return fmt.Sprintf("values-%d.yaml", i)
 }
 
-// find returns the chart without its values: from the folder of charts or, if it is not there, from the repository. folder is that of the
-// chart, empty for one that was fetched.
+// find returns the chart without its values, from the local folder of charts or, if it is not
+// there, from the repository. folder is the local folder of the chart, empty for a fetched chart.
 func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error) {
 	folder = g.folder()
 	list, shown, err := files.Local.ReadChart(files.Dir, folder)
@@ -114,8 +114,8 @@ func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error)
 	return &chart.Chart{Source: diag.Redact(g.Repo), Files: list}, "", nil
 }
 
-// FetchAhead fetches the charts of the layer in dir that are not in its folder of charts, each in a goroutine that run starts. What is wrong
-// with them is told when they are compiled.
+// FetchAhead fetches the charts of the layer in dir that are not in its folder of charts, each in
+// a goroutine started by run. Errors are reported when the charts are compiled.
 func FetchAhead(files *loaders.Local, dir *loaders.Dir, globals *Globals, charts []Chart, run func(func())) {
 	for _, c := range charts {
 		g := Generator{Chart: c}
@@ -133,7 +133,8 @@ func FetchAhead(files *loaders.Local, dir *loaders.Dir, globals *Globals, charts
 	}
 }
 
-// folder returns the path of the chart's folder, from that of the layer. That of a chart with a repository and a version has both in its name.
+// folder returns the path of the chart's folder relative to the layer. It includes name and
+// version if the chart has a repository and a version.
 func (g *Generator) folder() string {
 	home := g.ChartHome
 	if home == "" {
@@ -145,18 +146,18 @@ func (g *Generator) folder() string {
 	return filepath.Join(home, g.Name)
 }
 
-// reference returns the text that names the chart in its repository.
+// reference returns the reference of the chart in its repository.
 func (g *Generator) reference() string {
 	version := g.Version
 	if version == "" && g.Devel {
 		version = reference.AnyVersion
 	}
-	dir, name := path.Split(g.Name) // what is below a registry may have folders
+	dir, name := path.Split(g.Name) // below a registry, the name may include folders
 	return strings.TrimSuffix(strings.TrimSuffix(g.Repo, "/")+"/"+dir, "/") + "//" + name + "?version=" + url.QueryEscape(version)
 }
 
-// checkVersion reads what the chart says that it is, and compares that with what the layer asks for: a folder may hold what somebody has put
-// there long ago.
+// checkVersion reads name and version of the chart and compares the version with the one
+// requested by the layer: a local folder may contain an old chart.
 func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	c.Folder = path.Base(filepath.ToSlash(g.Name))
 	c.Digest = chart.DigestOf(c.Files)
@@ -177,7 +178,8 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	return inField(err, "version")
 }
 
-// Args returns the arguments of helm for a compiled chart, in kustomize's order. Paths start at the folder that the chart is unpacked to.
+// Args returns helm's arguments for a compiled chart, in kustomize's order. Paths are relative to
+// the folder that the chart is unpacked to.
 func (g *Generator) Args(c *chart.Chart) []string {
 	args := []string{"template"}
 	if g.ReleaseName != "" {
@@ -211,7 +213,7 @@ func (g *Generator) Args(c *chart.Chart) []string {
 	return args
 }
 
-// inField returns err as one about a field of the chart.
+// inField returns err as an error about a field of the chart.
 func inField(err error, path ...any) error { return &FieldError{path, err} }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,5 +1,5 @@
-// Package helm compiles what a Kustomization says about helm charts: from its fields to a chart with its values and to the arguments
-// of helm. It reads through its caller and runs nothing.
+// Package helm compiles the chart fields of a Kustomization into a chart with its values and the
+// arguments of helm. It reads files through its caller and runs nothing.
 package helm
 
 import (
@@ -7,15 +7,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Globals are the field helmGlobals.
+// Globals is the field helmGlobals.
 type Globals struct {
-	// ChartHome is the folder with the folders of charts, from the layer's own; "charts" if it is empty.
+	// ChartHome is the folder that contains the charts' folders, relative to the layer; "charts"
+	// if it is empty.
 	ChartHome string `json:"chartHome"`
-	// ConfigHome is where kustomize lets helm keep its configuration. Helm has a home of its own here, so it is not used.
+	// ConfigHome is the folder of helm's configuration in kustomize. It is unused: krmflow gives
+	// helm a separate home.
 	ConfigHome string `json:"configHome"`
 }
 
-// A Chart is an entry of helmCharts, or, with Globals, a HelmChartInflationGenerator. The names are kustomize's.
+// A Chart is an entry of helmCharts or, with Globals, a HelmChartInflationGenerator. Field names
+// are kustomize's.
 type Chart struct {
 	Name                  string     `json:"name"`
 	Version               string     `json:"version"`
@@ -42,7 +45,8 @@ type Generator struct {
 	Chart
 }
 
-// An Old chart is an entry of the deprecated field helmChartInflationGenerator. What krmflow does not use, kustomize does not use either.
+// An Old chart is an entry of the deprecated field helmChartInflationGenerator. kustomize ignores
+// the same fields as krmflow.
 type Old struct {
 	ChartName        string     `json:"chartName"`
 	ChartVersion     string     `json:"chartVersion"`
@@ -59,7 +63,8 @@ type Old struct {
 	ExtraArgs        []string   `json:"extraArgs"`
 }
 
-// Renew returns what the entries of the deprecated field are in terms of the newer ones. As in kustomize, the last folder counts for all.
+// Renew converts the entries of the deprecated field to the current fields. As in kustomize, the
+// last chartHome applies to all charts.
 func Renew(old []Old) (charts []Chart, globals Globals) {
 	for _, o := range old {
 		charts = append(charts, Chart{Name: o.ChartName, Version: o.ChartVersion, Repo: o.ChartRepoURL, ValuesFile: o.Values,
@@ -74,23 +79,25 @@ func Renew(old []Old) (charts []Chart, globals Globals) {
 	return charts, globals
 }
 
-// Options are those of the command line. What a chart says itself has precedence.
+// Options are the settings of the command line. The fields of a chart take precedence.
 type Options struct {
-	// Command is the name or the path of helm's program, helm if it is empty.
+	// Command is the name or path of the helm program, "helm" if it is empty.
 	Command     string
 	APIVersions []string
 	KubeVersion string
 	Debug       bool
-	// Hash reads helm's program and returns its digest. It is for those who keep what they read, to run that; nil for others.
+	// Hash reads the helm program and returns its digest. Set it to keep the content that was
+	// read and run exactly that; it may be nil.
 	Hash func(path string) (krm.Digest, error)
 }
 
-// Generator returns a generator that has what the command line says. A document is decoded into it.
+// Generator returns a generator with the settings of the command line. A document is decoded into
+// it.
 func (o Options) Generator() Generator {
 	return Generator{Chart: Chart{KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Debug: o.Debug}}
 }
 
-// Apply gives a chart of a field what the command line says and the chart does not.
+// Apply sets the fields of a chart that are not set to the values of the command line.
 func (o Options) Apply(c *Chart) {
 	if c.KubeVersion == "" {
 		c.KubeVersion = o.KubeVersion

@@ -13,25 +13,27 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A Request is what planning a chart takes.
+// A Request is the input of planning a chart.
 type Request struct {
 	Policy trust.Policy
-	// Program is helm's. Isolation says what isolates it on this machine; it is called only if charts are allowed, and may be nil.
+	// Program is the helm program. Isolation returns this machine's sandbox for it. It is called
+	// only if charts are allowed, and may be nil.
 	Program   Program
 	Isolation func() (isolation, missing string)
 	Files     Files
-	// Node is the id of the node, and Pos where the chart is configured.
+	// Node is the id of the node. Pos is the position of the chart's configuration.
 	Node string
 	Pos  diag.Pos
 }
 
-// A Program is helm's, as the user names it. It is looked for when the first chart needs it.
+// A Program is the helm program as named by the user. It is located when the first chart needs
+// it.
 type Program struct {
 	Command string
 	find    func() trust.Program
 }
 
-// Find returns the program that a command names.
+// Find returns the program of the helm command.
 func (o Options) Find(files *loaders.Local) Program {
 	command := cmp.Or(o.Command, "helm")
 	return Program{command, sync.OnceValue(func() trust.Program {
@@ -40,7 +42,8 @@ func (o Options) Find(files *loaders.Local) Program {
 	})}
 }
 
-// Plan returns the call of helm that renders the chart, and the decision about it. Of a chart that is denied nothing is read.
+// Plan returns the helm call that renders the chart, and the decision about it. Nothing is read
+// for a denied chart.
 func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) {
 	t := trust.ChartRequest{Name: diag.OneLine("chart " + g.Name), Pos: r.Pos, Node: r.Node, Command: r.Program.Command, Helm: r.Program.find}
 	if r.Policy.Helm && r.Isolation != nil {
@@ -64,7 +67,7 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == ""}, &dec, nil
 }
 
-// fieldError returns err as one about a field, or about the whole chart.
+// fieldError returns err as an error about a field, or about the whole chart.
 func fieldError(err error) *FieldError {
 	var e *FieldError
 	if !errors.As(err, &e) {

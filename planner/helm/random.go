@@ -8,8 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/chart"
 )
 
-// changing are the functions of helm's templates whose result is not decided by their arguments: they ask for the time, chance, a cluster or
-// the network, or list the keys of a mapping in any order.
+// changing are the nondeterministic functions of helm's templates: they depend on time,
+// randomness, a cluster or the network, or list the keys of a mapping in random order.
 var changing = map[string]bool{
 	"now": true, "ago": true, "date": true, "dateInZone": true, "date_in_zone": true, "htmlDate": true, "htmlDateInZone": true, "durationRound": true,
 	"randAlphaNum": true, "randAlpha": true, "randNumeric": true, "randAscii": true, "randBytes": true, "randInt": true, "shuffle": true, "uuidv4": true,
@@ -18,9 +18,10 @@ var changing = map[string]bool{
 	"lookup": true, "getHostByName": true, "keys": true, "values": true,
 }
 
-// notReused says why two renders of the chart can differ although nothing else does, "" if they cannot. It looks for the names of functions
-// in all actions of all files, since templates can be made of any file and of values; so it is wrong about some charts, which helm renders each
-// time.
+// notReused returns a reason why two renders of the chart with the same inputs can differ, "" if
+// there is none. It searches the actions of all files for names of functions, because templates
+// can be created from any file and from values. It can report a reason where none exists; helm
+// then renders the chart each time.
 func (g *Generator) notReused(c *chart.Chart) string {
 	if g.ReleaseName == "" && g.NameTemplate == "" {
 		return "no releaseName"
@@ -39,7 +40,7 @@ func (g *Generator) notReused(c *chart.Chart) string {
 	return ""
 }
 
-// changingIn returns the first of the changing functions that an action of a template names, "" for none.
+// changingIn returns the first of the changing functions in an action of a template, or "".
 func changingIn(text []byte) string {
 	for {
 		_, rest, ok := bytes.Cut(text, []byte("{{"))

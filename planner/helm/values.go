@@ -12,14 +12,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The ways in which valuesInline and the file with values become one.
+// The methods of merging valuesInline with the values file.
 const (
-	mergeValues    = "merge"    // the file counts more
-	overrideValues = "override" // valuesInline counts more
-	replaceValues  = "replace"  // valuesInline takes the place of the file
+	mergeValues    = "merge"    // the file takes precedence
+	overrideValues = "override" // valuesInline takes precedence
+	replaceValues  = "replace"  // valuesInline replaces the file
 )
 
-// values returns the file with values that takes the place of the chart's own.
+// values returns the values file that replaces the chart's own.
 func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
 	inline := asText(g.ValuesInline)
 	if inline.Len() > 0 && g.ValuesMerge == replaceValues {
@@ -57,7 +57,7 @@ func dataOf(src *yaml.Source) []byte {
 	return src.Data
 }
 
-// valuesFile returns the values that the layer names, or those of the chart.
+// valuesFile returns the values file named by the layer, or the chart's own.
 func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yaml.Source, error) {
 	const name = "values.yaml"
 	switch {
@@ -82,16 +82,18 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
 }
 
-// textFields are the fields of a chart that are texts or lists of texts.
+// textFields are the fields of a chart that contain strings or lists of strings.
 var textFields = []string{"name", "version", "repo", "releaseName", "namespace", "valuesFile", "valuesMerge", "kubeVersion", "nameTemplate", "additionalValuesFiles", "apiVersions"}
 
-// asText makes texts of the numbers and booleans in valuesInline that have the name of such a field: kustomize takes them for one.
+// asText converts numbers and booleans in valuesInline to strings if their key is the name of
+// such a field: kustomize confuses them with the fields of a chart.
 func asText(inline yaml.Value) yaml.Value {
 	return inline.EditFields(func(f yaml.Field) yaml.Value {
 		if !slices.ContainsFunc(textFields, func(name string) bool { return strings.EqualFold(name, f.Key) }) {
 			return f.Value
 		}
-		isList := strings.HasSuffix(strings.ToLower(f.Key), "s") // of those fields
+		// The list fields have plural names.
+		isList := strings.HasSuffix(strings.ToLower(f.Key), "s")
 		if f.Value.Type() == yaml.Seq && isList {
 			list, _ := f.Value.EditItems(func(v yaml.Value) (yaml.Value, error) { return scalarText(v), nil })
 			return list
@@ -103,7 +105,7 @@ func asText(inline yaml.Value) yaml.Value {
 	})
 }
 
-// scalarText returns a number or a boolean as a text.
+// scalarText converts a number or a boolean to a string.
 func scalarText(v yaml.Value) yaml.Value {
 	var text string
 	if !v.IsScalar() || len(yaml.Decoding{ScalarsAsText: true}.Decode(v, &text)) > 0 {
@@ -112,7 +114,8 @@ func scalarText(v yaml.Value) yaml.Value {
 	return yaml.Str(text)
 }
 
-// unquoted returns v with strings that have lost their quotes: a merge would keep these, and make a string of a number in their place.
+// unquoted returns v with the quotes of strings removed. A merge would keep the quotes and turn a
+// number that replaces the string into a string.
 func unquoted(v yaml.Value) yaml.Value {
 	switch v.Type() {
 	case yaml.Map:

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// ResourceError adds to an error about the file that an entry of resources names, src if it could be read, what the file is and where it
-// belongs.
+// ResourceError improves the error about a file in resources: it explains the file's actual type
+// and the field where it belongs. src is the file, nil if it could not be read.
 func ResourceError(text string, src *yaml.Source, err error) error {
 	var restricted *loaders.RestrictedError
 	var e *diag.Error

@@ -14,16 +14,17 @@ import (
 type File struct {
 	Kustomization
 	Source *yaml.Source
-	// unread are the fields, or entries of lists, that could not be read as they are written.
+	// unread are the fields, or entries of lists, that could not be decoded.
 	unread map[string]bool
-	// ResourcePaths, ImagePaths and HelmPaths are the fields that each entry of Resources, Images and HelmCharts was written in:
-	// deprecated fields are merged into them.
+	// ResourcePaths, ImagePaths and HelmPaths are the original fields of the entries of
+	// Resources, Images and HelmCharts: deprecated fields are merged into them.
 	ResourcePaths, ImagePaths, HelmPaths [][]any
 }
 
-// Decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one. early is what
-// the file holds, if it was decoded without a mistake before, else nil. Mistakes are reported; the result is nil if nothing of the file
-// can be understood.
+// Decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and
+// checks apiVersion and kind. early is the decoded content if the file was decoded earlier
+// without mistakes, otherwise nil. Mistakes are reported. The result is nil if the file is not
+// valid YAML.
 func Decode(src *yaml.Source, early *Kustomization, r *report.Reporter) *File {
 	v, err := src.Value()
 	if err != nil {
@@ -51,12 +52,13 @@ func Decode(src *yaml.Source, early *Kustomization, r *report.Reporter) *File {
 	return k
 }
 
-// IsUnread reports whether something in the entry of a list, or the field, that path leads to or into could not be read.
+// IsUnread reports whether the field at path, or the list entry that contains it, could not be
+// decoded, at least in part.
 func (k *File) IsUnread(path []any) bool {
 	return k.unread != nil && (k.unread[entryOf(path)] || k.unread[diag.FieldPath(path[:1])])
 }
 
-// entryOf returns the entry of a list, or else the field, that path leads to or into.
+// entryOf returns the list entry that contains path, or else the top-level field.
 func entryOf(path []any) string {
 	if len(path) > 1 {
 		if _, ok := path[1].(int); ok {
@@ -66,7 +68,7 @@ func entryOf(path []any) string {
 	return diag.FieldPath(path[:min(1, len(path))])
 }
 
-// deprecations warns about fields that kustomize deprecates, in its words.
+// deprecations warns about deprecated fields, in kustomize's words.
 func deprecations(r *report.Reporter, k *File, v yaml.Value) {
 	for _, d := range []struct {
 		used              bool
@@ -85,7 +87,7 @@ func deprecations(r *report.Reporter, k *File, v yaml.Value) {
 	}
 }
 
-// fix moves what deprecated fields say to the fields that replace them, as kustomize does.
+// fix moves the content of deprecated fields to their replacements, as kustomize does.
 func (k *File) fix() {
 	if k.Kind == "" {
 		k.Kind = "Kustomization"
@@ -102,7 +104,7 @@ func (k *File) fix() {
 	}
 }
 
-// fixHelm does that for charts.
+// fixHelm does the same for charts.
 func (k *File) fixHelm() {
 	k.HelmPaths = paths(paths(nil, "helmCharts", len(k.HelmCharts)), "helmChartInflationGenerator", len(k.HelmChartInflationGenerator))
 	charts, globals := helm.Renew(k.HelmChartInflationGenerator)
@@ -125,7 +127,7 @@ func (k *File) requiredVersion() string {
 	return KustomizationVersion
 }
 
-// checkKind checks what the file says that it is. What it should hold is not known if that cannot be read.
+// checkKind checks kind and apiVersion. Without a valid kind, the required apiVersion is unknown.
 func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 	if k.unread["kind"] {
 		return
@@ -158,7 +160,8 @@ func check(r *report.Reporter, k *File, v yaml.Value) {
 	}
 }
 
-// Empty reports whether the file says nothing but what it is. kustomize counts empty lists and mappings as something.
+// Empty reports whether the file has no content except apiVersion and kind. kustomize treats
+// empty lists and mappings as content.
 func (k *File) Empty() bool {
 	v, _ := k.Source.Value()
 	for _, f := range v.Fields() {
@@ -166,7 +169,7 @@ func (k *File) Empty() bool {
 		case field == "apiversion" || field == "kind" || f.Value.IsNull():
 		case f.Value.Type() == yaml.String && f.Value.Text() == "":
 		case (field == "bases" || field == "imagetags" || field == "helmchartinflationgenerator") && f.Value.IsEmpty():
-			// What these lists hold is moved to other fields, and nothing of them remains.
+			// These lists are moved to other fields, and nothing of them remains.
 		default:
 			return false
 		}

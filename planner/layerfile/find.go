@@ -1,5 +1,5 @@
-// Package layerfile finds the file that makes a directory a layer, and reads it if it holds a Kustomization or Component. What a Composition
-// says is read by package composition.
+// Package layerfile finds the file that makes a directory a layer, and decodes a Kustomization or
+// Component. Package composition decodes Compositions.
 package layerfile
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// What files of layers say that they are.
+// The group, versions and kind in layers' files.
 const (
 	Group                = "kustomize.config.k8s.io"
 	KustomizationVersion = Group + "/v1beta1"
@@ -25,16 +25,17 @@ const (
 	CompositionKind      = "Composition"
 )
 
-// Names are the names of kustomization files. A directory may hold only one of them.
+// Names are the names of kustomization files. A directory may contain only one of them.
 var Names = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// MaxSize is the size in bytes up to which a file that makes a directory a layer is read.
+// MaxSize is the maximum size of a layer's file in bytes.
 const MaxSize = 4 << 20
 
-// MaxNested bounds how deep layers use one another. What each does to all below it grows with the square of that.
+// MaxNested limits the nesting depth of layers. The work of steps that each layer applies to all
+// layers below it grows quadratically with the depth.
 const MaxNested = 1000
 
-// ErrNested returns the error about layers that are nested deeper than [MaxNested].
+// ErrNested returns the error for layers nested deeper than [MaxNested].
 func ErrNested() error {
 	return diag.Limitf("layers are nested more than %d deep", MaxNested).With(diag.Limit)
 }
@@ -44,7 +45,8 @@ type Reader interface {
 	ReadUpTo(limit int64, dir *loaders.Dir, path string) (*yaml.Source, error)
 }
 
-// Find returns the file that makes dir a layer, and whether that is a Composition. There may be only one (CO-03).
+// Find returns the file that makes dir a layer, and whether it is a Composition. There may be
+// only one such file (CO-03).
 func Find(r Reader, dir *loaders.Dir) (src *yaml.Source, composition bool, err error) {
 	src, err = findFile(r, dir)
 	var none *NoFileError
@@ -63,7 +65,7 @@ func Find(r Reader, dir *loaders.Dir) (src *yaml.Source, composition bool, err e
 	return c, true, nil
 }
 
-// findFile returns the one kustomization file of a directory.
+// findFile returns the only kustomization file of a directory.
 func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 	var found *yaml.Source
 	for _, name := range Names {
@@ -85,22 +87,22 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 	return found, nil
 }
 
-// both returns the error about two files of which a directory may have one.
+// both returns the error for two files that exclude each other in a directory.
 func both(a, b *yaml.Source, format string) error {
 	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).With(diag.SeveralKustomizations).Hint("remove one of them")
 }
 
-// NoFileError says that a directory has no file that makes it a layer.
+// A NoFileError reports that a directory has no file that makes it a layer.
 type NoFileError struct{ dir *loaders.Dir }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the kind of message: see [diag.CodeOf].
 func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
 
 func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir.Name))
 }
 
-// Hints says what to do: name a directory below it that has one, or write one.
+// Hints suggests directories below it that have such a file, or to write one.
 func (e *NoFileError) Hints() []string {
 	if !e.dir.IsVirtual() {
 		if hint := loaders.SubmoduleHint(e.dir.Real); hint != "" {
@@ -115,7 +117,7 @@ func (e *NoFileError) Hints() []string {
 	return []string{fmt.Sprintf("write one that lists its files, as krmflow create --autodetect -C %s does, or list the files themselves", dir)}
 }
 
-// A ReadError says why the file that makes a directory a layer cannot be read.
+// A ReadError is an error reading the file that makes a directory a layer.
 type ReadError struct {
 	name string
 	err  error
@@ -124,7 +126,8 @@ type ReadError struct {
 func (e *ReadError) Error() string { return e.err.Error() }
 func (e *ReadError) Unwrap() error { return e.err }
 
-// ErrorName returns what an error about a layer begins with: the path of the file that it is about, or the directory.
+// ErrorName returns the prefix of an error about a layer: the path of the file with the error, or
+// the directory.
 func ErrorName(dir *loaders.Dir, err error) string {
 	var file *ReadError
 	if errors.As(err, &file) {
@@ -143,12 +146,13 @@ func InDirectory(dir *loaders.Dir, err error) error {
 	return fmt.Errorf("%s: %w", dir.Name, err)
 }
 
-// CompositionNames are the names of files that hold a Composition. A directory may have one of them, and no kustomization file
-// beside it (CO-02, CO-03).
+// CompositionNames are the names of composition files. A directory may contain only one of them,
+// and no kustomization file next to it (CO-02, CO-03).
 var CompositionNames = []string{"composition.yaml", "composition.yml"}
 
-// IsComposition reports whether a file holds a Composition of kustomize. Other tools have objects of that kind, too, in
-// files of the same name (CO-04): only the group tells them apart. A file without apiVersion is one of kustomize.
+// IsComposition reports whether a file contains a Composition of kustomize. Other tools have
+// objects of the same kind in files of the same name (CO-04): only the group distinguishes them.
+// A file without apiVersion belongs to kustomize.
 func IsComposition(src *yaml.Source) bool {
 	docs, err := krm.Configs(src, nil)
 	if err != nil {
@@ -169,7 +173,7 @@ func isComposition(apiVersion, kind string) bool {
 	return group == Group && kind != "Kustomization" && kind != "Component"
 }
 
-// looksLikeComposition tells by its lines what a file says it is that cannot be parsed.
+// looksLikeComposition determines apiVersion and kind of a file with invalid YAML from its lines.
 func looksLikeComposition(text []byte) bool {
 	var apiVersion, kind string
 	for line := range bytes.Lines(text) {
@@ -182,8 +186,8 @@ func looksLikeComposition(text []byte) bool {
 	return apiVersion != "" && kind == "Composition" && isComposition(apiVersion, kind)
 }
 
-// CompositionDir returns the directory of path if that has the name of a file that holds a Composition. A directory that is remote has
-// the parameters of path.
+// CompositionDir returns the directory of path if its base name is that of a composition file. A
+// remote directory keeps the parameters of path.
 func CompositionDir(path string) (dir string, ok bool) {
 	query := ""
 	if i := strings.IndexByte(path, '?'); i >= 0 && loaders.IsRemote(path) {
@@ -199,8 +203,8 @@ func CompositionDir(path string) (dir string, ok bool) {
 	return path[:i+1] + query, true
 }
 
-// FindComposition returns the one file in dir that holds a Composition, nil if there is none. Unless other tools may have
-// put their files there, what has the name of one is meant to be one.
+// FindComposition returns the only composition file in dir, nil if there is none. If others is
+// set, files of other tools with such a name are skipped, and so are unreadable files.
 func FindComposition(r Reader, dir *loaders.Dir, others bool) (*yaml.Source, error) {
 	var found *yaml.Source
 	for _, name := range CompositionNames {

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/planner/helm"
 )
 
-// A Kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
+// A Kustomization is the content of a Kustomization or Component as written. Field names are
+// kustomize's.
 type Kustomization struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -46,7 +47,7 @@ type Kustomization struct {
 	HelmCharts                  []helm.Chart  `json:"helmCharts"`
 	HelmChartInflationGenerator []helm.Old    `json:"helmChartInflationGenerator"`
 
-	// Other than in kustomize, what these three lists hold may be mappings (KX-10).
+	// Unlike in kustomize, the entries of these three lists may be mappings (KX-10).
 	Generators   []yaml.TextOrMap `json:"generators"`
 	Transformers []yaml.TextOrMap `json:"transformers"`
 	Validators   []yaml.TextOrMap `json:"validators"`
@@ -56,7 +57,7 @@ type Kustomization struct {
 	BuildMetadata  []string `json:"buildMetadata"`
 }
 
-// Metadata is what a Kustomization says about itself.
+// Metadata is the metadata of a Kustomization.
 type Metadata struct {
 	Name        string            `json:"name"`
 	Namespace   string            `json:"namespace"`
@@ -89,11 +90,11 @@ func PatchPath(text string) string {
 	return text
 }
 
-// String says which patch is applied to what, as plans show it.
+// String describes the patch and its target, as displayed in plans.
 func (p PatchEntry) String() string {
 	what := p.Path
 	if what == "" {
-		what = "inline" // the text may hold values of a Secret
+		what = "inline" // the text may contain values of a Secret
 	}
 	if p.Target != nil {
 		what += " -> " + p.Target.String()

@@ -6,8 +6,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Uses returns what a Kustomization or Component may name other layers by: the entries of those lists that take directories. Most of them are
-// files, and some may be texts of documents. Nothing is read or checked for it.
+// Uses returns the texts in a Kustomization or Component that may refer to other layers: the
+// entries of the lists that accept directories. Most of them are files, and some may be texts of
+// documents. Uses reads and checks nothing.
 func Uses(v yaml.Value) (texts []string) {
 	for _, f := range v.Fields() {
 		switch strings.ToLower(f.Key) {

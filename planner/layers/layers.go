@@ -1,8 +1,8 @@
-// Package layers is the graph of the layers of a plan: which file refers to which others. It answers
-// what a layer is made of and what uses it, by which references one layer leads to another, which
-// layers lead back to themselves, and which references follow from others.
+// Package layers is the graph of the layers of a plan: the references between their files. It
+// answers which layers a layer uses and which use it, by which references one layer leads to
+// another, which layers lead back to themselves, and which references follow from others.
 //
-// Each question takes time in proportion to the number of layers and references.
+// Each query takes time in proportion to the number of layers and references.
 package layers
 
 import (
@@ -18,21 +18,23 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Layer is a Kustomization, Component or Composition that a plan is made of.
+// A Layer is a Kustomization, Component or Composition in a plan.
 type Layer struct {
-	// File is the path of its file, and Kind the kind in that file.
+	// File is the path of its file. Kind is the kind in that file.
 	File, Kind string
-	// Uses are the layers that it refers to, in the order in which they are planned.
+	// Uses are the references to other layers, in the order of planning.
 	Uses []Use
-	// Files are the paths of all files that it reads, with its own, but without those of the layers that it uses.
+	// Files are the paths of all files that the layer reads, including its own file but not the
+	// files of other layers.
 	Files []string
-	// Roots are the directories of the roots that are made of it, as they were named and in that order.
+	// Roots are the directories of the roots that use the layer, as named by the user and in that
+	// order.
 	Roots []string
 
 	places []graph.Origin // of Uses
 }
 
-// A Use is a reference of a layer to another one: a field, and the file of the other one.
+// A Use is a reference to a layer: the field with the reference, and the file of the layer.
 type Use struct{ Field, Layer string }
 
 // Refer adds a reference in the field at path of src to the layer in the file other.
@@ -41,8 +43,8 @@ func (l *Layer) Refer(src *yaml.Source, path []any, other string) {
 	l.places = append(l.places, graph.Origin{Source: src, Path: path})
 }
 
-// Distinct returns a copy of l with sorted Files and without Roots, in which each file and reference
-// is there once.
+// Distinct returns a copy of l without duplicate references. Its Files are sorted and without
+// duplicates, and it has no Roots.
 func (l *Layer) Distinct() *Layer {
 	d := &Layer{File: l.File, Kind: l.Kind, Files: slices.Compact(slices.Sorted(slices.Values(l.Files)))}
 	seen := map[Use]bool{}
@@ -55,10 +57,10 @@ func (l *Layer) Distinct() *Layer {
 	return d
 }
 
-// Place returns the file and line of a reference, or the zero Pos if l does not have it.
+// Place returns the position of a reference, or the zero Pos if l does not have it.
 func (l *Layer) Place(u Use) diag.Pos {
 	if i := slices.Index(l.Uses, u); i >= 0 && i < len(l.places) {
-		return l.places[i].Pos() // looked for only now: few plans need it
+		return l.places[i].Pos() // computed on demand, because few plans need it
 	}
 	return diag.Pos{}
 }
@@ -69,28 +71,30 @@ func (l *Layer) Is(name string) bool {
 	return name == l.File || name == filepath.Dir(l.File)
 }
 
-// A Graph is a graph of layers: a vertex is a layer, named by its file, and an edge leads to a layer
-// that it uses. It is safe for concurrent use, as long as nobody changes the layers.
+// A Graph is a graph of layers: a vertex is a layer, named by its file, and an edge leads to a
+// layer that it uses. It is safe for concurrent use as long as the layers are not modified.
 type Graph struct {
 	all   []*Layer // sorted by file
 	graph func() dgraph.Graph[string, *Layer]
 }
 
-// New returns the graph of layers with different files. References to other layers make no edge.
+// New returns the graph of layers with different files. References to layers that are not in all
+// do not create edges.
 func New(all []*Layer) *Graph {
 	all = slices.SortedFunc(slices.Values(all), func(a, b *Layer) int { return cmp.Compare(a.File, b.File) })
 	return &Graph{all, sync.OnceValue(func() dgraph.Graph[string, *Layer] { return connect(all) })}
 }
 
-// connect makes the library's graph, which most plans do not need.
+// connect creates the library's graph, which most plans do not need.
 func connect(all []*Layer) dgraph.Graph[string, *Layer] {
 	g := dgraph.New(func(l *Layer) string { return l.File }, dgraph.Directed())
 	for _, l := range all {
-		_ = g.AddVertex(l) // fails for a second one of the same file
+		_ = g.AddVertex(l) // fails for a second layer in the same file
 	}
 	for _, l := range all {
 		for _, u := range l.Uses {
-			_ = g.AddEdge(l.File, u.Layer) // fails for a second one, and if the other is no layer of the graph
+			// AddEdge fails for a duplicate edge, and if the other layer is not in the graph.
+			_ = g.AddEdge(l.File, u.Layer)
 		}
 	}
 	return g
@@ -108,7 +112,7 @@ func (g *Graph) Layer(file string) *Layer {
 	return g.all[i]
 }
 
-// Named returns the layer whose file or directory a name is, nil if there is none.
+// Named returns the layer with the file or directory name, nil if there is none.
 func (g *Graph) Named(name string) *Layer {
 	if i := slices.IndexFunc(g.all, func(l *Layer) bool { return l.Is(name) }); i >= 0 {
 		return g.all[i]
@@ -116,11 +120,11 @@ func (g *Graph) Named(name string) *Layer {
 	return nil
 }
 
-// edges are the edges of a graph, or the same edges turned round, as the library lists them.
+// edges are the edges of a graph, or the reversed edges, in the library's representation.
 type edges map[string]map[string]dgraph.Edge[string]
 
 func (g *Graph) uses() edges {
-	m, _ := g.graph().AdjacencyMap() // does not fail for a graph in memory
+	m, _ := g.graph().AdjacencyMap() // cannot fail for a graph in memory
 	return m
 }
 
@@ -129,11 +133,12 @@ func (g *Graph) usedBy() edges {
 	return m
 }
 
-// Below returns the layers that files use, and those that they use, and so on, each with the least
-// number of references that lead there. The files themselves are among them, with 0.
+// Below returns all layers that files use, directly or indirectly, with their distance: the
+// minimum number of references. The files themselves are included with distance 0.
 func (g *Graph) Below(files ...string) map[string]int { return g.uses().reach(files) }
 
-// Above returns the layers that use files, and those that use them, and so on, like [Graph.Below].
+// Above returns all layers that use files, directly or indirectly, with their distance, like
+// [Graph.Below].
 func (g *Graph) Above(files ...string) map[string]int { return g.usedBy().reach(files) }
 
 func (e edges) reach(from []string) map[string]int {
@@ -156,17 +161,17 @@ func (e edges) reach(from []string) map[string]int {
 	return away
 }
 
-// A Step is a reference on the way from one layer to another. [Graph.Place] returns its line.
+// A Step is one reference on a path between two layers. [Graph.Place] returns its line.
 type Step struct {
 	From string
 	Use
 }
 
-// Place returns the file and line of a reference.
+// Place returns the position of a reference.
 func (g *Graph) Place(s Step) diag.Pos { return g.Layer(s.From).Place(s.Use) }
 
-// Path returns the references by which one layer leads to another, as few as possible, and the
-// first by file among several such ways. ok is false if there is no way.
+// Path returns a shortest path of references from one layer to another. Of several such paths it
+// returns the first by file. ok is false if there is none.
 func (g *Graph) Path(from, to string) (path []Step, ok bool) {
 	away := g.Below(from)
 	if _, ok := away[to]; !ok {
@@ -188,14 +193,14 @@ func (g *Graph) Path(from, to string) (path []Step, ok bool) {
 	return path, true
 }
 
-// step returns the first reference of a layer to another one that it uses.
+// step returns the first reference of a layer to another.
 func (g *Graph) step(from, to string) Step {
 	uses := g.Layer(from).Uses
 	i := slices.IndexFunc(uses, func(u Use) bool { return u.Layer == to })
 	return Step{from, uses[i]}
 }
 
-// Cycles returns, for each set of layers that all lead to one another, the shortest way from the
+// Cycles returns, for each set of layers that all lead to one another, the shortest path from the
 // first of them by file back to it, sorted by that file.
 func (g *Graph) Cycles() (all [][]Step) {
 	sets, err := dgraph.StronglyConnectedComponents(g.graph())
@@ -213,7 +218,7 @@ func (g *Graph) Cycles() (all [][]Step) {
 	return all
 }
 
-// cycle returns the shortest way back to a layer, by one of those that it uses.
+// cycle returns the shortest path from a layer back to itself, through one of the layers it uses.
 func (g *Graph) cycle(first string, uses []string) (best []Step) {
 	back := g.Above(first)
 	var by string

@@ -2,8 +2,8 @@ package layers
 
 import "slices"
 
-// Implied returns the references that follow from others: a layer uses another one that something it uses is made of, too. It is for layers
-// that do not lead back to themselves.
+// Implied returns the redundant references: references to a layer that the same layer also
+// reaches through others it uses. Layers must not be part of a cycle.
 func (g *Graph) Implied() map[Step]bool {
 	r := newReduction(g)
 	implied := map[Step]bool{}
@@ -18,12 +18,13 @@ func (g *Graph) Implied() map[Step]bool {
 	return implied
 }
 
-// A reduction looks for references that follow from others. The library's own looks at all layers for each one.
+// A reduction finds redundant references. The library's transitive reduction visits all layers
+// for each layer.
 type reduction struct {
 	number map[string]int
 	uses   [][]int
-	height []int // by how many references it is away from one without any, at most
-	seen   []int // by which question it was reached last
+	height []int // maximum number of references to a layer without any
+	seen   []int // the query that visited it last
 	asked  int
 }
 
@@ -43,7 +44,7 @@ func newReduction(g *Graph) *reduction {
 	return r
 }
 
-// used returns the layers that l uses, each once.
+// used returns the layers that l uses, without duplicates.
 func (r *reduction) used(l *Layer) (all []int) {
 	for _, u := range l.Uses {
 		if i, ok := r.number[u.Layer]; ok {
@@ -54,7 +55,8 @@ func (r *reduction) used(l *Layer) (all []int) {
 	return slices.Compact(all)
 }
 
-// measure sets the height of a layer, and of those that it is made of: these are not deep, see layerfile.MaxNested.
+// measure computes the height of a layer and of all layers below it. It may recurse because
+// nesting is limited, see layerfile.MaxNested.
 func (r *reduction) measure(i int, measured []bool) int {
 	if !measured[i] {
 		measured[i] = true
@@ -65,7 +67,8 @@ func (r *reduction) measure(i int, measured []bool) int {
 	return r.height[i]
 }
 
-// implied returns those of the layers that layer i uses which others of them lead to. What is lower than all of them leads to none.
+// implied returns the direct uses of layer i that are reachable through its other direct uses. It
+// prunes layers lower than all direct uses, which cannot lead to any of them.
 func (r *reduction) implied(i int) map[int]bool {
 	uses := r.uses[i]
 	if len(uses) < 2 {

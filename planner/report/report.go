@@ -1,4 +1,5 @@
-// Package report collects what is wrong with a tree while it is planned: the mistakes of each root, and warnings.
+// Package report collects problems in a tree during planning: the mistakes of each root, and
+// warnings.
 package report
 
 import (
@@ -8,10 +9,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Reporter takes the mistakes of one root, and passes warnings on. It is not safe for concurrent use.
+// A Reporter collects the mistakes of one root and forwards warnings. It must not be used
+// concurrently.
 type Reporter struct {
 	Errs     diag.Mistakes
-	Warnings *Warnings // those of all roots
+	Warnings *Warnings // shared by all roots
 }
 
 // Fail records a mistake.
@@ -27,7 +29,8 @@ func (r *Reporter) ErrorAt(src *yaml.Source, path []any, err error) {
 	}
 }
 
-// ErrorLater is ErrorAt for an error that takes long to make: only those are made that will be told.
+// ErrorLater is ErrorAt for an error that is expensive to create: err is called only if the error
+// will be reported.
 func (r *Reporter) ErrorLater(src *yaml.Source, path []any, err func() error) {
 	if r.Errs.Full() {
 		r.Fail(diag.MoreError(1))
@@ -43,26 +46,27 @@ func (r *Reporter) FailIn(src *yaml.Source, mistakes []*yaml.DecodeError) {
 		case m.More > 0:
 			r.Fail(m.More)
 		case r.Errs.Full():
-			r.Fail(diag.MoreError(1)) // without its line, which takes time and memory to find
+			r.Fail(diag.MoreError(1)) // without its line, which takes time and memory to compute
 		default:
 			r.Fail(m.In(src))
 		}
 	}
 }
 
-// Warn warns about a field of a configuration file, by a message of a kind.
+// Warn adds a warning with a code about a field of a configuration file.
 func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format string, args ...any) {
 	if r.Warnings.full() {
-		r.Warnings.more++ // there is no use in finding out the line
+		r.Warnings.more++ // the position is not needed
 		return
 	}
 	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...).With(code))
 }
 
-// maxWarnings is how many warnings are kept.
+// maxWarnings is the maximum number of warnings kept.
 const maxWarnings = 1000
 
-// Warnings are what the user probably did not mean, each once: several layers may read one file. The zero value has none.
+// Warnings are likely mistakes by the user, without duplicates: several layers may read one file.
+// The zero value is empty.
 type Warnings struct {
 	list []*diag.Error
 	more int
@@ -71,7 +75,7 @@ type Warnings struct {
 
 func (w *Warnings) full() bool { return len(w.list) >= maxWarnings }
 
-// Add adds warnings, unless they are there already. Of those that are too many only the number is kept.
+// Add adds warnings without duplicates. Above the limit, only their number is kept.
 func (w *Warnings) Add(list ...*diag.Error) {
 	for _, e := range list {
 		if w.full() {
@@ -89,7 +93,8 @@ func (w *Warnings) Add(list ...*diag.Error) {
 	}
 }
 
-// All returns the warnings that were kept, in the order in which they were added, and how many there are besides.
+// All returns the warnings kept, in the order they were added, and the number of further
+// warnings.
 func (w *Warnings) All() (list []*diag.Error, more int) { return w.list, w.more }
 
 // Mistakes returns the errors that err joins, none for nil.
@@ -108,7 +113,7 @@ func Mistakes(err error) []error {
 	return all
 }
 
-// Placed gives an error the place of a field, unless it has one of its own.
+// Placed adds the position of a field to an error without a position.
 func Placed(src *yaml.Source, path []any, err error) error {
 	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
@@ -119,7 +124,7 @@ func Placed(src *yaml.Source, path []any, err error) error {
 	return e
 }
 
-// Hints returns the hint lines that an error of the loaders carries.
+// Hints returns the hints of an error of the loaders.
 func Hints(err error) []string {
 	var h interface{ Hints() []string }
 	if errors.As(err, &h) {

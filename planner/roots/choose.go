@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/sys/glob"
 )
 
-// A PatternError says that the value of a flag is no pattern.
+// A PatternError reports an invalid pattern in a flag.
 type PatternError struct{ Flag, Text string }
 
 func (e *PatternError) Error() string {
@@ -23,7 +23,7 @@ func (e *PatternError) Error() string {
 type pattern struct {
 	glob.Pattern
 	flag, text string
-	matches    bool // anything
+	matches    bool // it has matched a root
 }
 
 func parse(flag string, texts []string) (list []*pattern, err error) {
@@ -37,7 +37,7 @@ func parse(flag string, texts []string) (list []*pattern, err error) {
 	return list, nil
 }
 
-// matchAny reports whether one of the patterns matches a path, and notes which ones do.
+// matchAny reports whether any pattern matches a path, and records which patterns do.
 func matchAny(patterns []*pattern, rel string) (any bool) {
 	for _, p := range patterns {
 		if p.MatchBelow(rel) {
@@ -47,7 +47,7 @@ func matchAny(patterns []*pattern, rel string) (any bool) {
 	return any
 }
 
-// choose says which of the layers are meant.
+// choose applies the selection to the layers found.
 func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 	f := &Found{Ignored: s.ignored}
 	var rels []string
@@ -91,7 +91,8 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 	return f, nil
 }
 
-// startsAt returns a hint if a pattern begins with a directory that is searched, and so was meant to start where that does.
+// startsAt returns a hint if a pattern begins with a searched directory, which it must be
+// relative to.
 func (s *search) startsAt(text string) []string {
 	for _, t := range s.tops {
 		if rest, ok := strings.CutPrefix(path.Clean(text), filepath.ToSlash(filepath.Clean(t.dir))+"/"); ok {
@@ -108,7 +109,7 @@ func warningErrors(list []*diag.Error) (errs []error) {
 	return errs
 }
 
-// nothing returns the error about a selection that leaves nothing over.
+// nothing returns the error for a selection without a result.
 func (f *Found) nothing() error {
 	err := diag.Errorf(diag.Pos{}, "", "nothing is left of the %s that were found", diag.Count(f.LeftOut(), "root")).With(diag.NoRoots)
 	if len(f.Excluded) > 0 {

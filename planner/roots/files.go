@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// What is searched is below directories of this machine, or in [Selection.FS].
+// Files are on this machine, or in [Selection.FS].
 
 func (s *search) stat(name string) (fs.FileInfo, error) {
 	if s.FS != nil {
@@ -45,7 +45,7 @@ func (s *search) readFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// real returns a path without symbolic links: an absolute one of this machine, or a name in the file system.
+// real returns a path without symbolic links: an absolute path on this machine, or a name in FS.
 func (s *search) real(name string) (string, error) {
 	if s.FS != nil {
 		real, err := loaders.RealIn(s.FS, inFS(name))
@@ -58,7 +58,7 @@ func (s *search) real(name string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// inFS returns a path as [fs.FS] has it.
+// inFS converts a path to the form of [fs.FS].
 func inFS(name string) string { return filepath.ToSlash(filepath.Clean(name)) }
 
 // readRules reads the ignore file of a directory.

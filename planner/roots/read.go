@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// read reads what decides about each layer, several at a time.
+// read concurrently reads the files that decide whether each layer is a root.
 func (s *search) read() error {
 	var next atomic.Int64
 	var done sync.WaitGroup
@@ -37,7 +37,8 @@ func (s *search) read() error {
 	return context.Cause(s.ctx)
 }
 
-// readLayer looks into the files of a layer. Those that cannot be read or parsed make it a root, so that planning reports them.
+// readLayer reads the files of a layer. A file that cannot be read or parsed makes the layer a
+// root, so that planning reports the error.
 func (s *search) readLayer(l *layer) {
 	uses := s.Leaves
 	for _, name := range l.files {
@@ -64,7 +65,7 @@ func (s *search) readLayer(l *layer) {
 	}
 }
 
-// file returns the file of a layer that its Composition refers to.
+// file returns a file that the Composition of a layer refers to.
 func (s *search) file(l *layer, path string) *yaml.Source {
 	if path == "" || filepath.IsAbs(path) || loaders.IsRemote(path) {
 		return nil
@@ -77,17 +78,19 @@ func (s *search) file(l *layer, path string) *yaml.Source {
 	return &yaml.Source{File: path, Data: data}
 }
 
-// isComponent reports whether a kustomization file says that it is a Component.
+// isComponent reports whether a kustomization file has the kind Component.
 func isComponent(src *yaml.Source) bool {
 	if !bytes.Contains(src.Data, []byte("Component")) && !bytes.ContainsAny(src.Data, "\\\x00") {
-		return false // most are not, and to parse them is left to planning; there are escapes and UTF-16
+		// Most files are not Components, and planning parses them. Escapes and UTF-16 need
+		// parsing.
+		return false
 	}
 	v, err := src.Value()
 	return err == nil && v.Get("kind").Text() == "Component"
 }
 
-// markUsed marks the layers that others use. Those that use one another in a circle, and that nobody else uses, are not marked: planning says
-// that they are a cycle.
+// markUsed marks the layers that other layers use. Layers that only use one another in a cycle
+// are not marked, so that planning reports the cycle.
 func (s *search) markUsed() {
 	uses := map[*layer][]*layer{}
 	isUsed := map[*layer]bool{}
@@ -115,7 +118,7 @@ func (s *search) markUsed() {
 	}
 }
 
-// other returns the layer that l refers to by text, nil if it is none of those that were found.
+// other returns the layer that l refers to by text, nil if it was not found by the search.
 func (s *search) other(l *layer, text string) *layer {
 	if text == "" || filepath.IsAbs(text) {
 		return nil

@@ -1,4 +1,5 @@
-// Package roots finds the directories that can be rendered at or below some others, and chooses among them.
+// Package roots finds the directories at or below given directories that can be rendered, and
+// selects among them.
 package roots
 
 import (
@@ -16,41 +17,47 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// A Selection says which of the roots below a directory are meant. The zero Selection means all.
+// A Selection selects roots below a directory. The zero Selection selects all.
 type Selection struct {
-	// Leaves leaves out what other layers use.
+	// Leaves excludes layers that other layers use.
 	Leaves bool
-	// Only are patterns of which one must match a root, unless there are none, and Exclude patterns of which none may: see package glob. They
-	// are compared with the path of a root relative to the directory that it was found below, and of the folders that it lies in.
+	// Only and Exclude are patterns, see package glob. A root must match one of Only, unless it
+	// is empty, and none of Exclude. Patterns are matched against the path of the root, and of
+	// the folders that contain it, relative to the searched directory.
 	Only, Exclude []string
-	// Hidden looks into directories, too, whose name starts with a dot, other than .git.
+	// Hidden also searches directories with a leading dot, except .git.
 	Hidden bool
-	// Jobs is how many files are read at the same time; less than 2 means one.
+	// Jobs is the number of files to read concurrently; less than 2 means one.
 	Jobs int
-	// Visit is called with each directory that is searched, an absolute path without symbolic links. It may be nil.
+	// Visit is called with the absolute path, without symbolic links, of each searched directory.
+	// It may be nil.
 	Visit func(dir string)
-	// FS has the directories; nil stands for the file system of this machine. Its Open and Stat must follow symbolic links.
+	// FS contains the directories; nil means this machine's file system. Its Open and Stat must
+	// follow symbolic links.
 	FS fs.FS
 }
 
-// Found are the roots that were found.
+// Found is the result of [Selection.Find].
 type Found struct {
-	// Dirs are those that are meant, sorted for each directory that was searched.
+	// Dirs are the selected roots, sorted within each searched directory.
 	Dirs []string
-	// Used are those that only [Selection.Leaves] leaves out, and Excluded those that patterns do.
+	// Used are the roots excluded only by [Selection.Leaves], and Excluded those excluded by
+	// patterns.
 	Used, Excluded []string
-	// Ignored are the directories that ignore files leave out. Nobody knows whether there are roots in them.
+	// Ignored are the directories excluded by ignore files. They are not searched for roots.
 	Ignored []string
-	// Warnings are about patterns that match nothing.
+	// Warnings report patterns without a match.
 	Warnings []*diag.Error
 }
 
-// LeftOut returns how many of the roots are not meant.
+// LeftOut returns the number of roots that are not selected.
 func (f *Found) LeftOut() int { return len(f.Used) + len(f.Excluded) }
 
-// Find returns the directories at or below those of dirs that hold a Kustomization or a Composition. Symbolic links to directories below
-// them are not followed. What is no directory is returned as it is, so that planning says what is wrong with it. What the user names is
-// looked at as it is: no layer limits it. It is an error if there is nothing, or nothing is left.
+// Find returns the selected directories at or below dirs that contain a Kustomization or a
+// Composition. It does not follow symbolic links to directories below them. An argument that is
+// not a directory is returned unchanged, so that planning reports the problem. Find is not
+// subject to the load restrictions of layers, because the user names dirs. It is an error if a
+// directory has no roots or none is selected.
 func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	only, err := parse("--only", s.Only)
 	if err != nil {
@@ -80,7 +87,7 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	return w.choose(only, exclude)
 }
 
-// search is one call of [Selection.Find].
+// A search is one call of [Selection.Find].
 type search struct {
 	ctx context.Context
 	Selection
@@ -90,23 +97,23 @@ type search struct {
 	ignored []string
 }
 
-// A top is a directory below which layers are searched.
+// A top is a directory named by the user. Layers are searched at and below it.
 type top struct {
 	dir, real string
 	layers    []*layer
 	ignored   int
 }
 
-// A layer is a directory that has a file which may make it one.
+// A layer is a directory with a file that may make it one.
 type layer struct {
-	dir  string // as messages show it
-	rel  string // from the top, with slashes
+	dir  string // as displayed in messages
+	rel  string // relative to the top, with slashes
 	real string
-	// files are the names of those that may make it a layer.
+	// files are the names of the files that may make it a layer.
 	files []string
-	root  bool // it can be rendered: it is no Component
-	given bool // the user named it, and it is no directory
-	// uses are the texts by which it may refer to other layers.
+	root  bool // it can be rendered, unlike a Component
+	given bool // named by the user, but not a directory
+	// uses are the texts that may refer to other layers.
 	uses []string
 	used bool
 }
@@ -122,13 +129,13 @@ func (s *search) top(dir string) error {
 	}
 	t := &top{dir: dir}
 	if t.real, err = s.real(dir); err != nil {
-		t.real = filepath.Clean(dir) // the working directory is gone: there is no other name for it
+		t.real = filepath.Clean(dir) // without a working directory, this is the only name
 	}
 	s.tops = append(s.tops, t)
 	return s.walk(t, filepath.Clean(dir), ".", nil)
 }
 
-// walk searches a directory; rel is its path from the top.
+// walk searches a directory. rel is its path relative to the top.
 func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -176,7 +183,7 @@ func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 	return nil
 }
 
-// isOutput reports whether krmflow has written a directory: then nothing in it is a root.
+// isOutput reports whether krmflow wrote a directory: output directories contain no roots.
 func (s *search) isOutput(dir string, entries []fs.DirEntry) bool {
 	if !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == manifest.Name }) {
 		return false
@@ -185,7 +192,7 @@ func (s *search) isOutput(dir string, entries []fs.DirEntry) bool {
 	return err == nil && manifest.Is(string(data))
 }
 
-// found adds a layer, unless it is below another top as well.
+// found adds a layer, unless it was already found below another top.
 func (s *search) found(t *top, l *layer) {
 	if first := s.known[l.real]; first != nil {
 		t.layers = append(t.layers, first)
@@ -212,7 +219,7 @@ func (s *search) empty() error {
 	return errors.Join(errs...)
 }
 
-// join returns the path of a name in the directory rel, with slashes.
+// join returns the slash-separated path of a name in the directory rel.
 func join(rel, name string) string {
 	if rel == "." {
 		return name
@@ -226,7 +233,8 @@ func mayMakeLayer(name string) bool {
 		(slices.Contains(layerfile.Names, name) || slices.Contains(layerfile.CompositionNames, name))
 }
 
-// Decides reports whether a file of this name in a directory that is searched may decide which roots there are.
+// Decides reports whether a file of this name in a searched directory can affect which roots
+// exist.
 func Decides(name string) bool {
 	return mayMakeLayer(name) || name == ignore.File || name == manifest.Name
 }

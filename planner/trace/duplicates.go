@@ -1,4 +1,4 @@
-// Package trace says by which references the resources of a plan came into it.
+// Package trace finds the references by which resources became part of a plan.
 package trace
 
 import (
@@ -14,11 +14,11 @@ import (
 )
 
 // Duplicates adds the references that lead to both resources to each error of a run about a
-// duplicate resource. It adds nothing if the references are the same, as for a function or a chart
-// that makes a resource twice.
+// duplicate resource. It adds nothing if the references are the same, as for a function or a
+// chart that makes a resource twice.
 //
-// The graph does not have these references: a layer that only lists a different layer adds no node,
-// and two references to one layer lead to the same nodes. Therefore Duplicates searches the
+// The graph does not have these references: a layer that only lists a different layer adds no
+// node, and two references to one layer lead to the same nodes. Therefore Duplicates searches the
 // references between layers.
 func Duplicates(p *planner.Plan, failed []error) {
 	var t *tracer
@@ -46,8 +46,8 @@ type tracer struct {
 
 // A search describes the paths to a resource.
 type search struct {
-	// to is the position of the resource. If it is unknown, to is the zero Pos and the path ends at
-	// the first layer.
+	// to is the position of the resource. If it is unknown, to is the zero Pos and the path ends
+	// at the first layer.
 	to diag.Pos
 	// entry is the first field of the path, "" for any.
 	entry string
@@ -58,8 +58,8 @@ type search struct {
 	leads map[string]bool // whether a layer leads to an end, by its file
 }
 
-// An end is the last reference of a path: the entry of a layer that loads the file of the resource,
-// and that file.
+// An end is the last reference of a path: the entry of a layer that loads the file of the
+// resource, and that file.
 type end struct{ field, text string }
 
 const arrow = " -> "
@@ -171,8 +171,9 @@ func (t *tracer) mark(file string, s search) bool {
 	return leads
 }
 
-// ends returns the ends of the paths from a layer to a resource, by the file of the layer with the
-// resource. An end is the entry that loads its file, or only its position if the layer makes it.
+// ends returns the ends of the paths from a layer to a resource, by the file of the layer with
+// the resource. An end is the entry that loads its file, or only its position if the layer makes
+// it.
 func (t *tracer) ends(layer string, s search) map[string][]end {
 	ends := map[string][]end{}
 	if s.to.File == "" {
@@ -188,7 +189,8 @@ func (t *tracer) ends(layer string, s search) map[string][]end {
 		}
 		file, field := n.Origin.File(), n.Origin.Field()
 		e := end{field, n.Origin.Pos().String() + ": " + field + arrow + s.to.String()}
-		if !slices.Contains(ends[file], e) { // a layer that is planned in two variants loads its files twice
+		// A layer planned in two variants loads its files twice.
+		if !slices.Contains(ends[file], e) {
 			ends[file] = append(ends[file], e)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
-// maxExcerpt is how many characters of a line are shown.
+// maxExcerpt is the maximum number of characters of a source line that are shown.
 const maxExcerpt = 100
 
-// excerpt returns the line of text that an error of a kind is about and one that underlines what is wrong in it; nothing if there is no such
-// line, the message has all of it, or it may have a password or a token.
+// excerpt returns the source line that an error refers to and a second line that underlines the
+// faulty part. It returns nil if there is no such line, if the message quotes the whole line,
+// or if the line may contain a password or token.
 func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	line, ok := lineOf(text, e.Pos.Line)
 	trimmed := strings.TrimSpace(line)
@@ -25,7 +26,7 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	}
 	from, to, found := marked(line, e)
 	if !found && e.Field == "" && (code == diag.Nameless || !strings.HasPrefix(string(code), "KF012")) {
-		return nil // the error is about all that begins here, and not about this line
+		return nil // the error refers to the whole block that starts here, not to this line
 	}
 	before, mark, after := window(line, from, to)
 	number := fmt.Sprintf("%5d | ", e.Pos.Line)
@@ -33,14 +34,15 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	return []string{number + before + mark + after, strings.Repeat(" ", len(number)-2) + "| " + blank(before) + carets}
 }
 
-// hasCredentials reports whether a line names something secret, or messages must not show a word of it as it is.
+// hasCredentials reports whether a line mentions a secret, or contains a word that messages
+// must redact.
 func hasCredentials(line string) bool {
 	return words.Line(line) || slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
 		return strings.ContainsAny(word, "@=") && diag.Redact(word) != word
 	})
 }
 
-// lineOf returns a line of text, counted from 1.
+// lineOf returns the nth line of text, counted from 1.
 func lineOf(text string, n int) (line string, ok bool) {
 	for ; n > 1; n-- {
 		if _, text, ok = strings.Cut(text, "\n"); !ok {
@@ -51,8 +53,9 @@ func lineOf(text string, n int) (line string, ok bool) {
 	return strings.TrimRight(line, "\r"), true
 }
 
-// marked returns which part of line an error is about: what its message quotes, else what its field names, else all but the blanks around; found is false
-// in that case.
+// marked returns the part of line that an error refers to: the text that its message quotes, or
+// the value or key of its field. Otherwise it returns the whole line without surrounding
+// blanks, and found is false.
 func marked(line string, e *diag.Error) (from, to int, found bool) {
 	for _, m := range quoted().FindAllStringSubmatch(e.Msg, -1) {
 		if i := indexWord(line, m[1]); i >= 0 {
@@ -77,10 +80,11 @@ func marked(line string, e *diag.Error) (from, to int, found bool) {
 	return from, max(from, len(strings.TrimRight(line, " \t"))), found
 }
 
-// quoted matches what a message quotes. It is made when there is a message.
+// quoted matches quoted text in a message. It is compiled on first use.
 var quoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"([^"\\]+)"`) })
 
-// indexWord returns where word is in line, and neither begins nor ends within another word; -1 if nowhere.
+// indexWord returns the index of the first occurrence of word in line that neither begins nor
+// ends within another word, or -1.
 func indexWord(line, word string) int {
 	for at := 0; word != ""; {
 		i := strings.Index(line[at:], word)
@@ -96,7 +100,8 @@ func indexWord(line, word string) int {
 	return -1
 }
 
-// isWord reports whether the text ends, or begins, with a letter, a digit or what names consist of besides.
+// isWord reports whether text ends (or, if end is false, begins) with a letter, a digit or
+// another character that names consist of.
 func isWord(text string, end bool) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	if end {
@@ -105,7 +110,7 @@ func isWord(text string, end bool) bool {
 	return r == '_' || r == '-' || r == '.' || r == '/' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// lastKey returns the key that a field ends with, "" if that is an index.
+// lastKey returns the last key of a field path, or "" if the path ends with an index.
 func lastKey(field string) string {
 	if strings.HasSuffix(field, "]") {
 		return ""
@@ -113,7 +118,8 @@ func lastKey(field string) string {
 	return strings.Trim(field[strings.LastIndexAny(field, ".: ")+1:], `"`)
 }
 
-// window cuts a line to the part around line[from:to], in pieces that are safe to print. Tabs before the mark stay.
+// window truncates a line around line[from:to]. The returned pieces are safe to print. Tabs
+// before the mark are kept, so that the underline stays aligned.
 func window(line string, from, to int) (before, mark, after string) {
 	before, mark, after = diag.Sanitise(line[:from]), diag.Sanitise(line[from:to]), diag.Sanitise(line[to:])
 	if long := utf8.RuneCountInString(mark) - maxExcerpt*3/4; long > 0 {
@@ -129,7 +135,7 @@ func window(line string, from, to int) (before, mark, after string) {
 	return before, mark, after
 }
 
-// blank returns what is as wide as text.
+// blank returns white space of the same width as text.
 func blank(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' {

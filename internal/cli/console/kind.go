@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/loaders/remote"
 )
 
-// codeOf returns the kind of err: that which it names, else the one that its type stands for, so that all that is printed has one.
+// codeOf returns the code of err: the code that it carries, or else a code derived from its
+// type, so that every printed error has one.
 func codeOf(err error) diag.Code {
 	if code := diag.CodeOf(err); code != "" {
 		return code

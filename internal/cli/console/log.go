@@ -1,5 +1,6 @@
-// Package console prints messages to stderr: as lines for people, or as JSON, one object a line. A [Logger] prints what happens during a
-// run, a [Reporter] what ended it. Which exit code that has is for the command to say.
+// Package console prints messages to stderr, as text or as JSON with one object per line. A
+// [Logger] prints the events of a run, a [Reporter] the errors that ended it. Exit codes are in
+// package exit.
 package console
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Logger prints warnings, and what a run does, to stderr: as lines for people or as JSON, one object a line. It is safe
-// for concurrent use.
+// A Logger prints warnings and the events of a run to stderr, as text or as JSON with one
+// object per line. It is safe for concurrent use.
 type Logger struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -30,25 +31,28 @@ type Logger struct {
 	found    func(report.Finding)
 	z        zerolog.Logger
 	warnings int
-	hidden   int                // warnings that are not printed
-	told     map[diag.Code]bool // which were named
-	given    map[string]bool    // warnings of nodes
-	fetching map[string]bool    // references that there was a line about
+	hidden   int                // number of warnings that were not printed
+	told     map[diag.Code]bool // codes whose explain hint was printed
+	given    map[string]bool    // warnings of nodes that were printed
+	fetching map[string]bool    // references whose fetch was printed
 }
 
-// maxWarnings is how many warnings are printed.
+// maxWarnings is the maximum number of warnings that are printed.
 const maxWarnings = 1000
 
-// Options say how a [Logger] prints, and what.
+// Options configure a [Logger].
 type Options struct {
 	JSON bool
-	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
+	// Quiet suppresses warnings, fetches, and the messages of functions that did not fail. It
+	// has no effect if JSON is true.
 	Quiet bool
-	// Plain leaves the codes of warnings out.
+	// Plain omits the codes of warnings.
 	Plain bool
-	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
+	// Found is called with each warning and each result of a function, printed or not, for
+	// reports. It may be nil.
 	Found func(report.Finding)
-	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
+	// Level is the lowest level to print: debug, info, warn or error. The default is info if
+	// JSON is true, otherwise warn.
 	Level string
 }
 
@@ -60,7 +64,7 @@ func NewLogger(w io.Writer, o Options) *Logger {
 		level = zerolog.InfoLevel
 	}
 	if o.Level != "" {
-		level, _ = zerolog.ParseLevel(o.Level) // without an error: those four are known
+		level, _ = zerolog.ParseLevel(o.Level) // cannot fail: flags allow only these four levels
 	}
 	if l.json {
 		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
@@ -71,20 +75,20 @@ func NewLogger(w io.Writer, o Options) *Logger {
 	return l
 }
 
-// Warn prints a warning and counts it. Of very many it prints no more than the first.
+// Warn counts a warning and prints it, unless the maximum number of warnings has been printed.
 func (l *Logger) Warn(w planner.Warning) {
 	l.report(report.Warning, w.Message())
 	l.warn(w)
 }
 
-// Notice prints a warning that is not about what is rendered, so that it does not count.
+// Notice prints a warning that does not concern the rendered resources. It is not counted.
 func (l *Logger) Notice(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.print(w)
 }
 
-// report passes something on to the report, if there is one.
+// report adds a message to the report, if one was requested.
 func (l *Logger) report(level report.Level, e *diag.Error) {
 	if l.found != nil {
 		l.found(report.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(e)})
@@ -117,7 +121,8 @@ func (l *Logger) print(w planner.Warning) {
 	}
 }
 
-// Planned prints the warnings of a plan. Of more than a few that say the same of different places, people get one.
+// Planned prints the warnings of a plan. In text form, more than a few warnings that differ
+// only in their places are merged into one.
 func (l *Logger) Planned(plan *planner.Plan) {
 	all := make([]error, len(plan.Warnings))
 	for i, w := range plan.Warnings {
@@ -139,7 +144,8 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	l.hidden += plan.MoreWarnings
 }
 
-// WarnNode prints a warning of a running node at the place of its configuration, once: a layer may be in the graph in several variants.
+// WarnNode prints a warning of a running node, at the place of its configuration. Each warning
+// is printed once, even if the graph has several variants of the same layer.
 func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	var w planner.Warning
 	if l.found != nil || l.hasRoom() {
@@ -151,7 +157,7 @@ func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	l.Warn(w)
 }
 
-// repeats reports whether a running node has given a warning before.
+// repeats reports whether a running node has issued the same warning before, and records it.
 func (l *Logger) repeats(w planner.Warning) bool {
 	text := w.String()
 	l.mu.Lock()
@@ -163,7 +169,7 @@ func (l *Logger) repeats(w planner.Warning) bool {
 	return false
 }
 
-// Warnings returns how many warnings there were, also those that are not printed.
+// Warnings returns the number of warnings, including those that were not printed.
 func (l *Logger) Warnings() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,14 +183,14 @@ func (l *Logger) hasRoom() bool {
 	return l.warnings-l.hidden < maxWarnings
 }
 
-// End says how many warnings were not printed. A nil logger has none.
+// End prints the number of warnings that were not printed. A nil Logger has none.
 func (l *Logger) End() {
 	if l != nil && l.hidden > 0 {
 		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")})
 	}
 }
 
-// Node logs that a node has ended.
+// Node logs the end of a node.
 func (l *Logger) Node(e scheduler.Event) {
 	if !l.z.Info().Enabled() && !l.json {
 		return // the error itself is printed at the end
@@ -205,7 +211,7 @@ func (l *Logger) Node(e scheduler.Event) {
 	}
 }
 
-// Unchanged logs that a root was made by an earlier run, and has not changed.
+// Unchanged logs that a root is up to date from an earlier run.
 func (l *Logger) Unchanged(dir string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +222,7 @@ func (l *Logger) Unchanged(dir string) {
 	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
 }
 
-// Call prints what a function has said besides its list.
+// Call prints the results, warnings and stderr of a function call.
 func (l *Logger) Call(r scheduler.CallReport) {
 	r = r.Shown()
 	l.reportCall(r)
@@ -243,7 +249,8 @@ func (l *Logger) Call(r scheduler.CallReport) {
 		return
 	}
 	for _, x := range r.Results {
-		// The lines of a message belong together: none must look like another message.
+		// Indent the other lines of a message, so that none of them looks like a message by
+		// itself.
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
 	}
 	l.warnings += len(r.Warnings)
@@ -261,7 +268,7 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	}
 }
 
-// cached logs that a function did not run, because its answer is that of an earlier run.
+// cached logs that the answer of a function came from the cache.
 func (l *Logger) cached(n *graph.Node) {
 	if l.json {
 		l.z.Debug().Str("node", n.ID).Msg("cached")
@@ -270,8 +277,8 @@ func (l *Logger) cached(n *graph.Node) {
 	l.z.Debug().Msgf("%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
 }
 
-// reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those
-// of annotations, which need not be files of the tree.
+// reportCall adds the results of a function to the report, at the place of its configuration.
+// The paths in the results come from annotations, which need not refer to files of the tree.
 func (l *Logger) reportCall(r scheduler.CallReport) {
 	if l.found == nil {
 		return
@@ -294,7 +301,8 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 	}
 }
 
-// Changes tells what a run changed in the output folder. That is its result, so it is told quietly as well.
+// Changes prints the changes to the output folder. They are the result of the command, so Quiet
+// does not suppress them.
 func (l *Logger) Changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,7 +330,9 @@ func (l *Logger) Wrote(file string, change output.Change) {
 	fmt.Fprintf(l.w, "%s: %s\n", file, change)
 }
 
-// Fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
+// Fetch prints the progress of a fetch. Each reference is printed only once, although fetching
+// a repository takes two requests, one for the commit and one for the files. A failed fetch is
+// not printed here but with its error.
 func (l *Logger) Fetch(e remote.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

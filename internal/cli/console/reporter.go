@@ -16,19 +16,21 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Reporter prints what ended the command to W: lines for people, or if JSON is true one object a line.
+// A Reporter prints the errors that ended the command to W, as text or, if JSON is true, one
+// object per line.
 type Reporter struct {
 	W    io.Writer
 	JSON bool
-	// Found is called with each error, for reports; it may be nil.
+	// Found is called with each error, for reports. It may be nil.
 	Found func(report.Finding)
-	// Source returns a file that errors are about, nil for one whose lines must not be shown. If it is nil, errors are shown as kustomize's
-	// users know them: without lines of files, and without codes.
+	// Source returns a file that errors refer to, or nil if its lines must not be shown. If
+	// Source itself is nil, errors look as with kustomize: without source lines and without
+	// codes.
 	Source func(file string) *yaml.Source
 }
 
-// PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
-// places, people get one message.
+// PrintEach prints each of the errors that err joins. Long messages are truncated. In text
+// form, more than three errors that differ only in their places are merged into one.
 func (r Reporter) PrintEach(err error) {
 	errs := slices.Collect(diag.Each(err))
 	for _, err := range errs {
@@ -52,10 +54,12 @@ func (r Reporter) found(err error) {
 	}
 }
 
-// fewAlike is how many errors that are alike are told one by one.
+// fewAlike is the maximum number of similar errors that are printed one by one.
 const fewAlike = 3
 
-// alike makes one of the errors that differ in their files alone, if they are many: it is that of the first place, in whatever order they come.
+// alike merges errors that differ only in their files into one, if there are more than fewAlike
+// of them. The merged error has the first place in sorted order, so that it does not depend on
+// the order of errs.
 func alike(errs []error) []error {
 	type cause struct{ field, msg string }
 	places := map[cause][]diag.Pos{}
@@ -96,7 +100,8 @@ func alike(errs []error) []error {
 	return kept
 }
 
-// Roots tells, as the last line of a run of several roots, how many of them are done. Others that were found may be left out.
+// Roots prints the summary of a run with several roots: how many are done and how many were
+// left out.
 func (r Reporter) Roots(what string, done, all, leftOut int) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
@@ -120,13 +125,13 @@ func (r Reporter) Result(text string) {
 	fmt.Fprintln(r.W, text)
 }
 
-// What a message may have: the text of the input in it may be long.
+// Limits of a message, which may quote long text from the input.
 const (
 	maxMessageLine  = 4 << 10
 	maxMessageLines = 50
 )
 
-// short returns an error that has few lines of bearable length.
+// short returns err with the number and length of its lines limited.
 func short(err error) error {
 	if len(err.Error()) <= maxMessageLine {
 		return err
@@ -158,7 +163,8 @@ func (r Reporter) Print(err error) {
 	r.print(err, map[diag.Code]bool{})
 }
 
-// print prints an error. Where its code is looked up is said once for each: told has those of which it was.
+// print prints an error. The hint for a code is printed only the first time: told has the codes
+// for which it was printed.
 func (r Reporter) print(err error, told map[diag.Code]bool) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
@@ -187,14 +193,15 @@ func (r Reporter) print(err error, told map[diag.Code]bool) {
 	}
 }
 
-// explained reports whether people are told where a code is looked up: what is wrong with a command line has the hint how that is used, and
-// the general code says nothing.
+// explained reports whether the explain hint is printed for a code. It is omitted for errors of
+// the command line, which already have a hint to its help, and for codes without a specific
+// explanation.
 func explained(code diag.Code) bool {
 	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF020")
 }
 
-// excerpt prints the line of the file that an error is about, if what is wrong stands in it: it does not if a function may not run, or has
-// failed.
+// excerpt prints the source line that an error refers to, if the line itself is the cause. That
+// is not the case if a function is denied or has failed.
 func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
 	if r.Source == nil || e.Pos.Line == 0 || !strings.HasPrefix(string(code), "KF01") || code == diag.General || code == diag.BadChart {
 		return
@@ -206,7 +213,7 @@ func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
 	}
 }
 
-// atPlace returns err as an error at the place that it names.
+// atPlace returns err as a [diag.Error] with its position.
 func atPlace(err error) *diag.Error {
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
@@ -215,7 +222,7 @@ func atPlace(err error) *diag.Error {
 	return diag.AsError(err)
 }
 
-// send logs e with file, line, field and hints if it has them.
+// send logs e with its file, line, field, hints and code, as far as it has them.
 func send(ev *zerolog.Event, e *diag.Error) {
 	if e.Pos.File != "" {
 		ev.Str("file", e.Pos.File)
@@ -235,7 +242,8 @@ func send(ev *zerolog.Event, e *diag.Error) {
 	ev.Msg(e.Msg)
 }
 
-// Bug prints that krmflow is wrong. What it was working on may be secret, so a stack is only printed on demand.
+// Bug prints an internal error of krmflow. The stack trace is only printed on request, because
+// it may reveal secrets of the input.
 func (r Reporter) Bug(bug *diag.PanicError) {
 	e := &diag.Error{Msg: fmt.Sprintf("%v: this is a bug of krmflow, please report it", bug)}
 	if os.Getenv("KRMFLOW_DEBUG") == "" {

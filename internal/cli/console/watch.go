@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// Watching tells that the run waits for changes of what some roots were made from.
+// Watching prints that the run waits for changes to the inputs of its roots.
 func (l *Logger) Watching(roots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -18,7 +18,8 @@ func (l *Logger) Watching(roots int) {
 	}
 }
 
-// Again tells that a run begins anew because files have changed; none are named if nobody knows which ones.
+// Again prints that a run starts again because files have changed. files may be empty if the
+// changed files are unknown.
 func (l *Logger) Again(files []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

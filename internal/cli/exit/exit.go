@@ -1,4 +1,4 @@
-// Package exit has the exit codes of krmflow, and says which one an error stands for.
+// Package exit defines the exit codes of krmflow and maps errors to them.
 package exit
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// The exit codes of krmflow. Where several apply, the highest counts.
+// The exit codes of krmflow. If several apply, the highest takes precedence.
 const (
 	OK        = 0
 	Input     = 1
@@ -36,14 +36,14 @@ const (
 	Changed   = 10
 	Internal  = 70
 	Output    = 74
-	Trouble   = 128 // what Input is where that says that something differs, as with git diff
+	Trouble   = 128 // replaces Input where 1 means a difference, as with git diff
 	Signal    = 128 // plus the number of the signal that ended the run
 )
 
-// An Error ends the command with a code.
+// An Error ends the command with a given exit code.
 type Error struct {
 	Code int
-	// Err is the message. It is nil if the user has read it: a program that was run has printed it.
+	// Err is the message. It is nil if a program that was run has already printed it.
 	Err error
 }
 
@@ -54,7 +54,8 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns a list, as errors.Join does: each of the errors that Err joins is printed by itself.
+// Unwrap returns a list, as errors.Join does, so that the errors joined in Err are printed one
+// by one.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return nil
@@ -62,15 +63,15 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// A Told error has been printed.
+// A Told error has already been printed.
 type Told struct{ Err error }
 
 func (e *Told) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error as one of several, which [diag.Each] looks for.
+// Unwrap returns the error as a list, as [diag.Each] expects.
 func (e *Told) Unwrap() []error { return []error{e.Err} }
 
-// A Signaled error is the cause of a context that a signal has ended.
+// A Signaled error is the cause of a context that was canceled by a signal.
 type Signaled struct{ Signal syscall.Signal }
 
 func (e Signaled) Error() string {
@@ -80,7 +81,8 @@ func (e Signaled) Error() string {
 	return "interrupted"
 }
 
-// AsUsage makes an error that the command line causes one of the kind [options.Usage].
+// AsUsage converts errors caused by the command line to usage errors: see [options.Usage]. It
+// returns other errors unchanged.
 func AsUsage(err error) error {
 	var pattern *roots.PatternError
 	var remote *engine.RemoteError
@@ -94,13 +96,15 @@ func AsUsage(err error) error {
 	return err
 }
 
-// Code returns the exit code that err stands for, if it is no bug. Errors of several kinds have the highest one.
+// Code returns the exit code for err, which is not a bug of krmflow. If err joins errors of
+// several kinds, the highest code takes precedence.
 func Code(err error) int {
 	err = AsUsage(err)
 	return max(exitOfRun(err), exitOfSource(err))
 }
 
-// exitOfSource returns the exit code for what is wrong with what is remote, or takes too much.
+// exitOfSource returns the exit code for errors of remote content and for exceeded limits, OK
+// for all others.
 func exitOfSource(err error) int {
 	switch {
 	case errors.Is(err, remote.ErrRetrieval):
@@ -113,7 +117,7 @@ func exitOfSource(err error) int {
 	return OK
 }
 
-// exitOfRun returns the exit code for all else.
+// exitOfRun returns the exit code for all other errors.
 func exitOfRun(err error) int {
 	var sig Signaled
 	var own *Error

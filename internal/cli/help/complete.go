@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// values are what shells offer for a flag, by its name; those of --output depend on the command.
+// values are the shell completions for flag values, by flag name. The completions of --output
+// depend on the command: see outputs.
 var values = map[string][]string{
 	"load-restrictor":       {"LoadRestrictionsRootOnly\tfiles below the layer's own directory", "LoadRestrictionsNone\tfiles anywhere"},
 	"reorder":               {"legacy\tkustomize's order", "none\tthe order of the files"},
@@ -21,7 +22,8 @@ var values = map[string][]string{
 	"lang":                  {"bash", "go", "python"},
 }
 
-// outputs are the forms that --output names, by the path of the command without the program's name. Elsewhere it is a file or folder.
+// outputs are the values of --output that name a form, by the command's path without the
+// program name. For other commands the value is a file or folder.
 var outputs = map[string][]string{
 	"plan":         {"text", "json", "dot"},
 	"diff":         {"text", "unified", "markdown", "json"},
@@ -37,7 +39,8 @@ var outputs = map[string][]string{
 // directories are the flags whose values are directories.
 var directories = []string{"cache-dir", "vendor", "against", "keep", "crds", "directory"}
 
-// Complete tells cobra what shells can complete: directories where commands take them, and the values of flags that have only some.
+// Complete configures shell completion: directories for commands that take them, and the
+// possible values of flags.
 func Complete(root *cobra.Command) {
 	for _, cmd := range below(root) {
 		if strings.Contains(cmd.Use, "DIR") && cmd.ValidArgsFunction == nil {

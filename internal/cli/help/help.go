@@ -1,4 +1,5 @@
-// Package help says how commands are used: help with commands and flags in groups, manual pages, and what shells can complete.
+// Package help generates usage help with grouped commands and flags, manual pages, and shell
+// completions.
 package help
 
 import (
@@ -12,13 +13,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A group is a part of a long list.
+// A group is a titled part of a long list.
 type group struct {
 	title string
 	names []string
 }
 
-// commands are the groups of the commands; what is in none comes last.
+// commands are the groups of commands. Commands without a group are listed last.
 var commands = []group{
 	{"Render", []string{"build", "plan", "apply-render", "validate", "diff", "graph", "deps", "affected", "why", "test", "post-render", "bench", "explain"}},
 	{"Files", []string{"create", "edit", "convert", "localize", "view", "schema"}},
@@ -26,7 +27,8 @@ var commands = []group{
 	{"Functions and trust", []string{"fn", "wrap", "trust", "catalog", "lint", "executor", "config"}},
 }
 
-// flags are the groups of the flags that many commands have. Those of a command alone come before them.
+// flags are the groups of flags that many commands share. A command's other flags are listed
+// before them.
 var flags = []group{
 	{"Rendering", []string{"recursive", "leaves", "only", "exclude", "hidden", "load-restrictor", "reorder", "enable-managedby-label", "strict", "keep-going", "jobs", "memory-limit", "max-cpu", "max-input"}},
 	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "fetch-timeout", "max-fetch-bytes", "lock-file", "locked", "vendor"}},
@@ -58,7 +60,7 @@ func all(groups []group) iter.Seq[string] {
 	}
 }
 
-// Usage writes how a command is used, as the function of [cobra.Command.SetUsageFunc].
+// Usage writes the usage of a command. It is a function for [cobra.Command.SetUsageFunc].
 func Usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
@@ -124,7 +126,8 @@ func writeFlags(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// FlagGroups yields the flags of a command that help shows, in groups with their titles: first those that it does not share.
+// FlagGroups yields the visible flags of a command in groups with their titles. The first
+// group, "Flags", has the flags that are not shared with other commands.
 func FlagGroups(cmd *cobra.Command) iter.Seq2[string, *pflag.FlagSet] {
 	sets := make([]*pflag.FlagSet, len(flags)+1)
 	for i := range sets {

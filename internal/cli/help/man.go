@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// WriteManual writes a manual page for root and each command below it to a folder, which it makes, and returns their names. The pages
-// of one version are the same bytes each time.
+// WriteManual writes a manual page for root and each command below it to dir, and returns the
+// file names. It creates dir if necessary. The output for a version is deterministic.
 func WriteManual(root *cobra.Command, version, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func WriteManual(root *cobra.Command, version, dir string) ([]string, error) {
 	return names, nil
 }
 
-// below returns the commands that help shows below cmd.
+// below returns all commands below cmd that help shows, recursively.
 func below(cmd *cobra.Command) (list []*cobra.Command) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" {
@@ -39,7 +39,7 @@ func below(cmd *cobra.Command) (list []*cobra.Command) {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage returns the manual page of a command, in the language of man(7).
+// manPage returns the manual page of a command in the format of man(7).
 func manPage(cmd *cobra.Command, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"krmflow %s\"\n", strings.ToUpper(manName(cmd)), version)
@@ -96,7 +96,7 @@ func writeOption(b *strings.Builder, f *pflag.Flag) {
 	}
 }
 
-// roff returns text so that man prints it as it is.
+// roff escapes text for man(7).
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

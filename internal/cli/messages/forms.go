@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// String returns the page as krmflow explain prints it.
+// String returns the page in the form that krmflow explain prints.
 func (p Page) String() string {
 	return fmt.Sprintf("%s: %s\n\n%s", p.Code, p.Title, plain(p.Text))
 }
 
-// plain returns Markdown as text for a terminal: code blocks are indented, and words have no marks.
+// plain converts Markdown to text for a terminal: it indents code blocks and removes the marks
+// of bold and code words.
 func plain(text string) string {
 	var b strings.Builder
 	code := false
@@ -27,7 +28,7 @@ func plain(text string) string {
 	return b.String()
 }
 
-// List returns a line for each code, as krmflow explain prints them without arguments.
+// List returns the list that krmflow explain prints without arguments, with one line per code.
 func List() string {
 	var b strings.Builder
 	for i, a := range Areas() {
@@ -42,7 +43,7 @@ func List() string {
 	return b.String()
 }
 
-// Markdown returns all pages as one document: docs/messages.md.
+// Markdown returns all pages as one document, docs/messages.md.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# Messages

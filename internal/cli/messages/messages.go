@@ -1,5 +1,5 @@
-// Package messages has a page for each kind of message: what it means, why it happens, what to do, and an example. The pages are embedded as
-// they are written, in folder pages, and read when somebody asks for one.
+// Package messages has a page for each kind of message: its meaning, causes, solutions and an
+// example. The pages are embedded from the folder pages as they are, and parsed on first use.
 package messages
 
 import (
@@ -14,27 +14,27 @@ import (
 //go:embed pages
 var files embed.FS
 
-// A Page explains a kind of message.
+// A Page explains one kind of message.
 type Page struct {
 	Code diag.Code
-	// Title says in a line what is wrong.
+	// Title states the problem in one line.
 	Title string
-	// Text is Markdown: the meaning, causes, what to do, and examples as archives in code blocks.
+	// Text is Markdown: meaning, causes, solutions, and examples as archives in code blocks.
 	Text string
 }
 
-// An Area is a part of the pages: those whose codes begin alike.
+// An Area is a group of pages whose codes have the same prefix.
 type Area struct {
 	Title string
 	Pages []Page
 }
 
-// Areas returns all pages in the order of their codes. The result must not be changed.
+// Areas returns all pages, ordered by code. The result must not be changed.
 var Areas = sync.OnceValue(func() []Area {
 	var areas []Area
 	entries, err := files.ReadDir("pages")
 	if err != nil {
-		panic(err) // they are compiled in
+		panic(err) // cannot fail: they are compiled in
 	}
 	for _, e := range entries {
 		text, err := files.ReadFile("pages/" + e.Name())
@@ -46,7 +46,7 @@ var Areas = sync.OnceValue(func() []Area {
 	return areas
 })
 
-// parse reads a file: its title, and a section for each code.
+// parse parses a file, which has a title and a section for each code.
 func parse(text string) Area {
 	sections := strings.Split("\n"+text, "\n## ")
 	area := Area{Title: strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(sections[0]), "# "))}
@@ -58,7 +58,8 @@ func parse(text string) Area {
 	return area
 }
 
-// Find returns the page of a code, whatever the case of its letters and with or without KF; nil if there is none.
+// Find returns the page of a code, or nil if there is none. The code is case-insensitive, and
+// its prefix KF may be omitted.
 func Find(code string) *Page {
 	code = strings.ToUpper(code)
 	if !strings.HasPrefix(code, "KF") {
@@ -72,7 +73,7 @@ func Find(code string) *Page {
 	return nil
 }
 
-// Codes returns all codes, in order.
+// Codes returns all codes in order.
 func Codes() (list []string) {
 	for _, a := range Areas() {
 		for _, p := range a.Pages {
@@ -82,7 +83,7 @@ func Codes() (list []string) {
 	return list
 }
 
-// URI returns where the page of a code is to be read.
+// URI returns the address of the page of a code.
 func URI(code diag.Code) string {
 	return "https://github.com/krmflow/krmflow/blob/main/docs/messages.md#" + strings.ToLower(string(code))
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exactly returns an argument check whose failure is a usage error that says what is missing.
+// Exactly returns an argument check for n arguments. Its failure is a usage error; what
+// describes the arguments in the message about missing ones.
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -15,7 +16,7 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// AtMost returns an argument check whose failure is a usage error.
+// AtMost returns an argument check for at most n arguments. Its failure is a usage error.
 func AtMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) <= n {

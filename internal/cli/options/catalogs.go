@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Catalogs is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
-// stand on the command line, which is the order of the search.
+// Catalogs is the value of --trusted-plugin-catalog, under all names of the flag. Values
+// accumulate in the order of the command line, which is also the search order.
 type Catalogs []string
 
 // Set adds a catalog.
@@ -30,7 +30,7 @@ func (l *Catalogs) Set(text string) error {
 // String returns all catalogs.
 func (l *Catalogs) String() string { return strings.Join(*l, " ") }
 
-// Type says in help what a value is.
+// Type returns the name of the value in help.
 func (l *Catalogs) Type() string { return "CATALOG" }
 
 // Register adds the flags to a command.
@@ -45,8 +45,8 @@ func (l *Catalogs) Register(cmd *cobra.Command) {
 	}
 }
 
-// TrustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
-// user's configuration.
+// TrustedCatalogs returns the trusted catalogs in search order: built-in ones, those of flags,
+// then those of the user's configuration. It also returns the publishers in that configuration.
 func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
 	list := settings.BuiltIn()
 	for _, text := range f.Trusted {
@@ -62,7 +62,7 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 		return list, nil, nil
 	}
 	config, err := settings.ReadConfig()
-	if err != nil { // which says nothing about trees without functions
+	if err != nil { // a denial, so that trees without functions still render
 		reason := trust.Invalid
 		if errors.As(err, new(*settings.UnsafeError)) {
 			reason = trust.Untrusted
@@ -75,13 +75,15 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 	return list, config.Publishers, nil
 }
 
-// ErrLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
+// ErrLocked returns the error for adding trust to a distribution of krmflow with a fixed set of
+// trusted catalogs (TR-29).
 func ErrLocked() error {
 	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it").With(diag.UntrustedCatalog)
 	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
 }
 
-// ParseRef reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
+// ParseRef parses a flag value that names a file and its digest. A malformed digest is reported
+// as a [Mismatch], like a wrong one.
 func ParseRef(flag, text string) (catalog.Ref, error) {
 	ref, err := catalog.ParseRefIn("", text, loaders.Exists)
 	var bad *catalog.RefError
@@ -94,8 +96,8 @@ func ParseRef(flag, text string) (catalog.Ref, error) {
 	return ref, nil
 }
 
-// Outdated returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
-// cobra has for that would go to stdout, into the output.
+// Outdated returns a warning for each flag on the command line that is deprecated or no longer
+// has an effect. cobra's own deprecation notices would go to stdout, into the output.
 func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {

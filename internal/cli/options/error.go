@@ -1,25 +1,26 @@
 package options
 
-// An Error is one about the command line.
+// An Error is an error of the command line.
 type Error struct {
 	Kind Kind
 	Err  error
 }
 
-// A Kind says what is wrong with a command line.
+// A Kind is the kind of an Error.
 type Kind int
 
 // The kinds of errors.
 const (
 	Usage     Kind = iota // the command line is wrong
-	Untrusted             // it asks for trust that cannot be given
-	Mismatch              // it has a digest that is none
+	Untrusted             // it requests trust that cannot be granted
+	Mismatch              // it has a malformed digest
 )
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns a list, as errors.Join does: each of the errors that Err joins is printed by itself.
+// Unwrap returns a list, as errors.Join does, so that the errors joined in Err are printed one
+// by one.
 func (e *Error) Unwrap() []error { return []error{e.Err} }
 
-// UsageError returns an Error of the kind Usage.
+// UsageError returns an Error of kind Usage.
 func UsageError(err error) error { return &Error{Usage, err} }

@@ -20,14 +20,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RegisterExecutors adds the flag by which a program of a third party takes the place of one of krmflow's executors.
+// RegisterExecutors adds the flag that replaces one of krmflow's executors with a third-party
+// program.
 func RegisterExecutors(cmd *cobra.Command, f *Functions) {
 	cmd.Flags().Var((*Repeated)(&f.executors), "executor",
 		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME: exec or container, in place of krmflow's own executor, or another one")
 }
 
-// ParseExecutors reads the values of --executor and verifies the programs: none that is not what the user said gets any
-// further.
+// ParseExecutors parses the values of --executor and verifies the digests of the programs. A
+// program that does not match its digest is never used.
 func (f *Functions) ParseExecutors() error {
 	f.ThirdParty = map[function.Runtime]executors.Program{}
 	for _, text := range f.executors {
@@ -60,7 +61,7 @@ func (f *Functions) ParseExecutors() error {
 	return nil
 }
 
-// ExecutorList returns what executor list prints.
+// ExecutorList returns the output of executor list.
 func (f *Functions) ExecutorList() string {
 	iso := exec.Probe()
 	how := "isolation " + iso.String()
@@ -94,10 +95,11 @@ func (f *Functions) ExecutorList() string {
 	return b.String()
 }
 
-// RuntimeVariable tells the executor of containers which runtime the user wants.
+// RuntimeVariable is the environment variable that passes the requested container runtime to
+// the container executor.
 const RuntimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
 
-// HoldHelm takes over helm's program for the executor that runs it, and returns its digest.
+// HoldHelm opens helm's program for the executor that will run it, and returns its digest.
 func (f *Functions) HoldHelm(path string) (digest krm.Digest, err error) {
 	if f.helm, err = executors.Hold(path); err != nil {
 		return digest, err
@@ -105,7 +107,8 @@ func (f *Functions) HoldHelm(path string) (digest krm.Digest, err error) {
 	return f.helm.Digest(), nil
 }
 
-// Program returns the executor that runs the functions of a runtime: krmflow itself, unless the user names another one.
+// Program returns the executor for the functions of a runtime: krmflow itself, unless the user
+// has configured a different program.
 func (f *Functions) Program(runtime function.Runtime) executors.Program {
 	p, ok := f.ThirdParty[runtime]
 	if !ok {

@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FlagError makes a mistake in the flags of cmd a usage error. If there is no such flag, hints name the one that was probably meant, or the
-// commands below root that have it.
+// FlagError converts an error in the flags of cmd to a usage error. For an unknown flag, it
+// adds hints that name the flag that was probably meant, or the commands below root that have
+// the flag.
 func FlagError(cmd, root *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -31,7 +32,7 @@ func FlagError(cmd, root *cobra.Command, err error) error {
 	return UsageError(err)
 }
 
-// unknownFlagHints say what to write in the place of a flag that cmd does not have.
+// unknownFlagHints returns hints for a flag that cmd does not have.
 func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 	if hint := trustHint(name); hint != "" {
 		return []string{hint}
@@ -61,7 +62,9 @@ func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 	return nil
 }
 
-// nearFlag returns the name of the flag that name is probably a misspelling of, or its letter in the other case; "" if there is none.
+// nearFlag returns the name of the flag of which name is probably a misspelling. For a single
+// letter, it returns the flag with this letter in the other case. The result is "" if there is
+// none.
 func nearFlag(flags []*pflag.Flag, name string) string {
 	var names []string
 	for _, f := range flags {
@@ -73,7 +76,7 @@ func nearFlag(flags []*pflag.Flag, name string) string {
 	return diag.Nearest(name, names)
 }
 
-// dashed returns a flag as it is written.
+// dashed returns a flag name with its dashes.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -93,7 +96,8 @@ func shownFlags(cmd *cobra.Command) (flags []*pflag.Flag) {
 	return flags
 }
 
-// commandsWith returns cmd and the commands below it that have a flag with a name, or with one letter.
+// commandsWith returns the paths of cmd and of all commands below it that have a flag with this
+// name or shorthand.
 func commandsWith(cmd *cobra.Command, name string) (have []string) {
 	for _, f := range shownFlags(cmd) {
 		if f.Name == name || f.Shorthand == name {
@@ -109,7 +113,8 @@ func commandsWith(cmd *cobra.Command, name string) (have []string) {
 	return have
 }
 
-// OneDash returns an error for an argument that is a flag's long name behind one dash: -output is -o with the value "utput" otherwise.
+// OneDash returns an error for an argument that is the long name of a flag after a single dash.
+// Without this check, -output would be parsed as -o with the value "utput".
 func OneDash(cmd *cobra.Command, args []string) error {
 	if cmd.DisableFlagParsing {
 		return nil
@@ -130,8 +135,9 @@ func OneDash(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// beginLike returns the flag of cmd that word names, or else those that begin as it does and that it abbreviates or misspells: of a word that
-// might be a letter and its value not more is taken for a mistake.
+// beginLike returns the flag of cmd with the name word. If there is none, it returns the flags
+// that word abbreviates or, with the same first two letters, misspells. It is deliberately
+// strict, because word can also be a valid shorthand followed by its value.
 func beginLike(cmd *cobra.Command, word string) (names []string) {
 	for _, f := range shownFlags(cmd) {
 		switch {
@@ -144,13 +150,14 @@ func beginLike(cmd *cobra.Command, word string) (names []string) {
 	return names
 }
 
-// badValue says what a value of a flag is not.
+// badValue returns the error for an invalid value of a flag.
 func badValue(err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
 	return fmt.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }
 
-// trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
+// trustHint returns the replacement for a flag that users of similar programs may expect here,
+// or "" for any other flag.
 func trustHint(name string) string {
 	switch name {
 	case "enable-container-plugins", "trust-embedded-exec-plugins":

@@ -1,4 +1,5 @@
-// Package options are the flags of krmflow about trust and functions, and what they mean.
+// Package options has the flags for trust and functions, and converts them to options of the
+// planner.
 package options
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Functions say which functions may run, and how.
+// Functions control which functions may run, and how.
 type Functions struct {
 	Trusted                              Catalogs
 	alphaPlugins, enableExec             bool
@@ -34,7 +35,7 @@ type Functions struct {
 	procs                                int
 	Runtime, listVersion                 string
 	executors                            []string
-	ThirdParty                           map[function.Runtime]executors.Program // what executors says
+	ThirdParty                           map[function.Runtime]executors.Program // parsed from executors
 	helm                                 *executors.Held
 }
 
@@ -64,7 +65,7 @@ func (f *Functions) Register(cmd *cobra.Command) {
 	fs.IntVar(&f.procs, "fn-max-procs", 256, "processes that a function may have")
 }
 
-// Planner returns what the flags mean for the planner.
+// Planner converts the flags to options of the planner.
 func (f *Functions) Planner() (planner.Functions, error) {
 	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
@@ -118,13 +119,14 @@ func (f *Functions) Planner() (planner.Functions, error) {
 	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: PluginHome(), ListVersion: version}, nil
 }
 
-// PluginHome returns where kustomize looks for legacy plugins.
+// PluginHome returns the folder in which kustomize looks for legacy plugins.
 func PluginHome() string {
 	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
 	return cmp.Or(os.Getenv("KUSTOMIZE_PLUGIN_HOME"), filepath.Join(config, "kustomize", "plugin"))
 }
 
-// mount reads a value of --mount. A relative source of a bind is in the working directory.
+// mount parses a value of --mount. A relative source of a bind mount is relative to the working
+// directory.
 func mount(text string) (function.Mount, error) {
 	m, err := function.ParseMount(text)
 	if err == nil && m.Type == "bind" {
@@ -136,8 +138,8 @@ func mount(text string) (function.Mount, error) {
 	return m, nil
 }
 
-// Repeated is the value of a flag that may be given several times. That of pflag writes each default as CSV, for which it makes
-// a buffer: more than all other flags take at the start.
+// Repeated is the value of a flag that may be repeated. pflag's own type encodes each default
+// as CSV, and the buffer for that takes more time at startup than all other flags together.
 type Repeated []string
 
 // Set adds a value.
@@ -152,5 +154,5 @@ func (r *Repeated) GetSlice() []string { return *r }
 // String returns all values.
 func (r *Repeated) String() string { return strings.Join(*r, " ") }
 
-// Type says in help what a value is.
+// Type returns the name of the value in help.
 func (r *Repeated) Type() string { return "stringArray" }

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// A Size is a flag whose value is a number of bytes: "10MiB", "1.5GiB", "500kB", "4096".
+// A Size is a flag value in bytes: "10MiB", "1.5GiB", "500kB", "4096".
 type Size int64
 
-// units are those of a [Size]. The letter alone is the binary one, as with du and sort; Ki and Mi are as in Kubernetes.
+// units are the units of a [Size]. A single letter is a binary unit, as in du and sort. Ki and
+// Mi have the same meaning as in Kubernetes.
 var units = []struct {
 	names []string
 	bytes int64
@@ -29,10 +30,10 @@ func (s *Size) String() string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Type says what the value is.
+// Type returns the name of the value in help.
 func (s *Size) Type() string { return "size" }
 
-// Set reads the value.
+// Set parses the value.
 func (s *Size) Set(text string) error {
 	digits := strings.TrimRight(text, "KMGTiBk")
 	for _, u := range units {

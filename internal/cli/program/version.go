@@ -11,11 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// release is the release that the next one will be. A release build sets it.
+// release is the next release. Release builds set it to the version being released.
 var release = "v0.1.0-dev"
 
-// Version returns the version of krmflow: that of the module if it was built as one, and the next release if it was built from a
-// working copy, because what git knows of that must not show in what a build prints.
+// Version returns the version of krmflow. A build of the module has the module's version. A
+// build of a working copy has the next release instead of git's description, so that the output
+// of builds does not depend on the state of the working copy.
 func Version() string { return versionOf(buildInfo()) }
 
 func buildInfo() *debug.BuildInfo {
@@ -33,8 +34,9 @@ func versionOf(info *debug.BuildInfo) string {
 	return info.Main.Version
 }
 
-// commit returns the commit that this program was built from and its time, empty if nobody knows: what "go install" gets from a module
-// proxy has it in its version.
+// commit returns the commit that this program was built from and its time. Both are empty if
+// they are unknown: a program installed with "go install" from a module proxy has the commit in
+// its version.
 func commit(info *debug.BuildInfo) (revision, time string) {
 	setting := map[string]string{}
 	for _, s := range info.Settings {
@@ -47,7 +49,7 @@ func commit(info *debug.BuildInfo) (revision, time string) {
 	return revision, time
 }
 
-// A Provenance says where a program comes from, in the fields of kustomize version -o json.
+// A Provenance describes the origin of a program, in the fields of kustomize version -o json.
 type Provenance struct {
 	Version   string `json:"version" yaml:"version"`
 	GitCommit string `json:"gitCommit" yaml:"gitCommit"`
@@ -55,15 +57,16 @@ type Provenance struct {
 	GoOS      string `json:"goOs" yaml:"goOs"`
 	GoArch    string `json:"goArch" yaml:"goArch"`
 	GoVersion string `json:"goVersion" yaml:"goVersion"`
-	Kustomize string `json:"kustomize,omitempty" yaml:"kustomize,omitempty"` // the release whose output krmflow prints
-	Krmflow   string `json:"krmflow,omitempty" yaml:"krmflow,omitempty"`     // the version of krmflow, when Version is kustomize's
+	Kustomize string `json:"kustomize,omitempty" yaml:"kustomize,omitempty"` // the kustomize release with the same output
+	Krmflow   string `json:"krmflow,omitempty" yaml:"krmflow,omitempty"`     // the version of krmflow if Version is kustomize's
 }
 
-// unknown is what kustomize writes when a program does not know where it comes from.
+// unknown is kustomize's value for missing provenance.
 const unknown = "unknown"
 
-// Provenance returns where the program comes from. Under kustomize's name the version is kustomize, the release of it whose output
-// krmflow prints: that is what programs which call it look for.
+// Provenance returns the origin of the program. Under the name kustomize, its version is the
+// argument kustomize, the release with the same output, because programs that call kustomize
+// check that version.
 func (n Name) Provenance(kustomize string) Provenance {
 	revision, time := commit(buildInfo())
 	p := Provenance{Version: Version(), Kustomize: kustomize, GitCommit: cmp.Or(revision, unknown), BuildDate: cmp.Or(time, unknown),
@@ -74,7 +77,8 @@ func (n Name) Provenance(kustomize string) Provenance {
 	return p
 }
 
-// Short returns what version --short prints: the version, in the form that kustomize gives it under its name.
+// Short returns the output of version --short. Under the name kustomize it has the format of
+// kustomize.
 func (n Name) Short(p Provenance) string {
 	if n.kustomize {
 		return fmt.Sprintf("{%s  %s   }", p.Version, p.BuildDate)
@@ -82,8 +86,8 @@ func (n Name) Short(p Provenance) string {
 	return p.Version
 }
 
-// Text returns what version prints: the version alone under kustomize's name, and for people otherwise. trusts has a line for all that
-// the program trusts because it was compiled in.
+// Text returns the output of version: only the version under the name kustomize, otherwise a
+// description. trusts has a line for each catalog that is trusted because it is compiled in.
 func (n Name) Text(p Provenance, trusts string) string {
 	if n.kustomize {
 		return p.Version + "\n"
@@ -95,13 +99,13 @@ func (n Name) Text(p Provenance, trusts string) string {
 	return fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s%s %s/%s\n", p.Version, built, p.Kustomize, trusts, p.GoVersion, p.GoOS, p.GoArch)
 }
 
-// JSON returns p as JSON, as kustomize writes it.
+// JSON returns p as JSON in the format of kustomize.
 func (p Provenance) JSON() string {
-	text, _ := json.MarshalIndent(p, "", "  ") // strings always can be
+	text, _ := json.MarshalIndent(p, "", "  ") // cannot fail for strings
 	return string(text) + "\n"
 }
 
-// YAML returns p as YAML, as kustomize writes it: with an empty line at its end.
+// YAML returns p as YAML in the format of kustomize, with an empty line at the end.
 func (p Provenance) YAML() string {
 	text, _ := yaml.Marshal(p)
 	return string(text) + "\n"

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/messages"
 )
 
-// indented returns v as JSON, as people can read it as well.
+// indented returns v as indented JSON.
 func indented(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -60,8 +60,10 @@ func (r *Report) json() ([]byte, error) {
 	return indented(out)
 }
 
-// sarif returns the report as SARIF 2.1.0. Files are relative to the working directory, which uploads take for the root of the
-// repository. What is about no file is a notification of the run: code scanning refuses reports with a result that has no place.
+// sarif returns the report as SARIF 2.1.0. Paths are relative to the working directory, which
+// is assumed to be the root of the repository when the report is uploaded. Findings without a
+// file are notifications of the run, because code scanning rejects reports with a result that
+// has no location.
 func (r *Report) sarif() ([]byte, error) {
 	type object = map[string]any
 	results, notes := []object{}, []object{}
@@ -77,7 +79,8 @@ func (r *Report) sarif() ([]byte, error) {
 		}
 		results = append(results, object{"level": f.Level, "ruleId": ruleID(f.Code), "message": message, "locations": []object{{"physicalLocation": place}}})
 	}
-	// A run that has found mistakes is a successful one: code scanning drops the results of others.
+	// A run that found errors is still a successful execution: code scanning drops the results
+	// of unsuccessful ones.
 	invocation := object{"executionSuccessful": true, "toolExecutionNotifications": notes}
 	driver := object{"name": "krmflow", "version": r.Version, "informationUri": "https://github.com/krmflow/krmflow", "rules": r.rules()}
 	return indented(object{
@@ -87,10 +90,10 @@ func (r *Report) sarif() ([]byte, error) {
 	})
 }
 
-// ruleID returns the code, that for anything else if there is none.
+// ruleID returns the code, or the general code if there is none.
 func ruleID(code diag.Code) diag.Code { return cmp.Or(code, diag.General) }
 
-// rules returns what SARIF has of the kinds of messages that the report has.
+// rules returns the SARIF rules for the codes that the report contains.
 func (r *Report) rules() []map[string]any {
 	type object = map[string]any
 	found := map[diag.Code]bool{}
@@ -109,7 +112,7 @@ func (r *Report) rules() []map[string]any {
 	return rules
 }
 
-// uri returns a path as a relative reference.
+// uri returns a path as a relative URI reference.
 func uri(path string) string {
 	var b strings.Builder
 	for _, c := range []byte(filepath.ToSlash(path)) {
@@ -122,7 +125,8 @@ func uri(path string) string {
 	return b.String()
 }
 
-// junit returns the report with a test case for each root, and one for what concerns no root in particular.
+// junit returns the report with a test case for each root, and one more for errors that do not
+// belong to a root.
 func (r *Report) junit() []byte {
 	var b bytes.Buffer
 	failed, told := 0, map[string]bool{}
@@ -170,7 +174,7 @@ func (r *Report) junit() []byte {
 	return b.Bytes()
 }
 
-// line returns the finding as people see it.
+// line returns the finding in the form that is printed.
 func (f Finding) line() string {
 	return (&diag.Error{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints}).Error()
 }
@@ -185,14 +189,16 @@ func (r *Report) warnings() string {
 	return b.String()
 }
 
-// escapeXML returns text as XML may have it: characters that XML forbids are shown as [diag.Sanitise] shows them.
+// escapeXML escapes text for XML. Characters that XML forbids are escaped as [diag.Sanitise]
+// does.
 func escapeXML(text string) string {
 	return xmlReplacer.Replace(diag.Sanitise(text))
 }
 
 var xmlReplacer = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#xA;", "\t", "&#x9;", "\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
-// github returns the report as workflow commands, which GitHub shows beside the lines of a pull request.
+// github returns the report as workflow commands, which GitHub displays next to the lines of a
+// pull request.
 func (r *Report) github() []byte {
 	var b bytes.Buffer
 	for _, f := range r.findings {

@@ -1,5 +1,6 @@
-// Package report writes what a run has found wrong for machines: as SARIF for code scanning, as JUnit's XML for test reports, as
-// annotations of GitHub's pull requests, and as JSON. The lines for people are not its subject: see package console.
+// Package report writes the findings of a run for other programs: as SARIF for code scanning,
+// as JUnit XML for test reports, as annotations of GitHub pull requests, and as JSON. Package
+// console prints them for people.
 package report
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Level is how bad a [Finding] is.
+// A Level is the severity of a [Finding].
 type Level string
 
 const (
@@ -22,20 +23,20 @@ const (
 	Note    Level = "note"
 )
 
-// A Finding is something that a run has found: a mistake, a warning, a denied function, or a result of a function.
+// A Finding is an error, a warning, a denied function or a result of a function.
 type Finding struct {
 	Level Level
-	// Pos is the place that it is about, and Field the field there; both may be empty.
+	// Pos is the place of the finding and Field the field there. Both may be empty.
 	Pos   diag.Pos
 	Field string
-	// Msg says what is wrong, and Hints what to do about it.
+	// Msg states the problem. Hints suggest solutions.
 	Msg   string
 	Hints []string
-	// Code is which kind of message it is.
+	// Code is the kind of the message.
 	Code diag.Code
 }
 
-// text returns the message with its field.
+// text returns the message, preceded by its field.
 func (f Finding) text() string {
 	if f.Field == "" {
 		return f.Msg
@@ -43,19 +44,20 @@ func (f Finding) text() string {
 	return f.Field + ": " + f.Msg
 }
 
-// A Root is a directory that a run was asked for.
+// A Root is a directory that a run was asked to render.
 type Root struct {
 	Dir    string
 	Failed bool
-	// Reasons are the messages about it, if it has failed and they are known.
+	// Reasons are the messages about a failed root, as far as they are known.
 	Reasons []string
 }
 
-// A Report is all that a run has found. Its methods are safe for concurrent use.
+// A Report has the findings of a run. [Report.Add] may be called concurrently. The other
+// methods must not be called before the last Add has returned.
 type Report struct {
-	// Command is the name of the command, and Version that of krmflow.
+	// Command is the name of the command, Version the version of krmflow.
 	Command, Version string
-	// Roots are what the run was asked for, as far as that is known.
+	// Roots are the roots of the run, as far as they are known.
 	Roots []Root
 
 	mu       sync.Mutex
@@ -69,7 +71,7 @@ func (r *Report) Add(f Finding) {
 	r.findings = append(r.findings, f)
 }
 
-// Errors returns how many findings are errors.
+// Errors returns the number of findings that are errors.
 func (r *Report) Errors() (n int) {
 	for _, f := range r.findings {
 		if f.Level == Error {
@@ -87,10 +89,11 @@ const (
 	GitHub = "github"
 )
 
-// A Target is where a report goes: a file, or for [GitHub] stderr.
+// A Target is the destination of a report: a file, or stderr for [GitHub].
 type Target struct{ Form, File string }
 
-// ParseTargets returns the targets that the values of the flag --report name: FORM=FILE, separated by commas; github has no file.
+// ParseTargets parses values of the flag --report: FORM=FILE, separated by commas. The form
+// github has no file.
 func ParseTargets(values []string) (targets []Target, err error) {
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {
@@ -114,13 +117,14 @@ func ParseTargets(values []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// MayBe reports whether a file that starts so may be a report of any tool: it is empty, or JSON or XML.
+// MayBe reports whether a file with this beginning may be a report of any tool: it is empty,
+// JSON or XML.
 func MayBe(start []byte) bool {
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
 	return len(start) == 0 || start[0] == '{' || start[0] == '[' || start[0] == '<' && !bytes.HasPrefix(start, []byte("<<"))
 }
 
-// Text returns the report in a form.
+// Text returns the report in the given form.
 func (r *Report) Text(form string) ([]byte, error) {
 	switch form {
 	case SARIF:

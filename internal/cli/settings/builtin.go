@@ -7,19 +7,21 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Who builds a krmflow of his own sets these by the linker, through make krmflow (TR-17, TR-20, TR-29). The environment of a run has no
-// effect on them (TR-18).
+// Distributors set these with the linker, through make krmflow (TR-17, TR-20, TR-29). The
+// environment of a run has no effect on them (TR-18).
 var (
-	// trustedCatalogs are references of catalogs, separated by commas; embedded:NAME is one whose content is compiled in.
+	// trustedCatalogs are references to catalogs, separated by commas. The content of
+	// embedded:NAME is compiled in.
 	trustedCatalogs string
-	// disableCatalogAddition is "true" if nothing else than these is trusted, whatever flags and configuration say.
+	// disableCatalogAddition is "true" if only these catalogs are trusted, regardless of flags
+	// and configuration.
 	disableCatalogAddition string
 )
 
 //go:embed catalogs
 var embedded embed.FS
 
-// BuiltIn returns the catalogs that are compiled in, in the order of the search.
+// BuiltIn returns the built-in catalogs in search order.
 func BuiltIn() []trust.Source {
 	var list []trust.Source
 	for ref := range strings.SplitSeq(trustedCatalogs, ",") {
@@ -29,7 +31,7 @@ func BuiltIn() []trust.Source {
 		s := trust.Source{Ref: ref, By: trust.ByBuiltIn}
 		if name, ok := strings.CutPrefix(ref, "embedded:"); ok {
 			s.Ref = name
-			s.Content, _ = embedded.ReadFile("catalogs/" + name) // missing, it is an empty file: no catalog, and said so
+			s.Content, _ = embedded.ReadFile("catalogs/" + name) // an empty file if missing, which is reported as not a catalog
 			s.Content = append([]byte{}, s.Content...)
 		}
 		list = append(list, s)
@@ -37,5 +39,5 @@ func BuiltIn() []trust.Source {
 	return list
 }
 
-// Locked reports whether nothing is trusted beside [BuiltIn].
+// Locked reports whether only the catalogs of [BuiltIn] are trusted.
 func Locked() bool { return disableCatalogAddition == "true" }

@@ -1,5 +1,6 @@
-// Package settings has what is trusted without a flag: catalogs that are compiled in, and those of the user's configuration, which is a
-// file that nobody else can write to.
+// Package settings has the sources of trust other than flags, which are built-in catalogs and
+// the user's configuration file. The file is rejected if other users can write to it. The
+// package also sets flags from this file and from variables.
 package settings
 
 import (
@@ -17,14 +18,15 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// maxSize is the size in bytes up to which a user's configuration is read.
+// maxSize is the maximum size of the user's configuration in bytes.
 const maxSize = 1 << 20
 
-// ConfigPath returns where the user's configuration is: $XDG_CONFIG_HOME/krmflow/config.yaml, or below $HOME/.config. It is empty if the
-// user has no home.
+// ConfigPath returns the path of the user's configuration:
+// $XDG_CONFIG_HOME/krmflow/config.yaml, or krmflow/config.yaml below $HOME/.config. It is empty
+// if the user has no home directory.
 func ConfigPath() string {
 	dir := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // as its specification says, a relative path is ignored
+	if !filepath.IsAbs(dir) { // the XDG specification requires relative paths to be ignored
 		home := os.Getenv("HOME")
 		if !filepath.IsAbs(home) {
 			return ""
@@ -34,9 +36,9 @@ func ConfigPath() string {
 	return filepath.Join(dir, "krmflow", "config.yaml")
 }
 
-// An UnsafeError says that somebody else than the user can change the user's configuration.
+// An UnsafeError reports that users other than the owner can change the user's configuration.
 type UnsafeError struct {
-	// Path is the file or its folder.
+	// Path is the file or its folder. Why is the reason.
 	Path, Why string
 	// Help is the hint for the user.
 	Help string
@@ -44,7 +46,7 @@ type UnsafeError struct {
 
 func (e *UnsafeError) Error() string { return e.Diag().Error() }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the code of the message: see [diag.CodeOf].
 func (e *UnsafeError) Kind() diag.Code { return diag.UnsafeConfig }
 
 // Diag returns e as a [diag.Error].
@@ -53,13 +55,13 @@ func (e *UnsafeError) Diag() *diag.Error {
 	return err.Hint("%s", e.Help)
 }
 
-// CheckPlace returns an [*UnsafeError] if the configuration is in a rendered tree. XDG_CONFIG_HOME
-// or HOME can name such a file, and then anyone who can change the tree could choose trusted
-// catalogs. within returns the tree that contains a path, "" for none.
+// CheckPlace returns an [*UnsafeError] if the configuration is in a rendered tree.
+// XDG_CONFIG_HOME or HOME can name such a file, and then anyone who can change the tree could
+// choose trusted catalogs. within returns the tree that contains a path, or "" if none does.
 func CheckPlace(within func(path string) string) error {
 	path := ConfigPath()
 	if _, err := os.Stat(path); path == "" || err != nil {
-		return nil // readConfig has reported it
+		return nil // readConfig has reported the error
 	}
 	if tree := within(path); tree != "" {
 		return &UnsafeError{path, "is inside of " + tree + ", which is rendered",
@@ -68,8 +70,9 @@ func CheckPlace(within func(path string) string) error {
 	return nil
 }
 
-// ReadConfig reads the user's configuration; without one it is empty. What others can write to is refused with an [*UnsafeError]: they
-// would decide what is trusted (TR-28).
+// ReadConfig reads the user's configuration, which is empty if there is no file. It returns an
+// [*UnsafeError] if other users can write to the file, because they could decide what is
+// trusted (TR-28).
 func ReadConfig() (*trust.Config, error) {
 	src, err := readConfig()
 	if src == nil || err != nil {
@@ -78,11 +81,12 @@ func ReadConfig() (*trust.Config, error) {
 	return trust.ParseConfig(src)
 }
 
-// readConfig returns the file of the configuration, nil if there is none. With an [*UnsafeError] it returns the file as well.
+// readConfig returns the configuration file, or nil if there is none. It returns the file even
+// with an [*UnsafeError].
 func readConfig() (*yaml.Source, error) {
 	path := ConfigPath()
 	_, err := os.Stat(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null says that there is no home
+	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null means no home directory
 		return nil, nil
 	}
 	if err != nil {
@@ -110,8 +114,9 @@ func readConfig() (*yaml.Source, error) {
 	return &yaml.Source{File: path, Data: data}, unsafe
 }
 
-// EditConfig adds an entry to the user's configuration in place of another for the same catalog, or removes that. It reports whether there
-// was one. The file changes in one step, also where its name is a symbolic link to it, and several that edit it lose nothing.
+// EditConfig adds an entry to the user's configuration, replacing an entry for the same
+// catalog, or removes that entry. found reports whether there was one. The file is replaced
+// atomically, even if its name is a symbolic link, and concurrent edits are safe.
 func EditConfig(entry string, remove bool) (found bool, err error) {
 	path := ConfigPath()
 	if path == "" {

@@ -17,40 +17,43 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// prefix is what the names of variables begin with.
+// prefix is the prefix of the names of variables.
 const prefix = "KRMFLOW_"
 
-// otherVariables are variables that stand for no flag; so do those that begin with TEST.
+// otherVariables are variables that do not correspond to a flag. Variables whose names start
+// with TEST do not either.
 var otherVariables = []string{"DEBUG", "EXECUTOR", "ORACLE", "TREES"}
 
-// ofOneRun are flags that say what one command line is about. They can be set nowhere else.
+// ofOneRun are flags that select what a single command works on. They cannot be set in the file
+// or by variables.
 var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update", "prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in"}
 
-// trusted are flags that decide which programs may run, what they can access, which files, fetched
-// or cached content is trusted, or whether a run ends. Variables cannot set them: the author of a
-// file that a shell or a build reads before it starts krmflow controls the variables (T21, TR-12).
+// trusted are flags that decide which programs may run, what they can access, which files,
+// fetched or cached content is trusted, or whether a run ends. Variables cannot set them: the
+// author of a file that a shell or a build reads before it starts krmflow controls the
+// variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
 	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
 
-// careful are flags that make a run refuse, or hide, more. A variable may set them, but not unset what the user's file sets: that would be for
-// others to decide, as with those above.
+// careful are flags that make a run reject or redact more. A variable may turn them on, but
+// cannot turn them off if the user's file turns them on, for the same reason as above.
 var careful = []string{"locked", "offline", "strict", "validate", "fail-on-secrets", "redact-secrets"}
 
-// ofClient are flags for the credentials and the mode of a shared cache. A variable may set them,
-// because CI has its secrets in variables, but must not override the user's file: a different
-// client may get content that others have stored.
+// ofClient are flags for the credentials and the mode of a shared cache. A variable may set
+// them, because CI has its secrets in variables, but must not override the user's file: a
+// different client may get content that others have stored.
 var ofClient = []string{"remote-cache-cert", "remote-cache-key", "remote-cache-header", "remote-cache-mode"}
 
-// catalogFlags have a list of the file in their place, which has more to say.
+// catalogFlags are replaced by a list in the file, which has more fields.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
 
-// ofProduct are the flags of kustomize build that decide what is printed.
+// ofProduct are the flags of kustomize build that affect its output.
 var ofProduct = []string{"reorder", "enable-managedby-label", "helm-api-versions", "helm-kube-version"}
 
-// WithoutProduct returns s without what it says about the product of kustomize build.
+// WithoutProduct returns s without the settings that affect the output of kustomize build.
 func (s *Settings) WithoutProduct() *Settings {
 	if s == nil {
 		return nil
@@ -60,7 +63,7 @@ func (s *Settings) WithoutProduct() *Settings {
 	return &out
 }
 
-// Trusted returns the flags that no variable can set.
+// Trusted returns the flags that variables cannot set.
 func Trusted() []string { return slices.Concat(trusted, catalogFlags) }
 
 // IsSetting reports whether the user's file can set a flag.
@@ -68,7 +71,7 @@ func IsSetting(flag string) bool {
 	return !slices.Contains(ofOneRun, flag) && !slices.Contains(catalogFlags, flag)
 }
 
-// IsTrusted reports whether a flag is about trust, so that no variable can set it.
+// IsTrusted reports whether a flag affects trust, so that variables cannot set it.
 func IsTrusted(flag string) bool {
 	return slices.Contains(trusted, flag) || slices.Contains(catalogFlags, flag)
 }
@@ -89,28 +92,29 @@ func Variable(flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Settings are what the user's file and variables say about flags. A nil *Settings says nothing.
+// Settings are the values of flags in the user's file and in variables. A nil *Settings has
+// none.
 type Settings struct {
-	// Restrictions are those of loadRestrictions.
+	// Restrictions are the entries of loadRestrictions.
 	Restrictions []Restriction
-	values       []value // those of variables first: they count more
+	values       []value // variables come first: they take precedence
 	mistakes     []error // in the file
 }
 
-// value is what somebody says about a flag.
+// value is the value of a flag from one source.
 type value struct {
 	flag  string
 	texts []string
 	list  bool
-	// name is the variable, or the key in the file, and pos where that is.
+	// name is the name of the variable or the key in the file. pos is the position in the file.
 	name string
 	pos  diag.Pos
 }
 
-// isVariable reports whether a variable says it, and not the file.
+// isVariable reports whether v comes from a variable rather than the file.
 func (v value) isVariable() bool { return v.pos.File == "" }
 
-// source says where a value comes from.
+// source returns the variable or the position in the file.
 func (v value) source() string {
 	if v.isVariable() {
 		return v.name
@@ -118,8 +122,9 @@ func (v value) source() string {
 	return v.pos.String()
 }
 
-// Load reads the user's file and the variables. It returns nil if neither says anything about flags. A file that others can write to is
-// refused with an [*UnsafeError] if it does; one that the user may not read says nothing.
+// Load reads the user's file and the variables. It returns nil if neither sets a flag. If other
+// users can write to the file and it sets a flag, the error is an [*UnsafeError]. A file
+// without read permission is ignored.
 func Load() (*Settings, error) {
 	s := &Settings{values: variables(os.Environ())}
 	src, err := readConfig()
@@ -139,7 +144,7 @@ func Load() (*Settings, error) {
 	return s, nil
 }
 
-// variables returns what variables say. One that is empty says nothing.
+// variables returns the values of variables. Empty variables are ignored.
 func variables(environ []string) (list []value) {
 	for _, text := range environ {
 		text, ours := strings.CutPrefix(text, prefix)
@@ -149,14 +154,15 @@ func variables(environ []string) (list []value) {
 		}
 		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 		if name == "LOG" {
-			flag = "log-level" // as other programs call it
+			flag = "log-level" // a common name in other programs
 		}
 		list = append(list, value{flag: flag, texts: []string{set}, name: prefix + name})
 	}
 	return list
 }
 
-// read reads the file, and reports whether it says anything besides what [trust.ParseConfig] reads.
+// read reads the file. more reports whether it has fields that [trust.ParseConfig] does not
+// read.
 func (s *Settings) read(src *yaml.Source) (more bool) {
 	doc, err := src.Strict()
 	if err != nil {
@@ -185,11 +191,11 @@ func (s *Settings) read(src *yaml.Source) (more bool) {
 	return more
 }
 
-// fileValue returns what a field of the file says.
+// fileValue returns the value of a field in the file.
 func fileValue(c yaml.Cursor, f yaml.Field) value {
 	v := value{name: f.Key, pos: c.Pos(), list: f.Value.Type() == yaml.Seq}
 	if name := flagOf(f.Key); Key(name) == f.Key {
-		v.flag = name // otherwise it is spelled in another way, and is unknown
+		v.flag = name // otherwise the spelling differs, and the key is unknown
 	}
 	items := []yaml.Cursor{c}
 	if v.list {
@@ -205,7 +211,7 @@ func fileValue(c yaml.Cursor, f yaml.Field) value {
 	return v
 }
 
-// flagOf returns the flag of a key.
+// flagOf returns the flag name for a key.
 func flagOf(key string) string {
 	var b strings.Builder
 	for _, r := range key {
@@ -218,10 +224,12 @@ func flagOf(key string) string {
 	return b.String()
 }
 
-// from is the annotation of a flag whose value comes from a variable or the file. It has the place.
+// from is the annotation of flags whose value comes from a variable or the file. It has the
+// source.
 const from = "krmflow.dev/from"
 
-// From returns the variable or the place in the user's file that a flag has its value from, empty if it has none from there.
+// From returns the variable or the position in the user's file from which a flag got its value.
+// It is empty for a flag that was not set this way.
 func From(f *pflag.Flag) string {
 	if f == nil || len(f.Annotations[from]) == 0 {
 		return ""
@@ -229,22 +237,26 @@ func From(f *pflag.Flag) string {
 	return f.Annotations[from][0]
 }
 
-// IsSet reports whether somebody has set a flag: on the command line, by a variable or in the user's file.
+// IsSet reports whether a flag was set on the command line, by a variable or in the user's
+// file.
 func IsSet(flags *pflag.FlagSet, name string) bool {
 	f := flags.Lookup(name)
 	return f != nil && (f.Changed || From(f) != "")
 }
 
-// FromVariable reports whether a flag has its value from a variable. A file of a repository can set
-// variables.
+// FromVariable reports whether a flag got its value from a variable. A file of a repository can
+// set variables.
 func FromVariable(flags *pflag.FlagSet, name string) bool {
 	return strings.HasPrefix(From(flags.Lookup(name)), prefix)
 }
 
-// Apply gives flags the values of s that the command line has not given them. all returns the flags of all commands: what stands for none of
-// them is an error in the file, and a warning if it is a variable. complete says that flags are those of a command which has most of them, and
-// all that it has mean what they mean elsewhere: all is then called for others alone, which takes a while. A flag that gets a value this way
-// does not count as changed.
+// Apply sets flags that are not on the command line to the values of s. A flag that it sets is
+// not marked as changed. An unknown setting is an error in the file and a warning in a
+// variable.
+//
+// all returns the flags of all commands, to detect unknown settings. complete reports that
+// flags belong to a command that has most flags with their usual meanings. Then all, which is
+// slow, is only called for settings that flags lacks.
 func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.FlagSet) (warnings []*diag.Error, err error) {
 	if s == nil {
 		return nil, nil
@@ -277,8 +289,8 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 	return warnings, errors.Join(mistakes...)
 }
 
-// loosens reports whether v is a variable that unsets a careful flag or changes a client flag that
-// the file sets.
+// loosens reports whether v is a variable that turns off a careful flag or changes a client
+// flag that the file sets.
 func (s *Settings) loosens(v value) bool {
 	ofClient := slices.Contains(ofClient, v.flag)
 	if !v.isVariable() || !ofClient && !slices.Contains(careful, v.flag) {
@@ -292,11 +304,11 @@ func (s *Settings) loosens(v value) bool {
 	})
 }
 
-// set gives a flag the value.
+// set sets a flag to the value.
 func (v value) set(f *pflag.Flag) error {
 	texts := v.texts
 	switch {
-	case len(texts) == 0 && !v.list: // its mistake is known
+	case len(texts) == 0 && !v.list: // its error has been reported already
 		return nil
 	case v.needsAbsolute():
 		return v.errorf("%q must be an absolute path", texts[0])
@@ -319,8 +331,9 @@ func (v value) set(f *pflag.Flag) error {
 	return nil
 }
 
-// needsAbsolute reports whether v names the cache, or a file for the shared cache, by a relative
-// path, which could lead into a rendered directory. A credential helper may also be a name on PATH.
+// needsAbsolute reports whether v names the cache, or a file for the shared cache, by a
+// relative path, which could lead into a rendered directory. A credential helper may also be a
+// name on PATH.
 func (v value) needsAbsolute() bool {
 	switch {
 	case v.list || filepath.IsAbs(v.texts[0]):
@@ -338,7 +351,8 @@ func (v value) errorf(format string, args ...any) *diag.Error {
 	return diag.Errorf(v.pos, v.name, format, args...).With(diag.BadConfig)
 }
 
-// refused says why the value counts for nothing; f is the flag that it is called like, nil if there is none.
+// refused returns the error for a value that has no effect. f is the flag with this name, or
+// nil if there is none.
 func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 	variable := v.isVariable()
 	switch {
@@ -385,7 +399,8 @@ func decides(flag string) string {
 	return "what is trusted"
 }
 
-// WrongValue says why a text is no value of a flag of the given type. What the parsers say is about Go's types.
+// WrongValue returns the reason why a text is not a value of a flag of the given type. The
+// parsers' own errors mention Go types.
 func WrongValue(kind, text string, err error) string {
 	switch {
 	case errors.Is(err, strconv.ErrRange):

@@ -4,5 +4,5 @@ package settings
 
 import "io/fs"
 
-// others says nothing: where there are no permission bits, the user's profile is what protects the file.
+// others returns "": without permission bits, the user's profile protects the file.
 func others(fs.FileInfo) string { return "" }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// others says why somebody else than the user or root can change a file or folder, empty if nobody can.
+// others returns the reason why users other than the owner and root can change a file or
+// folder, or "" if they cannot.
 func others(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
 		return "belongs to another user"

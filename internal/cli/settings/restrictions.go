@@ -11,12 +11,13 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// restrictionsKey is the field of the file that has a load restrictor for some roots.
+// restrictionsKey is the field of the file with load restrictors for individual roots.
 const restrictionsKey = "loadRestrictions"
 
-// A Restriction says for the roots at or below a path whether their layers may read files outside of their own directories.
+// A Restriction sets the load restrictor for the roots at or below a path: whether their layers
+// may read files outside their own directories.
 type Restriction struct {
-	// Path is as it is written, and None true if there is no restriction.
+	// Path is the path as written in the file. None is true if there is no restriction.
 	Path string
 	None bool
 	Pos  diag.Pos
@@ -56,7 +57,8 @@ func (s *Settings) restrictions(c yaml.Cursor) {
 	}
 }
 
-// absolute returns the path of a pattern with slashes, and without symbolic links as far as it names one directory.
+// absolute returns the slash-separated path of a pattern. In the part before the first
+// wildcard, symbolic links are resolved. ok is false for a relative path.
 func absolute(text string) (place string, ok bool) {
 	if below, home := strings.CutPrefix(text, "~/"); home {
 		text = filepath.Join(os.Getenv("HOME"), below)
@@ -77,8 +79,9 @@ func absolute(text string) (place string, ok bool) {
 	return place, true
 }
 
-// Unrestricted returns which roots may read files outside of their directories, by their paths without symbolic links; nil if nothing is
-// said about any. The last entry that matches a root decides.
+// Unrestricted returns a function that reports whether a root may read files outside its
+// directory. dir is a path without symbolic links; the last entry that matches it takes
+// precedence. The function is nil if there are no entries.
 func (s *Settings) Unrestricted() func(dir string) bool {
 	if s == nil || len(s.Restrictions) == 0 {
 		return nil

@@ -8,18 +8,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Shown is a setting as it is shown to people: without credentials, and without the values of variables that functions get.
+// A Shown is a setting in the form that is printed, without credentials and without the values
+// of environment variables for functions.
 type Shown struct {
-	// Key is the one in the file; Flag and Variable are empty if there is none.
+	// Key is the key in the file. Flag and Variable are empty if the setting has none.
 	Key      string `json:"key"`
 	Flag     string `json:"flag,omitempty"`
 	Variable string `json:"variable,omitempty"`
 	Value    string `json:"value"`
-	// From is "default", a variable, or a place in the file.
+	// From is "default", a variable, or a position in the file.
 	From string `json:"from"`
 }
 
-// Show returns all settings by their flags, to which they were applied, and what else is in the user's file.
+// Show returns all settings of flags, to which s must have been applied, and the other entries
+// of the user's file.
 func (s *Settings) Show(flags *pflag.FlagSet, config *trust.Config) (list []Shown) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !IsSetting(f.Name) {
@@ -52,7 +54,7 @@ func (s *Settings) Show(flags *pflag.FlagSet, config *trust.Config) (list []Show
 	return list
 }
 
-// shownValue returns the value of a flag without what may be secret in it.
+// shownValue returns the value of a flag with possible secrets redacted.
 func shownValue(f *pflag.Flag) string {
 	list, ok := f.Value.(interface{ GetSlice() []string })
 	if !ok {
@@ -65,12 +67,13 @@ func shownValue(f *pflag.Flag) string {
 	return strings.Join(shown, ", ")
 }
 
-// WithoutSecrets returns a value of a flag, one of several if there are several, without what may be secret in it.
+// WithoutSecrets returns a flag value, or one element of a list, with possible secrets
+// redacted.
 func WithoutSecrets(flag, value string) string {
 	switch name, _, set := strings.Cut(value, "="); {
 	case set && (flag == "env" || flag == "remote-cache-header"):
 		value = name + "=xxxxx"
-	case flag == "remote-cache-header": // what has no name may be all value
+	case flag == "remote-cache-header": // without a name, the whole text may be the value
 		value = "xxxxx"
 	}
 	return diag.Redact(value)

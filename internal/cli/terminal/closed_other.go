@@ -2,5 +2,6 @@
 
 package terminal
 
-// wasClosed would report whether stdout was closed when krmflow started; these systems do not tell.
+// wasClosed returns false: on these systems, a stdout that was closed at the start is not
+// detected.
 func wasClosed() bool { return false }

@@ -10,11 +10,12 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// delay is how long a run may take before it shows progress: nobody wants to see that of a short one.
+// delay is the time after which a run shows progress. Short runs do not need it.
 const delay = time.Second
 
-// A StatusWriter passes on what is written to a terminal, but first removes the status line that it shows: nothing else is
-// ever behind it on its line. It is safe for concurrent use.
+// A StatusWriter writes to a terminal that may show a status line. Each write removes the
+// status line first, so that other text never follows it on the same line. It is safe for
+// concurrent use.
 type StatusWriter struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -31,7 +32,7 @@ func (s *StatusWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// show replaces the status line; empty text removes it.
+// show replaces the status line. An empty text removes it.
 func (s *StatusWriter) show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,14 +50,14 @@ func (s *StatusWriter) clear() {
 	}
 }
 
-// Progress shows how many roots are done: on a terminal one line that is written over, elsewhere a line now and then. It is safe for
-// concurrent use.
+// Progress shows how many roots are done. On a terminal it updates a single line; otherwise it
+// prints a line every few seconds. It is safe for concurrent use.
 type Progress struct {
 	status   *StatusWriter
 	out      io.Writer
 	g        *graph.Graph
-	unknown  int           // roots that could not be planned: they have failed, and are not in g
-	slow     func() string // names what takes long at the moment
+	unknown  int           // number of roots that could not be planned; they have failed and are not in g
+	slow     func() string // names the steps that have been running for long
 	terminal bool
 
 	mu     sync.Mutex
@@ -66,13 +67,15 @@ type Progress struct {
 	ended  sync.WaitGroup
 }
 
-// NewProgress returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned, and slow names what
-// takes long at the moment.
+// NewProgress returns the progress of a run of g. Nothing is shown before [Progress.Start].
+// unknown is the number of roots that could not be planned, and slow names the steps that have
+// been running for long.
 func NewProgress(g *graph.Graph, unknown int, slow func() string) *Progress {
 	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[string]bool{}, quit: make(chan struct{})}
 }
 
-// Start begins to show the progress: in the status line of status if stderr is a terminal, else as lines in out.
+// Start starts showing the progress, in the status line of status if stderr is a terminal,
+// otherwise as lines in out.
 func (p *Progress) Start(status *StatusWriter, out io.Writer) {
 	p.status, p.out = status, out
 	if info, err := os.Stderr.Stat(); err == nil {
@@ -81,14 +84,14 @@ func (p *Progress) Start(status *StatusWriter, out io.Writer) {
 	p.ended.Go(p.show)
 }
 
-// Done says that a root has ended well.
+// Done records that a root has finished successfully.
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
 }
 
-// Fail says that a node has failed, and so the roots that need it.
+// Fail records that a node has failed, and with it the roots that depend on it.
 func (p *Progress) Fail(n *graph.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,10 +112,10 @@ func (p *Progress) String() string {
 	return text
 }
 
-// statusWidth is how much of a status line is shown: one that wraps could not be removed.
+// statusWidth is the maximum width of a status line. A line that wraps could not be removed.
 const statusWidth = 79
 
-// cut returns text as a status line.
+// cut shortens text to the width of a status line.
 func cut(text string) string {
 	if r := []rune(text); len(r) > statusWidth {
 		return string(r[:statusWidth-1]) + "…"
@@ -143,7 +146,8 @@ func (p *Progress) show() {
 	}
 }
 
-// Stop ends the display. It may be called more than once.
+// Stop removes the status line and ends the display. It may be called more than once, but not
+// concurrently.
 func (p *Progress) Stop() {
 	select {
 	case <-p.quit:

@@ -7,11 +7,12 @@ import (
 	"os"
 )
 
-// StdoutDevice is a name of stdout. To open it by that name would hide that it is closed.
+// StdoutDevice is a device name of stdout. Opening it would hide that stdout is closed.
 const StdoutDevice = "/dev/stdout"
 
-// A Stdout writes to stdout until its context ends or something is lost, and remembers that: the parser of the command line does not say so
-// when it prints a help text.
+// A Stdout writes to stdout until its context ends or a write fails. It records the first
+// error, because the command line parser ignores write errors when it prints help. A Stdout
+// must not be used concurrently.
 type Stdout struct {
 	ctx context.Context
 	w   io.Writer
@@ -32,10 +33,11 @@ func (s *Stdout) Write(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// Err returns why something was lost, nil if nothing was.
+// Err returns the error of the first failed write, or nil if none failed.
 func (s *Stdout) Err() error { return s.err }
 
-// OpenStdout returns the stdout of this process. Writing to it fails if it was closed when the process started.
+// OpenStdout returns the stdout of this process. Writing to it fails if it was closed when the
+// process started.
 func OpenStdout() io.Writer {
 	if wasClosed() {
 		return closed{}
@@ -43,7 +45,7 @@ func OpenStdout() io.Writer {
 	return os.Stdout
 }
 
-// closed stands for a stdout that is closed.
+// closed is the writer for a closed stdout.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, errors.New("it was closed when krmflow started") }

@@ -1,4 +1,5 @@
-// Package terminal knows what the terminal can show that a command prints to.
+// Package terminal detects the capabilities of the terminal, and writes progress and output to
+// it.
 package terminal
 
 import (
@@ -7,13 +8,15 @@ import (
 	"strconv"
 )
 
-// Colors says when text is coloured: auto, which means on a terminal that can and whose user wants it, always or never.
+// Colors is a flag value that controls colored text. The value auto enables colors on a
+// terminal that supports them, unless the user has turned them off. The other values are always
+// and never.
 type Colors string
 
 // String returns the value of the flag.
 func (c *Colors) String() string { return string(*c) }
 
-// Type is what help calls the value.
+// Type returns the name of the value in help.
 func (*Colors) Type() string { return "string" }
 
 // Set sets the value of the flag.
@@ -26,7 +29,7 @@ func (c *Colors) Set(value string) error {
 	return fmt.Errorf("legal values: auto, always, never")
 }
 
-// On reports whether text is coloured that is written to f.
+// On reports whether text written to f is colored.
 func (c Colors) On(f *os.File) bool {
 	if c == "auto" {
 		return is(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -34,7 +37,8 @@ func (c Colors) On(f *os.File) bool {
 	return c == "always"
 }
 
-// Width returns how many characters a line of f shows, 0 if f is no terminal or does not say.
+// Width returns the width of f in characters, or 0 if f is not a terminal or its width is
+// unknown.
 func Width(f *os.File) int {
 	if !is(f) {
 		return 0

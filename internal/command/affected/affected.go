@@ -12,34 +12,38 @@ import (
 	"github.com/krmflow/krmflow/internal/review/inputs"
 )
 
-// Version is the apiVersion of the JSON form.
+// Version is the apiVersion of the JSON output.
 const Version = "krmflow.dev/v1alpha1"
 
-// A Reason is why a root may have another output.
+// A Reason is one change that can affect the output of a root.
 type Reason struct {
-	// File is what has changed, as it is shown.
+	// File is the display name of the changed file.
 	File string `json:"file"`
-	// Use is how the root uses that, see [inputs.Kind]: "root" says that it is the root itself.
+	// Use is how the root uses the file, see [inputs.Kind]. It is "root" for the root itself
+	// and "remote" for a remote reference.
 	Use inputs.Kind `json:"use"`
-	// Change is how it differs: [Added] and so on.
+	// Change is how the file differs: [Added], [Deleted], [Changed], [Named] or [Unknown].
 	Change string `json:"change"`
 }
 
-// A Root is one that a change can affect.
+// A Root is a root that a change can affect.
 type Root struct {
-	// Dir is its directory as the plan names it, or as it would be named if it is gone.
+	// Dir is the directory as the plan names it. For a deleted root it is the name that the
+	// plan would use.
 	Dir string `json:"root"`
-	// State is [Changed], or [Added] or [Deleted] if it was no root or is none any more, or [Unknown] if the revision does not say whether it was one.
+	// State is [Changed], [Added] or [Deleted]. It is [Unknown] if the revision cannot tell
+	// whether it contains the root.
 	State string `json:"state"`
-	// Failed tells that it cannot be planned, or with --really that it could not be rendered.
+	// Failed reports that the root cannot be planned or, with --really, could not be rendered.
 	Failed  bool     `json:"failed,omitempty"`
 	Reasons []Reason `json:"reasons"`
 }
 
-// unfetched is what the version of a reference begins with that could not be fetched.
+// unfetched is the prefix of the version of a reference whose fetch failed.
 const unfetched = "error "
 
-// Why returns the reasons for which a root may be affected by changes, sorted, none if it is not.
+// Why returns the reasons why changes may affect a root, sorted. The result is empty if the
+// root is not affected.
 func Why(r inputs.Root, changes Changes, n inputs.Naming) (all []Reason) {
 	for _, in := range r.Inputs {
 		for _, c := range changes.Of(in) {
@@ -47,14 +51,15 @@ func Why(r inputs.Root, changes Changes, n inputs.Naming) (all []Reason) {
 		}
 	}
 	for _, remote := range r.Remote {
-		if strings.HasPrefix(remote.Version, unfetched) { // nobody knows what it would have read then
+		if strings.HasPrefix(remote.Version, unfetched) { // the fetched content is unknown, so any change may matter
 			all = append(all, Reason{remote.Reference, "remote", Unknown})
 		}
 	}
 	return sorted(all)
 }
 
-// sorted returns the reasons by the names of files. Of several about one change, the first stays.
+// sorted sorts reasons by file name and keeps the first of several reasons with the same file
+// and change.
 func sorted(all []Reason) []Reason {
 	slices.SortStableFunc(all, func(a, b Reason) int {
 		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Change, b.Change))
@@ -62,7 +67,8 @@ func sorted(all []Reason) []Reason {
 	return slices.CompactFunc(all, func(a, b Reason) bool { return a.File == b.File && a.Change == b.Change })
 }
 
-// WriteText writes the directories of the roots that are there: each in a line, or as it is with a zero byte behind it.
+// WriteText writes the directories of the roots that still exist, one per line. With null set,
+// each name is written unescaped and ends with a zero byte.
 func WriteText(w io.Writer, roots []Root, null bool) error {
 	var b strings.Builder
 	for _, r := range roots {
@@ -78,7 +84,7 @@ func WriteText(w io.Writer, roots []Root, null bool) error {
 	return err
 }
 
-// WriteJSON writes the roots with the reasons.
+// WriteJSON writes the roots and their reasons as one JSON document.
 func WriteJSON(w io.Writer, roots []Root) error {
 	doc := struct {
 		APIVersion string `json:"apiVersion"`

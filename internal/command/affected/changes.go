@@ -1,4 +1,5 @@
-// Package affected finds out which roots a change can affect: those of which something that decides about their output is another thing now.
+// Package affected finds the roots that a change can affect: the roots with at least one
+// changed input.
 package affected
 
 import (
@@ -21,32 +22,33 @@ import (
 	"github.com/krmflow/krmflow/loaders/revision"
 )
 
-// How a file differs from what it was.
+// The ways in which a file can differ from its earlier state.
 const (
 	Added   = "added"
 	Deleted = "deleted"
 	Changed = "changed"
-	// Named is said of a file that the user has named.
+	// Named marks a file that the user listed as changed.
 	Named = "named"
-	// Unknown is said of what nobody can compare.
+	// Unknown marks a file that cannot be compared.
 	Unknown = "unknown"
 )
 
-// A Change is a path that is another thing than it was.
+// A Change is a path whose content differs, and how it differs.
 type Change struct{ Path, How string }
 
-// Changes tell what of an input has changed.
+// Changes reports the changes to an input.
 type Changes interface {
 	Of(in inputs.Input) []Change
 }
 
-// names are files that are said to have changed.
+// names is a set of files that the user listed as changed.
 type names struct {
 	set   map[string]bool
-	below map[string][]string // those below a directory
+	below map[string][]string // listed files by each directory above them
 }
 
-// Files returns the changes of files that are named by absolute paths: these may be there or not, and be directories of which all has changed.
+// Files returns Changes for the given absolute paths. The paths need not exist. A path may be a
+// directory; then everything below it has changed.
 func Files(paths []string) Changes {
 	n := names{map[string]bool{}, map[string][]string{}}
 	for _, path := range paths {
@@ -66,7 +68,8 @@ func Files(paths []string) Changes {
 	return n
 }
 
-// withoutLinks returns a path whose directory is one without symbolic links, as far as that exists.
+// withoutLinks resolves the symbolic links in the directory part of path, as far as that
+// directory exists.
 func withoutLinks(path string) string {
 	up := filepath.Dir(path)
 	if real, err := filepath.EvalSymlinks(up); err == nil {
@@ -78,7 +81,9 @@ func withoutLinks(path string) string {
 	return filepath.Join(withoutLinks(up), filepath.Base(path))
 }
 
-// Of returns the names that an input has, or what it is in: that may have been something else. What was not there may be a directory now.
+// Of returns the listed paths that contain the input or are the input itself, since a listed
+// path may have been a directory before. For a folder, and for an input that was absent, it
+// also returns the listed paths below: the absent path may be a directory now.
 func (n names) Of(in inputs.Input) (all []Change) {
 	for path := in.Path; ; path = filepath.Dir(path) {
 		if n.set[path] {
@@ -96,8 +101,9 @@ func (n names) Of(in inputs.Input) (all []Change) {
 	return all
 }
 
-// ReadNames returns the names in a list of files as git prints it: one in each line, in quotation marks if there are odd characters in it, or ended
-// by zero bytes if there are any. A list with more than names is an error.
+// ReadNames parses a list of files in git's formats: one name per line, quoted if it contains
+// special characters, or names that end with a zero byte if the list contains any. A list with
+// more fields than names is an error.
 func ReadNames(list []byte) (all []string, err error) {
 	if status().Match(list) {
 		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance", diag.OneLine(string(status().Find(list)))).With(diag.Arguments).
@@ -124,8 +130,10 @@ func ReadNames(list []byte) (all []string, err error) {
 	return all, nil
 }
 
-// status is what git diff --name-status, --numstat and --raw, and git status --porcelain print before the first name: taken for a name, it would be that
-// of a file which no root reads. Git puts names with tabs into quotation marks.
+// status matches the output of git diff --name-status, --numstat and --raw, and of git status
+// --porcelain, up to the end of the first line. Without this check such a line would be read as
+// the name of a file that no root uses. The tab-separated forms cannot match a listed name,
+// because git quotes names that contain tabs.
 var status = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[ACDMRTUXB][0-9]*\t|[0-9-]+\t[0-9-]+\t|:[0-7]{6} |(?: [MADRCUT]|[MADRCUT] |\?\?|!!) )[^\n\x00]*`)
 })
@@ -138,15 +146,16 @@ type since struct {
 	known map[inputs.Input][]Change
 }
 
-// Since returns the changes between a revision and the work tree of its repository. Only what is asked for is compared, byte by byte: it does
-// not count what git has been told about a file, whether it is ignored for instance.
+// Since returns the changes between a revision and the work tree of its repository. It compares
+// only the requested inputs, and byte by byte: git's settings for a file, such as ignore rules,
+// have no effect.
 func Since(tree *revision.Tree) Changes {
 	return &since{tree, inputs.In(tree, tree.Top()), inputs.Place{}, map[inputs.Input][]Change{}}
 }
 
 func (s *since) Of(in inputs.Input) []Change {
 	if !diag.Within(in.Path, s.tree.Top()) {
-		return nil // no revision says what it was
+		return nil // outside the repository: the revision has no state to compare with
 	}
 	all, ok := s.known[in]
 	if !ok {
@@ -156,7 +165,8 @@ func (s *since) Of(in inputs.Input) []Change {
 	return all
 }
 
-// compare returns what is not the same at a path and, if it is a directory that counts as a whole, below it.
+// compare returns the difference at path. With whole set it also descends into a directory that
+// exists on both sides.
 func (s *since) compare(path string, whole bool) []Change {
 	now, err := s.now.Lstat(path)
 	if err == nil && now.Mode().IsRegular() && s.same(path, now) {
@@ -178,7 +188,7 @@ func (s *since) compare(path string, whole bool) []Change {
 	return []Change{{path, Changed}}
 }
 
-// same reports whether a regular file is what the revision has.
+// same reports whether a regular file has the same content and mode in the revision.
 func (s *since) same(path string, info fs.FileInfo) bool {
 	name, err := filepath.Rel(s.tree.Top(), path)
 	if err != nil {
@@ -188,7 +198,7 @@ func (s *since) same(path string, info fs.FileInfo) bool {
 	return err == nil && s.tree.Holds(filepath.ToSlash(name), data, executable(info))
 }
 
-// executable reports whether somebody may run a file. Windows does not know.
+// executable reports whether any execute bit of a file is set. Windows has none.
 func executable(info fs.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o111 != 0 }
 
 func (s *since) compareFolders(dir string) (all []Change) {
@@ -209,14 +219,15 @@ func (s *since) compareFolders(dir string) (all []Change) {
 	return all
 }
 
-// States are what there can be at a path; that of a file or a link has more.
+// States without further content; the state of a file or a link also includes its content.
 const (
 	nothing    = ""
 	directory  = "directory"
 	unreadable = "?"
 )
 
-// state returns what there is at a path in words: two that are the same have the same words.
+// state describes the content at path. Two paths have the same content exactly if their states
+// are equal.
 func (s *since) state(place inputs.Place, path string) string {
 	info, err := place.Lstat(path)
 	switch {

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is the command affected with its flags.
+// command is the affected command with its flags.
 type command struct {
 	*cli.Invocation
 	in     []string
@@ -32,12 +32,12 @@ type command struct {
 	null   bool
 	form   string
 
-	tree   *revision.Tree // nil if files are named
+	tree   *revision.Tree // nil unless --since is used
 	naming inputs.Naming
-	failed error // what --really could not render
+	failed error // errors of roots that --really could not render
 }
 
-// Command returns the command affected.
+// Command returns the affected command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ no root is affected.`,
 	fs := cmd.Flags()
 	recursive := fs.Lookup("recursive")
 	recursive.Usage, recursive.DefValue = "look for roots below the directories; --recursive=false takes these for roots", "true"
-	_ = recursive.Value.Set("true") // it is a bool
+	_ = recursive.Value.Set("true") // a bool accepts "true"
 	fs.StringArrayVar(&c.in, "in", nil, "look for roots in this `DIR`; may be repeated (default: the working directory)")
 	fs.StringVar(&c.since, "since", "", "compare the work tree with this `REV`ision: a branch, a tag, a commit")
 	fs.BoolVar(&c.files, "files", false, "take the arguments for names of files that have changed")
@@ -118,9 +118,10 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
-// plan plans the roots that are there. There may be none if the revision has some: then the plan is nil.
+// plan plans the existing roots. The run is nil if no root exists now, which is not an error if
+// the revision has some.
 func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
-	c.KeepGoing = true // what cannot be planned may be affected, too
+	c.KeepGoing = true // a root that cannot be planned may still be affected
 	in, err := c.there()
 	if err != nil || len(in) < len(c.in) && len(in) == 0 {
 		return nil, err
@@ -132,14 +133,16 @@ func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
 	return run, err
 }
 
-// there returns the directories of --in that are there. What only the revision has is gone, with the roots in it; what neither has is a mistake.
+// there returns the existing directories of --in. A directory that exists only in the revision
+// is skipped: its roots are reported as deleted. A directory that exists on neither side is an
+// error.
 func (c *command) there() (dirs []string, err error) {
 	for _, dir := range c.in {
 		info, statErr := os.Stat(dir)
 		switch {
 		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
 			return nil, &engine.RemoteError{Arg: dir, Tree: c.tree}
-		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // that it is empty is told with the others
+		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // the search for roots reports an empty name
 			dirs = append(dirs, dir)
 			continue
 		case statErr == nil:
@@ -158,7 +161,7 @@ func (c *command) there() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// check checks the flags.
+// check validates the flags and arguments.
 func (c *command) check(cmd *cobra.Command, args []string) error {
 	stdin := slices.Contains(args, "-")
 	switch {
@@ -184,7 +187,7 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// changes returns what has changed, as the flags say.
+// changes returns the changes that the flags select.
 func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
 	if c.since != "" {
 		dir := "."
@@ -213,7 +216,8 @@ func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
 	return Files(absolute(args, cwd)), nil
 }
 
-// absolute returns the paths that names can stand for.
+// absolute returns the paths that names can refer to: relative to cwd or, where that path does
+// not exist, also relative to the top of the repository.
 func absolute(names []string, cwd string) (paths []string) {
 	top := repository(cwd)
 	for _, name := range names {
@@ -235,7 +239,7 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 	if c.naming, err = c.names(run, found.Dirs()); err != nil {
 		return nil, err
 	}
-	before := map[string]bool{} // the roots of the revision, by what they are called now
+	before := map[string]bool{} // roots of the revision, by their current names
 	if c.tree != nil {
 		if before, err = c.before(cmd, found.Dirs()); err != nil {
 			return nil, err
@@ -249,7 +253,7 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 				return nil, err
 			}
 		case c.tree == nil && r.Failed && len(root.Reasons) == 0:
-			root.Reasons = []Reason{{r.Dir, "root", Unknown}} // what it refers to may have had another name
+			root.Reasons = []Reason{{r.Dir, "root", Unknown}} // its references may have had other names
 		}
 		if root.State != Changed || len(root.Reasons) > 0 {
 			all = append(all, root)
@@ -263,8 +267,9 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 	return all, nil
 }
 
-// stateOfNew returns the state of a root that is not among those of the revision. What is in a submodule, for instance, is no part of the
-// revision: nobody can say whether it is new.
+// stateOfNew returns the state of a root that the revision does not list. The state is
+// [Unknown] if the revision does not record the directory, as in a submodule: the root may not
+// be new.
 func (c *command) stateOfNew(dir string) (string, error) {
 	name, err := c.tree.Name(dir)
 	if err != nil {
@@ -276,7 +281,7 @@ func (c *command) stateOfNew(dir string) (string, error) {
 	return Added, nil
 }
 
-// names returns how paths are shown.
+// names returns the naming for paths in the output.
 func (c *command) names(run *engine.Run, dirs []string) (inputs.Naming, error) {
 	if run != nil {
 		return inputs.NamingOf(run.Options().Plan.Cwd, dirs), nil
@@ -288,7 +293,7 @@ func (c *command) names(run *engine.Run, dirs []string) (inputs.Naming, error) {
 	return inputs.Naming{Dir: cwd}, err
 }
 
-// planned returns the inputs of the roots of a plan, nil if there is none.
+// planned returns the inputs of the planned roots, or nil without a plan.
 func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
 	if run == nil {
 		return nil
@@ -296,7 +301,8 @@ func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
 	return inputs.Planned(a, run, dirs)
 }
 
-// before returns the roots of the revision. Those that are among dirs have the same names as there.
+// before returns the roots of the revision by their current names. A root that also exists in
+// dirs keeps its name there.
 func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, error) {
 	names, _, err := c.Find(cmd, engine.Search{Args: c.in, Tree: c.tree})
 	if err != nil {
@@ -319,7 +325,8 @@ func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, er
 	return before, nil
 }
 
-// tell makes the last line on stderr say how many roots are affected, and what stdout does not say of them.
+// tell sets the final line on stderr: the number of affected roots, and the deleted and failed
+// ones, which text output does not mark.
 func (c *command) tell(all []Root, roots int) {
 	if c.Quiet {
 		return
@@ -345,7 +352,7 @@ func (c *command) tell(all []Root, roots int) {
 	}
 }
 
-// repository returns the top of the repository that dir is in, "" if it is in none.
+// repository returns the top directory of the repository that contains dir, or "".
 func repository(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// compare plans the affected roots as they were in the revision. They get the reasons that only that tells, a file that they do not name any more
-// for instance. With --really both sides are rendered, and roots with the same output are left out.
+// compare plans the affected roots as they were in the revision and adds the reasons found
+// there, such as a file that the root no longer references. With --really it renders both sides
+// and removes the roots whose output is the same.
 func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, changes Changes) ([]Root, error) {
 	var names []string
-	dirs := map[string]string{} // what the roots are called now, by their names in the tree
+	dirs := map[string]string{} // current directories of the roots, by their names in the tree
 	for _, r := range all {
 		if r.State != Changed {
 			continue
@@ -49,7 +50,7 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 	if !c.really {
 		return all, nil
 	}
-	before, _ := c.render(cmd.Context(), old, engine.Hooks{Silent: true}) // a root that cannot be rendered as it was stays among those that are affected
+	before, _ := c.render(cmd.Context(), old, engine.Hooks{Silent: true}) // a root that failed to render in the revision stays affected
 	wanted := map[string]bool{}
 	for _, dir := range dirs {
 		wanted[diag.Redact(dir)] = true
@@ -72,7 +73,8 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 	}), cmd.Context().Err()
 }
 
-// render renders roots of a side and returns a digest of what comes of each. What the old side warns about is not told: nobody can change that any more.
+// render renders the selected roots of one side and returns a digest of each output. For the
+// old side h silences warnings, because nobody can fix an old revision.
 func (c *command) render(ctx context.Context, run *engine.Run, h engine.Hooks) (made map[string]krm.Digest, err error) {
 	made = map[string]krm.Digest{}
 	for result, failed := range run.Results(ctx, h) {

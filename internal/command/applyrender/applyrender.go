@@ -1,4 +1,4 @@
-// Package applyrender has the command apply-render.
+// Package applyrender implements the apply-render command.
 package applyrender
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// applyRender is the command of that name, with the flags that are its alone.
+// applyRender is the apply-render command with its own flags.
 type applyRender struct {
 	*cli.Invocation
 	output   string
@@ -38,11 +38,11 @@ type applyRender struct {
 	failOnSecrets bool
 	folder        sink.FolderFlags
 	validate      validation.Flags
-	known         *known.Files       // of the files of the output folder
-	progress      *terminal.Progress // of the run
+	known         *known.Files       // files of the output folder, from earlier runs
+	progress      *terminal.Progress // progress of the current run
 }
 
-// Command returns the command apply-render.
+// Command returns the apply-render command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &applyRender{Invocation: a}
 	cmd := &cobra.Command{
@@ -107,7 +107,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	}
 	q := engine.Request{Roots: roots}
 	if c.isFolder(roots) && check == nil && c.planFile == "" {
-		q.Reuse = func(string, *records.Record) bool { return true } // the sink knows better
+		q.Reuse = func(string, *records.Record) bool { return true } // always: the sink verifies the files of reused roots itself
 	}
 	run, err := c.Plan(cmd, q)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// writing returns how the run is written, with its progress and validation.
+// writing returns the hooks for writing the run, including progress and validation.
 func (c *applyRender) writing(cmd *cobra.Command, run *engine.Run, check *validation.Run) (w engine.Writing) {
 	steps := &history.Secrets{}
 	w.Open = func() (sink.Sink, error) {
@@ -153,20 +153,21 @@ func (c *applyRender) writing(cmd *cobra.Command, run *engine.Run, check *valida
 	return w
 }
 
-// drift compares the plan with the one in a file, if there is a file.
+// drift returns an error if the plan differs from the one in file. It does nothing if file is
+// empty.
 func drift(plan *planner.Plan, file string) error {
 	if file == "" {
 		return nil
 	}
-	before, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
+	before, err := os.ReadFile(file) // not with loaders: the file may be a pipe and is not an input of the plan
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+		pe.Path = diag.Redact(pe.Path) // the user may have passed a URL with credentials
 	}
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}
-	planview.HideSecrets(plan) // as in the plan that was written
+	planview.HideSecrets(plan) // plan -o json hid them as well
 	lines, err := planview.Drift(plan, before)
 	if err != nil {
 		return fmt.Errorf("--plan %s: %w", file, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// registerOutput adds the flags that say where the resources go, and how.
+// registerOutput adds the flags for the destination and form of the output.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that krmflow did not write, and write to a folder with other files; these stay: a render that needs their names is refused, and links are replaced, never followed. If the run is killed, the next one completes it")
@@ -31,10 +31,10 @@ func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are values of Secrets")
 }
 
-// forFolders are the flags that mean nothing without a folder.
+// forFolders lists the flags that need a folder as output.
 var forFolders = []string{"prune", "only-these", "layout", "names"}
 
-// checkFlags refuses flags that exclude each other.
+// checkFlags returns an error for flags that exclude each other.
 func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 	switch {
 	case c.output == "":
@@ -52,8 +52,8 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// sink opens the output. What must not be written to is refused here, before anything is rendered.
-// earlier is that of [sink.Secrets].
+// sink opens the output. It fails before anything is rendered if krmflow must not write there.
+// earlier becomes [sink.Secrets].Earlier.
 func (c *applyRender) sink(
 	cmd *cobra.Command, run *engine.Run, earlier func(dir string, s *secret.Set),
 ) (sink.Sink, error) {
@@ -67,9 +67,9 @@ func (c *applyRender) sink(
 // isStream reports whether the output is stdout.
 func (c *applyRender) isStream() bool { return c.output == "-" || c.output == terminal.StdoutDevice }
 
-// isFolder reports whether the output is a folder. An existing path stays a file or a folder. A new
-// path is a folder if there are several roots, or if it does not have the extension of a YAML or
-// JSON file.
+// isFolder reports whether the output is a folder. An existing path stays a file or a folder. A
+// new path is a folder if there are several roots, or if it does not have the extension of a
+// YAML or JSON file.
 func (c *applyRender) isFolder(roots render.Roots) bool {
 	if c.isStream() {
 		return false
@@ -79,13 +79,13 @@ func (c *applyRender) isFolder(roots render.Roots) bool {
 	}
 	info, err := os.Stat(c.output)
 	if err != nil {
-		_, err = os.Lstat(c.output) // a link that leads nowhere is replaced
+		_, err = os.Lstat(c.output) // a dangling link is replaced
 		return err != nil && !isFileName(c.output)
 	}
 	return info.IsDir()
 }
 
-// isFileName reports whether a path has the extension of a file with resources.
+// isFileName reports whether path has the extension of a resource file.
 func isFileName(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
@@ -158,7 +158,8 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, run *e
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 
-// filesIn returns those of files that lie in a folder: one of each of their folders.
+// filesIn returns the files that are inside folder, at most one per directory: the caller only
+// needs to know which directories contain inputs.
 func filesIn(folder string, files []string) []string {
 	top, err := filepath.Abs(folder)
 	if err != nil {
@@ -187,7 +188,7 @@ func filesIn(folder string, files []string) []string {
 	return in
 }
 
-// commandLine returns a command line that a shell takes as it is.
+// commandLine returns a command line quoted for a shell, with credentials redacted.
 func commandLine(name string, args []string) string {
 	line := name
 	for _, arg := range args {

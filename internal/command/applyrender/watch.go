@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// registerWatch adds the flag that renders again what changes.
+// registerWatch adds the --watch flag.
 func (c *applyRender) registerWatch(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.watch, "watch", false, "render, then wait, and render again what a saved file changes, until Ctrl-C; what is remote is not watched")
 }
 
-// checkWatch refuses what makes no sense together with --watch.
+// checkWatch returns an error for flags that make no sense together with --watch.
 func (c *applyRender) checkWatch(cmd *cobra.Command) error {
 	switch {
 	case c.isStream():
@@ -29,7 +29,9 @@ func (c *applyRender) checkWatch(cmd *cobra.Command) error {
 	return nil
 }
 
-// untilStopped renders, and again whenever that would make something else. A first round that nothing but another command line helps ends it.
+// untilStopped renders, and renders again whenever an input changes. It gives up after the
+// first round if only a different command line would help: a usage error, a refused output or a
+// locked output.
 func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	if err := c.checkWatch(cmd); err != nil {
 		return err
@@ -43,5 +45,6 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	return &exit.Error{Code: code, Err: &exit.Told{Err: errNotBegun}}
 }
 
-// errNotBegun is why nothing is watched, which the round has told.
+// errNotBegun is returned if watching never started. The first round has already printed the
+// cause.
 var errNotBegun = errors.New("nothing was rendered")

@@ -1,4 +1,5 @@
-// Package bench is the command bench: it profiles renders of directories, and compares krmflow with kustomize.
+// Package bench implements the bench command, which profiles renders of directories and
+// compares krmflow with kustomize.
 package bench
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// measuring is the command bench, with the flags that are its alone.
+// measuring is the bench command with its own flags.
 type measuring struct {
 	*cli.Invocation
 	o              bench.Options
@@ -26,11 +27,12 @@ type measuring struct {
 	trace, html    string
 	pprof          string
 	baseline       string
-	ofTrees, ofDir *pflag.FlagSet // flags about generated trees alone, and about directories alone
+	ofTrees, ofDir *pflag.FlagSet // flags for generated trees only, and for directories only
 	flags          func(command string) *pflag.FlagSet
 }
 
-// Command returns the command. flags returns those of build and apply-render, to which they are passed on.
+// Command returns the bench command. flags returns the flag set of the named command (build or
+// apply-render); bench passes the matching flags on to it.
 func Command(a *cli.Invocation, flags func(command string) *pflag.FlagSet) *cobra.Command {
 	m := &measuring{Invocation: a, flags: flags}
 	cmd := &cobra.Command{
@@ -86,7 +88,7 @@ func (m *measuring) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	work := m.o.Keep
-	if work == "" { // made here, so that it is removed also if the comparison must be left
+	if work == "" { // created here so that it is removed even if the comparison is aborted
 		dir, err := os.MkdirTemp("", "krmflow-bench-")
 		if err != nil {
 			return err
@@ -113,7 +115,7 @@ func (m *measuring) generated(ctx context.Context) error {
 	return err
 }
 
-// check refuses what cannot be measured before anything is.
+// check validates flags and directories before anything is measured.
 func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 	if m.o.Runs < 1 {
 		return options.UsageError(errors.New("--runs must be at least 1"))
@@ -152,7 +154,8 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 	return errors.Join(errs...)
 }
 
-// passedOn returns the flags of the command line that a render takes as well: those that kustomize build has, and those that krmflow alone has.
+// passedOn returns the given flags that a render accepts: both are shared with kustomize build,
+// ours exist only in krmflow.
 func (m *measuring) passedOn(cmd *cobra.Command) (both, ours []string) {
 	render := m.flags("apply-render")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -178,11 +181,12 @@ func (m *measuring) passedOn(cmd *cobra.Command) (both, ours []string) {
 	return both, ours
 }
 
-// ofKustomize are flags that kustomize build has, too.
+// ofKustomize lists the flags that kustomize build also has.
 var ofKustomize = []string{"enable-alpha-plugins", "enable-exec", "network", "network-name", "mount", "env", "as-current-user",
 	"load-restrictor", "reorder", "enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug"}
 
-// removeAll removes a folder. Somebody may still be writing to it who does not know yet that the run has ended.
+// removeAll removes a folder. It retries because a process that has not yet noticed the end of
+// the run may still write to it.
 func removeAll(dir string) {
 	for range 10 {
 		if os.RemoveAll(dir) == nil {

@@ -65,7 +65,8 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	return errors.Join(differs, m.write(report))
 }
 
-// shown returns flags without what is secret in their values: a report is a file that people pass on.
+// shown returns the flags with secrets removed from their values: reports are files that people
+// share.
 func shown(flags []string) (list []string) {
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
@@ -74,7 +75,8 @@ func shown(flags []string) (list []string) {
 	return list
 }
 
-// prepare finds the programs, reads the baseline, and refuses what cannot be written.
+// prepare looks up the programs, reads the baseline, and fails if an output file cannot be
+// written.
 func (m *measuring) prepare() (old *profile.Report, err error) {
 	m.o.Versus = strings.Fields(m.versus)
 	if m.o.Krmflow == "" {
@@ -111,7 +113,7 @@ func (m *measuring) prepare() (old *profile.Report, err error) {
 	return old, nil
 }
 
-// ofBuild leaves out the flags that build does not have.
+// ofBuild returns the flags that the build command has.
 func (m *measuring) ofBuild(flags []string) []string {
 	build := m.flags("build")
 	return slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
@@ -120,7 +122,7 @@ func (m *measuring) ofBuild(flags []string) []string {
 	})
 }
 
-// write writes a report in all forms that the flags ask for.
+// write writes the report in every form that the flags request.
 func (m *measuring) write(r *profile.Report) error {
 	var errs []error
 	file := func(path string, write func(io.Writer) error) {

@@ -1,4 +1,4 @@
-// Package build has the command build.
+// Package build implements the build command.
 package build
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command build.
+// Command returns the build command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var validating validation.Flags

@@ -1,4 +1,4 @@
-// Package cache has the commands about the cache of the user: what is in it, whether it is whole, and how it gets smaller.
+// Package cache implements the cache commands, which show, verify and shrink the user's cache.
 package cache
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command with all of them below.
+// Command returns the cache command with its subcommands.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
@@ -35,7 +35,8 @@ tree, and any of them can be used while other runs use the cache.`,
 	return cmd
 }
 
-// existing opens the cache that the flags name. It is nil if there is none, which the user is told.
+// existing opens the cache that the flags name. It returns nil without an error if the cache
+// does not exist.
 func existing(a *cli.Invocation) (*cache.Cache, error) {
 	dir, err := a.Fetching().CacheFolder()
 	if err != nil {
@@ -63,7 +64,7 @@ func folderCommand(a *cli.Invocation) *cobra.Command {
 	}
 }
 
-// A report is what krmflow cache du --json prints.
+// A report is the output of krmflow cache du --json.
 type report struct {
 	Folder string        `json:"folder"`
 	Files  int           `json:"files"`
@@ -123,7 +124,7 @@ func (r report) text() string {
 	return b.String()
 }
 
-// size shows bytes with a unit and one digit more than the point.
+// size formats a number of bytes with a binary unit and at most one decimal place.
 func size(n int64) string {
 	f, unit := float64(n), "KiB"
 	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -179,7 +180,7 @@ func verified(files, roots int, both bool) string {
 	return text + " verified\n"
 }
 
-// verifyFiles checks the files of the cache, and returns how many there are.
+// verifyFiles verifies the files of the cache and returns their number.
 func verifyFiles(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
 	damaged := 0
 	all, err = c.Verify(ctx, dryRun, func(path string, why error) {
@@ -192,7 +193,7 @@ func verifyFiles(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun 
 	return all, diag.CacheDamaged.Errorf("damaged and %s: %d of %s in the cache", done("removed", dryRun), damaged, diag.Count(all, "file"))
 }
 
-// verifyRoots checks the inputs of remembered roots, and returns how many roots there are.
+// verifyRoots verifies the inputs of remembered roots and returns the number of roots.
 func verifyRoots(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun bool) (all int, err error) {
 	changed := 0
 	all, err = records.VerifyRoots(ctx, c, dryRun, func(path string) {

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
+// readCatalog reads the catalog at text, a path or a URL, and verifies its pin. Reading a
+// catalog does not trust it.
 func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, error) {
 	ref, err := options.ParseRef("catalog", text)
 	if err != nil {
@@ -30,7 +31,7 @@ func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, err
 	return View{Catalog: c, Digest: digest}, err
 }
 
-// ViewCommand returns the command that prints what a catalog lists, without trusting it.
+// ViewCommand returns the command that prints a catalog without trusting it.
 func ViewCommand(a *cli.Invocation) *cobra.Command {
 	var format string
 	var builtIn bool
@@ -77,13 +78,13 @@ func viewCatalog(a *cli.Invocation, v View, format string) error {
 	case "yaml":
 		return a.Print(visibleYAML(v.Form()))
 	case "json":
-		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // with the escapes of JSON
+		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // control characters become JSON escapes
 	}
 	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }
 
-// visibleYAML returns v as YAML without characters that control a terminal. YAML prints some of
-// them unescaped. If v has such a character, the result is JSON, which is YAML and escapes all of
+// visibleYAML returns v as YAML without terminal control characters. YAML prints some of them
+// unescaped. If v contains one, the result is JSON, which is valid YAML and escapes all of
 // them.
 func visibleYAML(v yaml.Value) string {
 	text := string(yaml.AppendYAML(nil, v))
@@ -92,12 +93,13 @@ func visibleYAML(v yaml.Value) string {
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, yaml.AppendJSON(nil, v), "", "  "); err != nil {
-		panic(err) // AppendJSON writes JSON
+		panic(err) // AppendJSON always writes valid JSON
 	}
 	return diag.Sanitise(b.String()) + "\n"
 }
 
-// viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
+// viewBuiltIn shows the built-in catalogs. If only the reference to a catalog is built in, it
+// reads the catalog from there.
 func viewBuiltIn(ctx context.Context, a *cli.Invocation, format string) error {
 	for _, s := range settings.BuiltIn() {
 		var v View
@@ -119,7 +121,7 @@ func viewBuiltIn(ctx context.Context, a *cli.Invocation, format string) error {
 	return nil
 }
 
-// LintCommand returns the command that checks files which krmflow reads, for those who write them.
+// LintCommand returns the command with which authors check their catalogs.
 func LintCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
 	catalog := &cobra.Command{

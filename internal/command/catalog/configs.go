@@ -13,17 +13,18 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A configFile is a file that configurations of functions are in: as documents, as mappings in one, or as texts in a layer's file.
+// A configFile is a file with function configurations: as documents, as mappings inside a
+// document, or as text inside a layer file.
 type configFile struct {
 	shown, text string
 	configs     []*config // in the order in which edited visits them
 }
 
-// A config is a mapping that may be the configuration of a function.
+// A config is a mapping that may be a function configuration.
 type config struct {
 	value  yaml.Value
-	named  *function.Inline // nil if it names none
-	marked bool             // it shall not name it any more
+	named  *function.Inline // nil if it names no function
+	marked bool             // remove the function reference
 }
 
 func readConfigs(shown, text string) *configFile {
@@ -39,7 +40,8 @@ func readConfigs(shown, text string) *configFile {
 	return f
 }
 
-// mark marks the one configuration that is that of a call.
+// mark marks the only configuration that matches a call. If several match, the line number
+// decides. It returns an error if no single configuration remains.
 func (f *configFile) mark(call graph.Call, in *function.Inline) error {
 	var found []*config
 	for _, c := range f.configs {
@@ -57,7 +59,8 @@ func (f *configFile) mark(call graph.Call, in *function.Inline) error {
 	return nil
 }
 
-// is reports whether c looks like the configuration of a call. An item of a Composition may be without apiVersion and name.
+// is reports whether c looks like the configuration of call. An item of a Composition may omit
+// apiVersion and name.
 func (c *config) is(call graph.Call, in *function.Inline) bool {
 	same := func(path ...string) bool {
 		v := c.value.At(path...)
@@ -66,7 +69,8 @@ func (c *config) is(call graph.Call, in *function.Inline) bool {
 	return c.named != nil && c.named.Value().Equal(in.Value()) && same("apiVersion") && same("kind") && same("metadata", "name")
 }
 
-// strip returns the text without what names the functions of the marked configurations. The error says that this would change anything else.
+// strip returns the text without the function references of the marked configurations. It
+// returns an error if the edit would change anything else.
 func (f *configFile) strip() ([]byte, error) {
 	i := 0
 	return edited([]byte(f.text), func(v yaml.Value, _ locator) yaml.Value {
@@ -81,19 +85,20 @@ func (f *configFile) strip() ([]byte, error) {
 	})
 }
 
-// A locator tells where a path of a mapping is in its file.
+// A locator returns the position of a path within a mapping.
 type locator = func(path ...any) diag.Pos
 
-// edited returns a text in which each mapping that has a kind is what edit makes of it. All else stays as it is. Where a text is no YAML there are no
-// such mappings.
+// edited replaces each mapping that has a kind with the result of edit and leaves the rest of
+// the text unchanged. Documents that are not valid YAML are skipped.
 func edited(text []byte, edit func(yaml.Value, locator) yaml.Value) ([]byte, error) {
 	return editedBelow(text, edit, nil)
 }
 
-// editedBelow is edited for a text that a text may hold: held tells where it is then.
+// editedBelow is edited for text that may be embedded in other text; held then returns its
+// position.
 func editedBelow(text []byte, edit func(yaml.Value, locator) yaml.Value, held locator) ([]byte, error) {
 	var all []byte
-	lines := 0 // before the document
+	lines := 0 // before the current document
 	for _, part := range inplace.Split(text) {
 		d, err := inplace.Parse("", part, nil)
 		if err != nil {
@@ -123,7 +128,7 @@ type editor struct {
 	err   error
 }
 
-// value edits what is in v, and then v itself.
+// value edits the children of v first, then v itself.
 func (e *editor) value(v yaml.Value, path []any) yaml.Value {
 	below := func(step any) []any { return append(slices.Clone(path), step) }
 	switch v.Type() {
@@ -144,7 +149,7 @@ func (e *editor) value(v yaml.Value, path []any) yaml.Value {
 	return v
 }
 
-// text edits what a text of several lines holds.
+// text edits the mappings inside a multi-line string.
 func (e *editor) text(v yaml.Value, path []any) yaml.Value {
 	if e.held != nil || !strings.Contains(v.Text(), "\n") {
 		return v

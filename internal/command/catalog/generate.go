@@ -14,9 +14,11 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Generate returns the entries of a catalog of the functions that g calls and no trusted catalog lists, unless that is what the new one
-// replaces or, if localize is set, one that is fetched. File is its path, absolute and without symbolic links. The decisions are those about
-// the calls, by the id of their node. The error joins one for each call that cannot have an entry.
+// Generate returns catalog entries for the functions that g calls and that no trusted catalog
+// lists. It also copies the entries of trusted catalogs that the new one replaces: the catalog
+// at file and, with localize, catalogs that were fetched. file is the absolute path of the new
+// catalog, without symbolic links. decisions are the trust decisions by the node id of the
+// call. The error joins one error for each call that cannot have an entry.
 func Generate(g *graph.Graph, decisions map[string]*trust.Decision, file string, localize bool) ([]*catalog.Entry, error) {
 	c := generated{file: file, beside: filepath.Dir(file), localize: localize, listed: map[krm.GVK]*catalog.Entry{}}
 	for call, n := range g.Calls() {
@@ -29,13 +31,13 @@ func Generate(g *graph.Graph, decisions map[string]*trust.Decision, file string,
 type generated struct {
 	file, beside string
 	localize     bool
-	listed       map[krm.GVK]*catalog.Entry // of trusted catalogs, that calls use
+	listed       map[krm.GVK]*catalog.Entry // used entries of trusted catalogs
 	entries      []*catalog.Entry
-	at           []diag.Pos // of the first configuration of each
+	at           []diag.Pos // first configuration for each entry
 	errs         []error
 }
 
-// add makes an entry of a call, unless a trusted catalog has one.
+// add adds an entry for a call unless a trusted catalog has one.
 func (g *generated) add(call graph.Call, dec *trust.Decision) {
 	switch {
 	case call.Chart != nil:
@@ -69,8 +71,9 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 	g.entries, g.at = append(g.entries, e), append(g.at, call.ConfigPos)
 }
 
-// take adds a copy of the entry of a trusted catalog that a call uses, once, if the new catalog replaces that one. All that is in one catalog
-// counts for all layers, so no two of them may use different entries for one kind.
+// take copies the entry that a call uses from a trusted catalog, once, if the new catalog
+// replaces that catalog. The new catalog applies to all layers, so two calls must not use
+// different entries for the same kind.
 func (g *generated) take(e *catalog.Entry, at diag.Pos) error {
 	ref := e.Catalog.Ref
 	known := g.listed[e.GVK]
@@ -92,7 +95,9 @@ func (g *generated) take(e *catalog.Entry, at diag.Pos) error {
 	return nil
 }
 
-// pinned returns why not all that an entry of a remote catalog can run is known by a digest, or where it is. Such a catalog names no path.
+// pinned returns an error unless every program and image of an entry has a digest and can be
+// reached from a different catalog. The copied entry of a remote catalog must not contain a
+// path.
 func pinned(e *catalog.Entry) error {
 	if e.Container != nil {
 		if d, err := e.Container.Digest(); err != nil || d.IsZero() {
@@ -115,7 +120,7 @@ func pinned(e *catalog.Entry) error {
 	return nil
 }
 
-// addNeeds adds what o needs to e and reports whether both run the same.
+// addNeeds merges the permissions of o into e and reports whether both run the same program.
 func addNeeds(e, o *catalog.Entry) bool {
 	if (e.Container == nil) != (o.Container == nil) {
 		return false
@@ -129,8 +134,8 @@ func addNeeds(e, o *catalog.Entry) bool {
 	return a.Text == b.Text && a.Pin == b.Pin
 }
 
-// entry returns an entry with what runs for a configuration. What a flag can allow is no mistake in a container: the planner was not told
-// which mounts there are.
+// entry returns an entry for the program of a configuration. Denials that a flag can lift are
+// ignored for containers, because the planner did not know the allowed mounts.
 func (g *generated) entry(f function.Function, dec *trust.Decision) (*catalog.Entry, error) {
 	for _, denial := range dec.Denials {
 		if len(denial.Allow) == 0 || dec.Inline == nil || dec.Inline.Container == nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// GenerateCommand returns the command that writes a catalog of the functions that configurations name themselves.
+// GenerateCommand returns the command that writes a catalog of the functions that
+// configurations name directly.
 func GenerateCommand(a *cli.Invocation) *cobra.Command {
 	var o generateOptions
 	cmd := &cobra.Command{
@@ -79,7 +80,7 @@ func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o genera
 	if err != nil {
 		return err
 	}
-	// Nothing runs: the policy only lets the planner find out what there is.
+	// Nothing is executed: the permissive policy only lets the planner discover all functions.
 	functions := planner.Functions{
 		Trusted: trusted, Publishers: publishers, PluginHome: options.PluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},

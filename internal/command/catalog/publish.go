@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PublishCommand returns the command below which catalogs are published.
+// PublishCommand returns the command that publishes catalogs.
 func PublishCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "catalog", Short: "Publish catalogs"}
 	publish := &cobra.Command{

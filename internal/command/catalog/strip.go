@@ -16,17 +16,18 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// An Edit is what becomes of a file.
+// An Edit is the new content of a file.
 type Edit struct {
-	// Name is the path as messages show it.
+	// Name is the path as messages print it.
 	Name string
 	path string // without symbolic links
 	old  string
 	data []byte
 }
 
-// Write writes a catalog to dest, and then the files that are edited. Nothing is written if one of them cannot be; each file is replaced as
-// a whole, unless it was changed since it was read.
+// Write writes a catalog to dest and then applies the edits. It checks first that all files can
+// be written and writes none otherwise. Each file is replaced atomically, unless it was
+// modified since it was read.
 func Write(dest string, doc []byte, edits []Edit) error {
 	for _, path := range append([]string{dest}, paths(edits)...) {
 		if err := output.CheckFile(path); err != nil {
@@ -57,9 +58,10 @@ func paths(edits []Edit) (list []string) {
 	return list
 }
 
-// Strip returns the files whose configurations name the functions that entries list, without these names: nothing else in them changes.
-// The entries are those of [Generate] for the same plan. The error joins one for each configuration that has to name its function, or that
-// cannot be edited.
+// Strip returns edits that remove the function references of all configurations whose function
+// is listed in entries. Nothing else in the files changes. entries must come from [Generate]
+// for the same plan. The error joins one error for each configuration that must keep its
+// reference or cannot be edited.
 func Strip(g *graph.Graph, decisions map[string]*trust.Decision, entries []*catalog.Entry) ([]Edit, error) {
 	var errs []error
 	files := map[string]*configFile{}
@@ -99,7 +101,8 @@ func nameOf(call graph.Call) string {
 	return strings.TrimSuffix(gvkOf(call).String()+"/"+call.Config.Get("metadata").Get("name").Text(), "/")
 }
 
-// needed says why a configuration has to name its function, although e lists it; "" if it need not.
+// needed returns the reason why a configuration must keep its function reference although e
+// lists the function, or "".
 func needed(in *function.Inline, e *catalog.Entry) string {
 	switch {
 	case in.Exec != nil && len(in.Exec.Args) > 0:
@@ -118,7 +121,7 @@ func needed(in *function.Inline, e *catalog.Entry) string {
 	return ""
 }
 
-// mark marks the configuration of a call in its file, which is read when it is met first.
+// mark marks the configuration of a call in its file. It reads each file once.
 func mark(files map[string]*configFile, call graph.Call, in *function.Inline) error {
 	path, err := filepath.EvalSymlinks(in.Pos.File)
 	if err == nil {

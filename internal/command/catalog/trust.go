@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TrustCommand returns the command that lists and changes the catalogs which the configuration file of the user trusts.
+// TrustCommand returns the command that lists and changes the catalogs trusted by the user's
+// configuration file.
 func TrustCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
@@ -77,12 +78,12 @@ func trustList(ctx context.Context, a *cli.Invocation) error {
 	return a.Print(diag.Sanitise(b.String()))
 }
 
-// stateOf says whether the catalog of an entry is what the entry says.
+// stateOf describes whether the catalog of an entry matches the entry.
 func stateOf(ctx context.Context, a *cli.Invocation, e trust.Configured) string {
 	if e.Below {
 		return "every catalog below it, not pinned"
 	}
-	if e.Ref.Remote() { // nothing is fetched to list it
+	if e.Ref.Remote() { // listing fetches nothing
 		return map[bool]string{true: "pinned", false: "not pinned"}[e.Ref.Fixed()]
 	}
 	c, err := readCatalog(ctx, a, e.Ref.String())
@@ -135,7 +136,7 @@ func trustRemove(a *cli.Invocation, text string) error {
 	return a.Print(fmt.Sprintf("%s is trusted no longer\n", entry))
 }
 
-// absoluteRef returns a reference in which a path is absolute.
+// absoluteRef returns text with its path made absolute.
 func absoluteRef(text string) (string, error) {
 	place, below := strings.CutSuffix(text, "/*")
 	parse := options.ParseRef

@@ -1,5 +1,5 @@
-// Package catalog is about catalogs as documents, for those who write or judge them: what krmflow view catalog shows of one, what
-// krmflow edit generate-catalog writes, and what it takes out of configurations then.
+// Package catalog implements the commands for catalogs as documents: krmflow view catalog, lint
+// catalog, edit generate-catalog, catalog publish and trust.
 package catalog
 
 import (
@@ -17,12 +17,13 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// A View is what view catalog shows.
+// A View is a catalog as view catalog shows it.
 type View struct {
 	*catalog.Catalog
-	// Digest is that of the document, which a pin has.
+	// Digest is the digest of the document, as used in a pin.
 	Digest krm.Digest
-	// By says who trusts the catalog without a flag. It is empty if nobody does.
+	// By names the source of the trust in this catalog without a flag. It is empty if the
+	// catalog is not trusted.
 	By string
 }
 
@@ -34,7 +35,7 @@ func (v View) trusted() string {
 
 func (v View) findings() []*diag.Error { return append(v.Unusable(), v.Lint()...) }
 
-// Text returns the view for people.
+// Text returns the view as text for people.
 func (v View) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.Digest, v.trusted(), v.Describe())
@@ -50,7 +51,7 @@ func (v View) Text() string {
 	return b.String()
 }
 
-// Form returns the view as one value, for programs.
+// Form returns the view as one value for programs.
 func (v View) Form() yaml.Value {
 	var findings []yaml.Value
 	for _, f := range v.findings() {
@@ -66,7 +67,8 @@ func (v View) Form() yaml.Value {
 	)
 }
 
-// TrustedBy returns who trusts the catalog without a flag, empty if nobody does.
+// TrustedBy returns the source of the trust in the catalog without a flag, or "" if it is not
+// trusted.
 func (v View) TrustedBy() (string, error) {
 	config, err := settings.ReadConfig()
 	if err != nil {
@@ -86,7 +88,7 @@ func (v View) TrustedBy() (string, error) {
 	return "", nil
 }
 
-// realRef returns ref with the path that it really has.
+// realRef returns ref with its symbolic links resolved.
 func realRef(ref catalog.Ref) catalog.Ref {
 	if ref.Remote() {
 		return ref

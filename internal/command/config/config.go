@@ -1,4 +1,4 @@
-// Package config has the command config.
+// Package config implements the config command.
 package config
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command config.
+// Command returns the config command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -50,7 +50,8 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 	return cmd
 }
 
-// showConfig prints all settings. What is wrong in the file is returned behind that.
+// showConfig prints all settings. Errors in the configuration file are returned after the list
+// is printed.
 func showConfig(a *cli.Invocation, output string) error {
 	if output != "text" && output != "json" {
 		return options.UsageError(fmt.Errorf("illegal value --output %s; legal values: text, json", output))

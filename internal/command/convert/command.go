@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command convert.
+// Command returns the convert command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	var replace bool
@@ -68,7 +68,7 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
 	var after map[string][]byte
-	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // the warnings are the same
+	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // it repeats the warnings of the first plan
 	if err == nil {
 		after, err = again.Texts(cmd.Context())
 	}

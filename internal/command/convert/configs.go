@@ -13,11 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// configs adds the entries of generators or transformers: first those that hold their configuration, as kustomize does, then the paths. What
-// would mean something else as an item stays an entry of a Kustomization.
+// configs adds the entries of generators or transformers: first the inline configurations, then
+// the paths, in the order of kustomize. An entry whose meaning would change as an item stays in
+// a Kustomization.
 func (c *converter) configs(f field) {
 	differs := c.differs
-	if f.name == "generators" { // functions get the resources as items, and none as generators
+	if f.name == "generators" { // items receive the resources of earlier items; generators receive none
 		differs = func(doc kyaml.Value) bool { return c.differs(doc) || doc.Get("apiVersion").Text() != "builtin" }
 	}
 	for _, paths := range []bool{false, true} {
@@ -36,7 +37,7 @@ func (c *converter) configs(f field) {
 	}
 }
 
-// reserve takes the names of generators and transformers.
+// reserve marks the names of generators and transformers as used.
 func (c *converter) reserve() {
 	for _, name := range []string{"generators", "transformers"} {
 		f, ok := c.fields[name]
@@ -52,7 +53,8 @@ func (c *converter) reserve() {
 	}
 }
 
-// documents returns the configurations that an entry holds or names, none if it names a directory, or something that cannot be read.
+// documents returns the configurations that an entry contains or refers to. It returns none for
+// a directory and for unreadable content.
 func (c *converter) documents(e *yaml.Node) (docs []kyaml.Value, isPath bool) {
 	src := &kyaml.Source{File: c.src.File, Data: []byte(e.Value)}
 	if e.Kind == yaml.MappingNode {
@@ -81,8 +83,9 @@ func (c *converter) documents(e *yaml.Node) (docs []kyaml.Value, isPath bool) {
 	return docs, isPath
 }
 
-// differs reports whether a configuration would mean something else as an item: a function gets a name that it did not have, a validator
-// may change nothing, a built-in without a list of fields has that of a field of a Kustomization.
+// differs reports whether a configuration would have a different meaning as an item. A function
+// would get a name it did not have. A validator must not change resources, but an item may. A
+// built-in without its own field list would get the list of the Kustomization field.
 func (c *converter) differs(doc kyaml.Value) bool {
 	kind := doc.Get("kind").Text()
 	group, _, _ := strings.Cut(doc.Get("apiVersion").Text(), "/")
@@ -97,7 +100,7 @@ func (c *converter) differs(doc kyaml.Value) bool {
 		group == "builtin" && lists && doc.Get("fieldSpecs").IsNull()
 }
 
-// slugOrDots is [slug] for names that may have dots.
+// slugOrDots is [slug] for names that may contain dots.
 func slugOrDots(name string) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

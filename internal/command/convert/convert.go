@@ -1,6 +1,7 @@
-// Package convert turns a Kustomization into a Composition that renders the same: krmflow convert composition. Each field becomes an item of
-// the list, in the order in which kustomize applies fields. What a Composition has no item for stays in one that is itself a Kustomization,
-// with this field alone.
+// Package convert implements krmflow convert composition, which converts a Kustomization to a
+// Composition with the same output. Each field becomes one or more items, in the order in which
+// kustomize applies fields. A field without an equivalent item becomes a Kustomization item
+// with only this field.
 package convert
 
 import (
@@ -15,21 +16,24 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// A Composition is what a Kustomization was converted to. It is in no file yet.
+// A Composition is the result of converting a Kustomization. It is not yet written to a file.
 type Composition struct {
-	// Text is the file.
+	// Text is the content of the file.
 	Text []byte
-	// Dest is where it belongs, and From the kustomization file, which it replaces. Both are paths as messages show them.
+	// Dest is the path of the new file, and From the path of the kustomization file that it
+	// replaces, both as messages print them.
 	Dest, From string
-	// Notes say what was left out because it changes nothing.
+	// Notes report fields that were dropped because they have no effect.
 	Notes []*diag.Error
 
 	dest, from string // absolute
-	old        []byte // the kustomization file
+	old        []byte // content of the kustomization file
 }
 
-// Directory converts the Kustomization of a directory of this machine. files reads what it names, and layers are all files that it is made
-// of: they tell whether one of them configures what fields do to which kinds. The error joins one for each field that cannot be converted.
+// Directory converts the Kustomization of a local directory. files reads the files that it
+// references. layers are all files of the root; they show whether any layer configures which
+// fields of which kinds a field changes. The error joins one error for each field that cannot
+// be converted.
 func Directory(files *loaders.Local, dir string, layers []*yaml.Source) (*Composition, error) {
 	in, err := files.Root(dir)
 	if err != nil {
@@ -57,13 +61,16 @@ func Directory(files *loaders.Local, dir string, layers []*yaml.Source) (*Compos
 	}, nil
 }
 
-// Instead returns what the directory holds once the Composition has replaced the Kustomization, as [loaders.Config] has it.
+// Instead returns file contents for [loaders.Config] in which the Composition has replaced the
+// Kustomization.
 func (c *Composition) Instead() map[string][]byte {
 	return map[string][]byte{c.dest: c.Text, c.from: nil}
 }
 
-// Write writes the Composition to a file that does not exist yet: to dest, or beside the kustomization file if dest is empty. With replace
-// it removes that one behind it, unless it was changed meanwhile. Should that be interrupted both files are there, and nothing is rendered.
+// Write writes the Composition to a new file: dest or, if dest is empty, a file next to the
+// kustomization file. With replace it then removes the kustomization file, unless that was
+// modified in the meantime. If the process is interrupted in between, both files exist and
+// rendering reports an error.
 func (c *Composition) Write(dest string, replace bool) error {
 	if dest == "" {
 		dest = c.dest
@@ -90,7 +97,8 @@ func (c *Composition) Write(dest string, replace bool) error {
 	return nil
 }
 
-// configured reports whether a layer says more about what fields of a Kustomization reach than built-ins know by themselves.
+// configured reports whether a layer changes the fields that built-ins reach by default, with
+// configurations or crds.
 func configured(layers []*yaml.Source) bool {
 	for _, src := range layers {
 		if !isLayer(src.File) {

@@ -19,25 +19,27 @@ type converter struct {
 	files *loaders.Local
 	dir   *loaders.Dir
 	src   *kyaml.Source
-	// configured is whether a layer configures what fields reach: these then stay fields, of items that are Kustomizations.
+	// configured reports that a layer changes the fields that built-ins reach. The affected
+	// fields then stay in items that are Kustomizations.
 	configured bool
 
-	fields map[string]field // by the name that kustomize writes
+	fields map[string]field // by canonical name
 	items  []*yaml.Node
-	// comment is what stands above the next item.
+	// comment is the pending comment for the next item.
 	comment string
 	names   map[string]bool // KIND/NAME of items
 	notes   []*diag.Error
 	errs    diag.Mistakes
 }
 
-// A field is a top-level field of the file that says something.
+// A field is a non-empty top-level field of the file.
 type field struct {
 	name       string
 	key, value *yaml.Node
 }
 
-// order are the fields in the order in which kustomize applies them, with what makes items of each.
+// order lists the fields in the order in which kustomize applies them, with the method that
+// converts each.
 var order = []step{
 	{"openapi", (*converter).asKustomization},
 	{"resources", (*converter).accumulator},
@@ -68,16 +70,17 @@ var order = []step{
 	{"vars", (*converter).asKustomization},
 }
 
-// A step makes items of a field.
+// A step converts one field to items.
 type step struct {
 	name string
 	to   func(*converter, field)
 }
 
-// others are the fields that no item is made of: each is treated by itself.
+// others lists the fields that do not become items and are handled individually.
 var others = []string{"apiVersion", "kind", "metadata", "catalogs", "generatorOptions", "helmGlobals", "sortOptions", "buildMetadata"}
 
-// canonical returns a field as kustomize writes it: it reads names in any case. It is the name itself if kustomize does not know it.
+// canonical returns the spelling of a field name in kustomize, which reads names
+// case-insensitively. An unknown name is returned unchanged.
 func canonical(name string) string {
 	for _, f := range order {
 		if strings.EqualFold(f.name, name) {
@@ -124,8 +127,10 @@ func (c *converter) convert() ([]byte, []*diag.Error, error) {
 	return text, c.notes, err
 }
 
-// faithful returns the value of a field so that a Composition holds what the Kustomization does: there, a plain y is a boolean, and a folded text
-// may come to stand where it folds otherwise. What has to be written anew for that loses its comments.
+// faithful returns the value of a field in a form that a Composition reads as the Kustomization
+// does. The readers differ: a plain y is a boolean only in a Kustomization, and a folded text
+// may be folded differently at its new position. A value that has to be rewritten for this
+// loses its comments.
 func (c *converter) faithful(f field) *yaml.Node {
 	file, err := c.src.Value()
 	if err != nil {
@@ -146,7 +151,7 @@ func (c *converter) faithful(f field) *yaml.Node {
 	return n.Content[0].Content[1]
 }
 
-// held returns the value of the one field of a text, as it is read in a Composition.
+// held returns the value of the only field of text, as a Composition reads it.
 func held(text []byte) kyaml.Value {
 	doc, err := (&kyaml.Source{Data: text}).Strict()
 	if err != nil {
@@ -155,7 +160,7 @@ func held(text []byte) kyaml.Value {
 	return doc.Value.Get("x")
 }
 
-// refuse reports the fields that a Composition cannot say.
+// refuse reports the fields that a Composition cannot express.
 func (c *converter) refuse() {
 	if kind, ok := c.fields["kind"]; ok && kind.value.Value != "Kustomization" {
 		c.refused(kind, "a %s cannot be converted: it works on the resources of who uses it", kind.value.Value)

@@ -12,12 +12,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// builtin adds an item that is a built-in. What it is called comes from the hint; without one it has the name that its kind gives it.
+// builtin adds a built-in as an item. hint determines its name. Without a hint the item gets
+// the default name of its kind.
 func (c *converter) builtin(kind, hint string, from *yaml.Node, fields ...any) {
 	c.add("builtin", kind, hint, nil, from, fields...)
 }
 
-// add adds an item. It takes over the comments of the entry that it comes from, which may be nil.
+// add adds an item. The item takes over the comments of its source entry, from, which may be
+// nil.
 func (c *converter) add(apiVersion, kind, hint string, namespace, from *yaml.Node, fields ...any) {
 	var name, meta *yaml.Node
 	if called := c.unused(kind, hint); called != "" {
@@ -33,7 +35,8 @@ func (c *converter) add(apiVersion, kind, hint string, namespace, from *yaml.Nod
 	c.append(item, from)
 }
 
-// append adds an item. The comments of the entry that it comes from stand above it, and what is below that one above the next item.
+// append adds an item. The comments above its source entry move above the item, and the
+// comments below the entry move above the next item.
 func (c *converter) append(item, from *yaml.Node) {
 	above, below := lines(c.comment, from.HeadComment), from.FootComment
 	from.HeadComment, from.FootComment = "", ""
@@ -41,7 +44,8 @@ func (c *converter) append(item, from *yaml.Node) {
 	c.items = append(c.items, item)
 }
 
-// unused returns a name that no item of a kind has. The first one without a hint needs none.
+// unused returns a name that no other item of the kind has. The result is "" for the first item
+// without a hint, which needs no explicit name.
 func (c *converter) unused(kind, hint string) string {
 	base := slug(hint)
 	name := base
@@ -55,7 +59,7 @@ func (c *converter) unused(kind, hint string) string {
 	return name
 }
 
-// slug returns a text as a name of an item.
+// slug converts text to the name of an item.
 func slug(text string) string {
 	mapped := strings.Map(func(r rune) rune {
 		switch r = unicode.ToLower(r); {
@@ -67,7 +71,7 @@ func slug(text string) string {
 	return strings.Trim(mapped[:min(len(mapped), 200)], "-")
 }
 
-// kebab puts a dash before each capital letter but the first.
+// kebab inserts a dash before each capital letter except the first.
 func kebab(kind string) string {
 	var b strings.Builder
 	for i, r := range kind {
@@ -79,7 +83,7 @@ func kebab(kind string) string {
 	return b.String()
 }
 
-// asKustomization adds an item that is a Kustomization with this field alone.
+// asKustomization adds a Kustomization with only this field as an item.
 func (c *converter) asKustomization(f field) { c.kustomization(f, f.value) }
 
 func (c *converter) kustomization(f field, value *yaml.Node, more ...any) {
@@ -90,7 +94,8 @@ func (c *converter) accumulator(f field) {
 	c.builtin("ResourceAccumulator", "", nil, "paths", f.value)
 }
 
-// generator adds the entries of configMapGenerator or secretGenerator, each with the options of all.
+// generator adds the entries of configMapGenerator or secretGenerator, merged with
+// generatorOptions.
 func (c *converter) generator(f field) {
 	_, kind, _ := builtins.ForField(f.name)
 	for _, e := range f.value.Content {
@@ -111,7 +116,8 @@ func (c *converter) generator(f field) {
 	}
 }
 
-// optionsOf returns those of one generator with those of all: what both say, the generator's own says.
+// optionsOf merges the options of one generator with the common options. The generator's own
+// options take precedence.
 func optionsOf(own, common *yaml.Node) *yaml.Node {
 	var fields []any
 	for _, key := range []string{"labels", "annotations"} {
@@ -136,7 +142,7 @@ func optionsOf(own, common *yaml.Node) *yaml.Node {
 	return mapping(fields...)
 }
 
-// fieldsOf returns the fields of a mapping for [mapping].
+// fieldsOf returns the fields of a mapping as arguments for [mapping].
 func fieldsOf(m *yaml.Node) (fields []any) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		fields = append(fields, m.Content[i].Value, m.Content[i+1])
@@ -144,7 +150,8 @@ func fieldsOf(m *yaml.Node) (fields []any) {
 	return fields
 }
 
-// charts adds the charts, in the namespace of the file if they name none: the item has no namespace that they could take.
+// charts adds the charts. A chart without a namespace gets the namespace of the file, because
+// the item has none to inherit.
 func (c *converter) charts(f field) {
 	charts := list()
 	for _, e := range f.value.Content {
@@ -157,7 +164,7 @@ func (c *converter) charts(f field) {
 	c.kustomization(f, charts, "helmGlobals", c.fields["helmGlobals"].value)
 }
 
-// builtinField adds the items of a field that a built-in stands for.
+// builtinField adds the items for a field that is short for a built-in.
 func (c *converter) builtinField(f field) {
 	b, kind, form := builtins.ForField(f.name)
 	if _, lists := b.(builtins.FieldLister); lists && c.configured {
@@ -184,8 +191,8 @@ func (c *converter) builtinField(f field) {
 	}
 }
 
-// entryName returns the name that an entry gives an item: its own name without the path and tag of
-// an image, the name of its file, or that of its target.
+// entryName returns the name for the item of an entry: the entry's own name without the path
+// and tag of an image, its file name, or the name of its target.
 func entryName(e *yaml.Node) string {
 	if file := getText(e, "path"); file != "" {
 		return strings.TrimSuffix(path.Base(file), path.Ext(file))
@@ -207,7 +214,8 @@ func (c *converter) namespace(f field) {
 	c.add("builtin", kind, "", f.value, nil)
 }
 
-// labels adds the entries of labels. One whose switches or fields make a list of its own of what it reaches stays an entry.
+// labels adds the entries of labels. An entry stays in a Kustomization if its switches or
+// fields give it a field list of its own.
 func (c *converter) labels(f field) {
 	_, kind, _ := builtins.ForField(f.name)
 	for _, e := range f.value.Content {

@@ -7,14 +7,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// text returns a string as a node.
+// text returns a string node.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	return n
 }
 
-// mapping returns a mapping of keys and nodes; nodes that are nil are left out.
+// mapping returns a mapping of alternating keys and nodes. Nil nodes are omitted.
 func mapping(fields ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for i := 0; i < len(fields); i += 2 {
@@ -25,7 +25,7 @@ func mapping(fields ...any) *yaml.Node {
 	return m
 }
 
-// inline returns a mapping in one line, with the comments of its values behind it.
+// inline returns a one-line mapping with the comments of its values at the end.
 func inline(fields ...any) *yaml.Node {
 	m := mapping(fields...)
 	m.Style = yaml.FlowStyle
@@ -39,7 +39,7 @@ func list(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
 }
 
-// isEmpty reports whether a field with this value says nothing.
+// isEmpty reports whether a field with this value has no effect.
 func isEmpty(n *yaml.Node) bool {
 	switch {
 	case n == nil:
@@ -50,13 +50,14 @@ func isEmpty(n *yaml.Node) bool {
 	return len(n.Content) == 0
 }
 
-// isTrue reports whether a switch is on.
+// isTrue reports whether n is the boolean true.
 func isTrue(n *yaml.Node) bool {
 	var on bool
 	return n != nil && n.Decode(&on) == nil && on
 }
 
-// get returns a field of a mapping, whose name may be in any case; nil if there is none.
+// get returns a field of a mapping, or nil. Names are compared case-insensitively; an exact
+// match takes precedence.
 func get(m *yaml.Node, key string) *yaml.Node {
 	if m == nil || m.Kind != yaml.MappingNode {
 		return nil
@@ -73,7 +74,7 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return found
 }
 
-// getText returns a scalar of a mapping.
+// getText returns a scalar field of a mapping, or "".
 func getText(m *yaml.Node, key string) string {
 	if n := get(m, key); n != nil && n.Kind == yaml.ScalarNode && !isEmpty(n) {
 		return n.Value
@@ -81,7 +82,7 @@ func getText(m *yaml.Node, key string) string {
 	return ""
 }
 
-// put sets a field of a mapping, and removes it if v is nil.
+// put sets a field of a mapping, or removes it if v is nil.
 func put(m *yaml.Node, key string, v *yaml.Node) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if strings.EqualFold(m.Content[i].Value, key) {
@@ -94,7 +95,7 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	}
 }
 
-// without returns a mapping without some of its fields.
+// without returns a copy of a mapping without the given fields.
 func without(m *yaml.Node, keys ...string) *yaml.Node {
 	rest := *m
 	rest.Content = append([]*yaml.Node(nil), m.Content...)
@@ -104,14 +105,15 @@ func without(m *yaml.Node, keys ...string) *yaml.Node {
 	return &rest
 }
 
-// expanded returns a copy of n in which aliases and merges are written out: parts of it come to stand where an anchor does not reach.
+// expanded returns a copy of n with aliases and merge keys expanded: parts of it move to places
+// that their anchors do not cover.
 func expanded(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
 	c := *n
 	c.Anchor, c.Content = "", nil
-	if c.ShortTag() == "!!timestamp" { // which fields of text take as it is written, and documents as a time
+	if c.ShortTag() == "!!timestamp" { // text fields read it verbatim, but documents as a time
 		c.SetString(c.Value)
 		c.Style = yaml.DoubleQuotedStyle
 	}
@@ -130,7 +132,7 @@ func expanded(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// merge adds to a mapping what it does not have of another one, or of each of a list.
+// merge adds the fields of from, a mapping or a list of mappings, that m does not have.
 func merge(m, from *yaml.Node) {
 	if from.Kind == yaml.SequenceNode {
 		for _, one := range from.Content {
@@ -149,7 +151,7 @@ func merge(m, from *yaml.Node) {
 	}
 }
 
-// lines joins comments.
+// lines joins comments with line feeds and skips empty ones.
 func lines(comments ...string) string {
 	var list []string
 	for _, c := range comments {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command create.
+// Command returns the create command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{

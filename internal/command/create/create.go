@@ -1,4 +1,5 @@
-// Package create writes kustomization files for directories that have none: krmflow create.
+// Package create implements krmflow create, which writes a kustomization file for a directory
+// without one.
 package create
 
 import (
@@ -17,14 +18,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what a kustomization file is made of. They are the flags of kustomize create.
+// Options is the content of a new kustomization file. The fields are the flags of kustomize
+// create.
 type Options struct {
 	Dir                   string
-	Resources             string // patterns of paths and remote references, with commas between them
+	Resources             string // comma-separated path patterns and remote references
 	Namespace             string
 	NamePrefix            string
 	NameSuffix            string
-	Labels, Annotations   string // KEY:VALUE, with commas between them
+	Labels, Annotations   string // comma-separated KEY:VALUE pairs
 	Autodetect, Recursive bool
 }
 
@@ -42,7 +44,7 @@ func (o *Options) Register(cmd *cobra.Command) {
 	fs.StringVar(&o.Annotations, "annotations", "", "annotations of all resources: KEY:VALUE, with commas between them")
 }
 
-// Write writes the file and returns its path. It never replaces one.
+// Write writes the file and returns its path. It never overwrites an existing file.
 func (o *Options) Write() (path string, err error) {
 	if there := layer(o.Dir); there != "" {
 		return "", diag.Errorf(diag.Pos{File: filepath.Join(o.Dir, there)}, "", "the directory has a kustomization file already").Hint("'krmflow edit' changes it")
@@ -62,7 +64,8 @@ func (o *Options) Write() (path string, err error) {
 	return path, f.Close()
 }
 
-// layer returns the name of the file that makes dir a layer, empty if there is none. Other tools have files with the name of a Composition.
+// layer returns the name of the file that makes dir a layer, or "". A file with the name of a
+// Composition may belong to a different tool, so its content is checked.
 func layer(dir string) string {
 	for _, name := range layerfile.Names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -79,7 +82,7 @@ func layer(dir string) string {
 	return ""
 }
 
-// text returns the file. Fields are in kustomize's order.
+// text returns the content of the file, with the fields in kustomize's order.
 func (o *Options) text() ([]byte, error) {
 	labels, errLabels := pairs("labels", o.Labels)
 	annotations, errAnnotations := pairs("annotations", o.Annotations)
@@ -109,7 +112,8 @@ func (o *Options) text() ([]byte, error) {
 	return text, nil
 }
 
-// pairs reads the value of a flag that is a list of pairs. A key without a colon has an empty value, as in kustomize.
+// pairs parses the value of a flag as a list of pairs. A key without a colon has an empty
+// value, as in kustomize.
 func pairs(flag, list string) (map[string]string, error) {
 	if list == "" {
 		return nil, nil
@@ -128,7 +132,8 @@ func pairs(flag, list string) (map[string]string, error) {
 	return m, nil
 }
 
-// resources returns what --resources names, and what --autodetect finds besides.
+// resources returns the resources of --resources, followed by the additional ones that
+// --autodetect finds.
 func (o *Options) resources() ([]string, error) {
 	var all []string
 	var errs []error
@@ -177,16 +182,16 @@ func (o *Options) match(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// isHidden reports whether the last part of a path begins with a dot.
+// isHidden reports whether the last element of a path begins with a dot.
 func isHidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
-// escaped returns dir as a pattern that matches it alone.
+// escaped returns a pattern that matches only dir.
 func escaped(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
-// detect returns the files of the directory that hold objects, and with Recursive those below it and directories that are layers, in the
-// order of their paths.
+// detect returns the files in the directory that contain objects. With Recursive it descends
+// into subdirectories and returns layers as directories. The result is in path order.
 func (o *Options) detect() ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(o.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -213,8 +218,8 @@ func (o *Options) detect() ([]string, error) {
 	return found, err
 }
 
-// holdsObjects reports whether a file can be read as Kubernetes objects. As in kustomize, a file
-// without objects qualifies.
+// holdsObjects reports whether a file can be read as Kubernetes objects. As in kustomize, a
+// file without objects qualifies.
 func holdsObjects(path string) bool {
 	data, err := loaders.ReadFile(path, yaml.MaxFile)
 	if err != nil {

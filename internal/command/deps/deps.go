@@ -1,4 +1,4 @@
-// Package deps has the command deps.
+// Package deps implements the deps command.
 package deps
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// formats are the forms that deps prints.
+// formats lists the values of --format.
 var formats = []string{"list", "make", "json", "argocd"}
 
-// Command returns the command deps.
+// Command returns the deps command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var format, target string
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ only when one of these has changed.`,
 	a.RegisterRendering(cmd)
 	cmd.Flags().StringVar(&format, "format", "list", "what is printed: list, make, json or argocd")
 	cmd.Flags().StringVar(&target, "target", "%.yaml", "with --format make, the target of a root: % stands for its directory, or the name of that for . and ..")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 	return cmd
 }
 

@@ -14,9 +14,14 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// explain looks for the file and line that cause each edit of a root. What is cheap to know is said: the field in the file of the resource, the
-// only step of the root that is another one now. A history (internal/review/history) of the new side would not do: its last step is often one that is the same on both
-// sides, such as an image transformer over a base that has changed. The cause is where the histories of both sides part, and they take the lists of all steps.
+// explain finds the file and line that cause each edit of a root. It reports only causes that
+// are cheap to find: a changed field in the file of the resource, or the only step of the root
+// that changed.
+//
+// A history of the new side (internal/review/history) would not do. Its last step for a field
+// is often the same on both sides, such as an image transformer over a changed base. The cause
+// is where the histories of the two sides diverge, and comparing histories needs the lists of
+// all steps.
 func (c *comparison) explain(u *unit) {
 	u.root.Causes = make([][]diag.Pos, len(u.root.Changes.Resources))
 	x := c.explainer(u)
@@ -31,20 +36,21 @@ func (c *comparison) explain(u *unit) {
 	}
 }
 
-// maxLocated is how many edits of a root are looked for in files: each takes reading one again.
+// maxLocated limits the edits of a root that are located in files. Each of them parses a file
+// again.
 const maxLocated = 300
 
 type explainer struct {
 	now, was map[string]*yaml.Source
-	steps    func() []*graph.Node // that are others now, all if that is not known
-	compared bool                 // it is
+	steps    func() []*graph.Node // changed steps; all steps without a comparison
+	compared bool                 // both sides were planned
 	changed  func(file string) bool
 	located  int
 
 	counterpart func(file string) string
 }
 
-// explainer returns what explains the edits of a root.
+// explainer returns the explainer for the edits of a root.
 func (c *comparison) explainer(u *unit) *explainer {
 	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }, counterpart: func(string) string { return "" }}
 	x.steps = func() []*graph.Node { return nil }
@@ -64,7 +70,7 @@ func (c *comparison) explainer(u *unit) *explainer {
 		x.changed = func(file string) bool {
 			src, old := x.now[file], x.was[c.counterpart(file)]
 			if old == nil {
-				old = x.was[file] // what was fetched has one name on both sides
+				old = x.was[file] // fetched files have the same name on both sides
 			}
 			return src != nil && (old == nil || old.Digest() != src.Digest())
 		}
@@ -72,9 +78,10 @@ func (c *comparison) explainer(u *unit) *explainer {
 	return x
 }
 
-// otherSteps returns the steps of a root that its old side has not.
+// otherSteps returns the steps of a root that its old side does not have.
 func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
-	// keys yields the keys of steps. What files say has places of its own.
+	// keys yields the keys of steps. Steps without a configuration are skipped, because file
+	// content has its own positions.
 	keys := func(g *graph.Graph, side string, yield func(*graph.Node, krm.Digest)) {
 		for _, n := range g.Nodes {
 			switch n.Op.(type) {
@@ -85,7 +92,7 @@ func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
 			key, ok := c.keys.Load(side + n.ID)
 			if !ok {
 				key = n.Op.Key()
-				c.keys.Store(side+n.ID, key) // roots have many in common
+				c.keys.Store(side+n.ID, key) // roots share many steps
 			}
 			yield(n, key.(krm.Digest))
 		}
@@ -102,7 +109,7 @@ func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
 	return others
 }
 
-// sources returns the files of a plan by their names.
+// sources returns the files of a plan by name.
 func sources(plan *planner.Plan) map[string]*yaml.Source {
 	files := map[string]*yaml.Source{}
 	if plan != nil {
@@ -113,7 +120,7 @@ func sources(plan *planner.Plan) map[string]*yaml.Source {
 	return files
 }
 
-// cause returns where an edit comes from, the zero Pos if that is not known.
+// cause returns the position that causes an edit, or the zero Pos if it is unknown.
 func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	if e.Op != diff.Remove && r.New.Pos.File != "" && x.changed(r.New.Pos.File) {
 		if pos := x.inFile(x.now[r.New.Pos.File], r.New, e.Path, false, e.New); pos.File != "" {
@@ -148,7 +155,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	return found.Origin.Pos()
 }
 
-// may returns how likely it is that a step has made an edit.
+// may returns the likelihood that a step made an edit.
 func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) builtins.Likelihood {
 	switch b := graph.Maker(step.Op).(type) {
 	case builtins.Patcher:
@@ -165,7 +172,8 @@ func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) builti
 	return builtins.Possible
 }
 
-// patch returns the file of a strategic merge patch, nil if the step has none, or several.
+// patch returns the file of a strategic merge patch, or nil if the step does not have exactly
+// one.
 func (x *explainer) patch(step *graph.Node) *yaml.Source {
 	p, ok := graph.Maker(step.Op).(builtins.Patcher)
 	if !ok {
@@ -185,7 +193,7 @@ func (x *explainer) patch(step *graph.Node) *yaml.Source {
 	return src
 }
 
-// inPatch returns where the file of a patch has what an edit changes.
+// inPatch returns the position of an edit in the patch file of a step.
 func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
 	src := x.patch(step)
 	if x.located++; src == nil || x.located > maxLocated {
@@ -203,8 +211,8 @@ func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
 	return diag.Pos{}
 }
 
-// inSource returns the file that a generator takes a value from, and its line, or its first line
-// that is another one now.
+// inSource returns the position of a value in the source file of a generator: the line of the
+// value or, if that is unknown, the first changed line.
 func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
 	b, ok := graph.Maker(step.Op).(builtins.Locator)
 	if !ok {
@@ -226,7 +234,7 @@ func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
 	return pos
 }
 
-// inFile returns where a file has a value of a resource that begins in it.
+// inFile returns the position of a value in the file in which its resource is defined.
 func (x *explainer) inFile(src *yaml.Source, side diff.Side, way diff.Path, old bool, want yaml.Value) diag.Pos {
 	if x.located++; src == nil || x.located > maxLocated || !want.Exists() {
 		return diag.Pos{}
@@ -247,7 +255,8 @@ func (x *explainer) inFile(src *yaml.Source, side diff.Side, way diff.Path, old 
 	return diag.Pos{}
 }
 
-// follow returns what of a file is at the path of an edit: items are found by their keys.
+// follow returns the path and value in a file for the path of an edit. Items are found by their
+// keys.
 func follow(v yaml.Value, way diff.Path, old bool) (at []any, found yaml.Value, ok bool) {
 	for _, step := range way {
 		if !step.Item {
@@ -272,7 +281,7 @@ func follow(v yaml.Value, way diff.Path, old bool) (at []any, found yaml.Value, 
 	return at, v, true
 }
 
-// itemOf returns the place of the item that has the values of a key, such as "name=web", -1 if there is none.
+// itemOf returns the index of the item that matches a key such as "name=web", or -1.
 func itemOf(list yaml.Value, key string) int {
 next:
 	for i, item := range list.Items() {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// differing is the command diff, with the flags that are its alone.
+// differing is the diff command with its own flags.
 type differing struct {
 	*cli.Invocation
 	against, output string
@@ -21,13 +21,13 @@ type differing struct {
 	color           terminal.Colors
 }
 
-// errDiffers is what --exit-code makes of a difference.
+// errDiffers is the error for a difference with --exit-code.
 var errDiffers = errors.New("there are differences")
 
-// diffForms are the forms of a difference.
+// diffForms lists the values of --output.
 var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
-// Command returns the command diff.
+// Command returns the diff command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &differing{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{

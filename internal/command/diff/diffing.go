@@ -1,5 +1,5 @@
-// Package diff compares what directories render to with what they rendered to in a revision, with what other directories render to, or with
-// what was rendered before; and it has the forms in which the difference is shown.
+// Package diff implements the diff command. It compares rendered directories with a revision,
+// with other directories, or with earlier output, and formats the differences.
 package diff
 
 import (
@@ -32,44 +32,45 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Result is how two sides differ.
+// A Result is the difference between two sides.
 type Result struct {
-	// Against is the old side as the user named it, and Commit which commit it is, if it is one.
+	// Against is the old side as the user named it. Commit is its commit, if it is a revision.
 	Against, Commit string
-	// Roots are those that differ, in the order of their names, and Same is how many do not.
+	// Roots are the roots that differ, sorted by name. Same is the number of roots that do not.
 	Roots []Root
 	Same  int
 	// Failed are the roots that could not be compared, sorted.
 	Failed []string
 }
 
-// Any reports whether anything differs.
+// Any reports whether any root differs.
 func (r *Result) Any() bool { return len(r.Roots) > 0 }
 
-// A Root is one that differs.
+// A Root is a root that differs.
 type Root struct {
-	// Name is its directory, that of the old side if it is there alone.
+	// Name is the directory of the root, on the old side if it exists only there.
 	Name string
-	// OnlyOld and OnlyNew tell that it is on one side alone.
+	// OnlyOld and OnlyNew report that the root exists on one side only.
 	OnlyOld, OnlyNew bool
 	Changes          *diff.Changes
-	// Causes has the file and line that cause an edit, as far as they are known: by the place of the resource in Changes and that of the edit.
+	// Causes holds the position that causes each edit, if known. It is indexed by the resource
+	// in Changes and the edit in the resource.
 	Causes [][]diag.Pos
 }
 
-// unit is a root on both sides.
+// unit is a root with both of its sides.
 type unit struct {
 	name     string
-	now, was string // what it is called on each side, "" if it is not there
+	now, was string // names on each side, "" if absent
 	old      *krm.List
-	got      bool // it was compared, or is known to be the same
-	broken   bool // it has the same mistakes on both sides
-	claimed  bool // the cache says that it is the same, and that is verified
+	got      bool // compared, or known to be the same
+	broken   bool // the same errors on both sides
+	claimed  bool // the cache claims that it is the same; verify it
 	root     Root
-	secrets  []func(*secret.Set) // each adds the values of Secrets in the steps of a side
+	secrets  []func(*secret.Set) // each adds the Secret values in the steps of one side
 }
 
-// comparison compares two sides in one run.
+// comparison is one comparison of two sides.
 type comparison struct {
 	*cli.Invocation
 	cmd     *cobra.Command
@@ -78,17 +79,18 @@ type comparison struct {
 	result  *Result
 
 	engine      *engine.Engine
-	run, before *engine.Run // of the new side, and of the old one if that is rendered
+	run, before *engine.Run // the new side, and the old one if it is rendered
 	counterpart func(file string) string
 	nowFiles    func() map[string]*yaml.Source
 	wasFiles    func() map[string]*yaml.Source
-	keys        sync.Map // krm.Digest of steps, by side and id
+	keys        sync.Map // step keys (krm.Digest) by side and id
 	failed      []error
-	ordered     bool // both sides have the resources in the order of the render
+	ordered     bool // resources of both sides are in render order
 }
 
-// Compare compares what the directories that args stand for render to with against. Errors of a root are returned beside the result of the
-// others if the flags say so; else there is no result.
+// Compare compares the output of the directories in args with against. With KeepGoing it
+// returns the result for the other roots along with the errors of failed ones; otherwise the
+// result is nil on error.
 func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string) (*Result, error) {
 	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
 	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.run.Plan()) })
@@ -118,7 +120,9 @@ func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against strin
 	return c.finish(), errors.Join(append(c.failed, err)...)
 }
 
-// remember keeps what the roots were made from, for the next comparison with a revision. What is known of them stays as it is.
+// remember records the inputs of the roots for the next comparison with a revision. Existing
+// records are kept. It returns an error if a root differs although the cache claims that it is
+// the same, see [engine.Known].
 func (c *comparison) remember() error {
 	for _, u := range c.units {
 		if u.claimed && u.got && u.root.Changes.Any() {
@@ -128,7 +132,7 @@ func (c *comparison) remember() error {
 	return c.run.Remember(nil)
 }
 
-// finish returns the result when both sides are done.
+// finish returns the result after both sides are done.
 func (c *comparison) finish() *Result {
 	r := c.result
 	for _, u := range c.units {
@@ -146,7 +150,8 @@ func (c *comparison) finish() *Result {
 	return r
 }
 
-// fail keeps the errors of a side, unless the command ends with them.
+// fail records the errors of a side with KeepGoing. Otherwise it returns them, which ends the
+// command.
 func (c *comparison) fail(err error) error {
 	if err == nil || !c.KeepGoing || c.cmd.Context().Err() != nil {
 		return err
@@ -155,7 +160,7 @@ func (c *comparison) fail(err error) error {
 	return nil
 }
 
-// isRendered reports whether the old side is a directory that is rendered. Otherwise it is output.
+// isRendered reports whether the old side is a directory to be rendered, as opposed to output.
 func (c *comparison) isRendered() (bool, error) {
 	info, err := os.Stat(c.against)
 	if err != nil {
@@ -175,7 +180,8 @@ func (c *comparison) isRendered() (bool, error) {
 	return err == nil, nil
 }
 
-// isLayer reports whether a directory has a file that makes it a layer, or something that cannot be read in its place.
+// isLayer reports whether a directory has a layer file, or an unreadable entry with the name of
+// one.
 func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
 	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
 		_, err := stat(path.Join(filepath.ToSlash(dir), name))
@@ -183,7 +189,7 @@ func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
 	})
 }
 
-// withDirectory compares with what other directories render to.
+// withDirectory compares with the output of other directories.
 func (c *comparison) withDirectory(args []string) error {
 	ctx := c.cmd.Context()
 	roots, _, err := c.Find(c.cmd, engine.Search{Args: args})
@@ -227,7 +233,9 @@ func (c *comparison) withDirectory(args []string) error {
 	return c.both()
 }
 
-// withRevision compares with a revision of the repository that the directories are in.
+// withRevision compares with a revision of the repository that contains the directories. Roots
+// with the same inputs in the revision have the same output, so they are not rendered. If an
+// earlier run recorded their inputs, they are not even planned.
 func (c *comparison) withRevision(args []string, rev string) error {
 	ctx := c.cmd.Context()
 	start := "."
@@ -281,7 +289,7 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	return c.both()
 }
 
-// leaveOut marks the roots that are made of the same files in a revision.
+// leaveOut marks the roots whose files are the same in the revision.
 func (c *comparison) leaveOut(seen *seen) {
 	failed := map[string]bool{}
 	for _, f := range c.run.Plan().Failed {
@@ -303,7 +311,7 @@ func (c *comparison) leaveOut(seen *seen) {
 	}
 }
 
-// pair makes one unit of each root, whichever side it is on.
+// pair creates one unit per root, for roots on either side.
 func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []string) error {
 	left := map[string]bool{}
 	for _, name := range names {
@@ -327,8 +335,8 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			delete(left, name)
 		}
 		if _, err := os.Stat(root.Dir); err != nil && u.was != "" {
-			u.now = "" // it is gone
-		} else if !c.Recursive && u.was != "" { // a directory can stay when it is no root any more, or have been there before it was one
+			u.now = "" // deleted
+		} else if !c.Recursive && u.was != "" { // the directory may exist on a side on which it is not a root
 			now, was := isLayer(os.Stat, root.Dir), isLayer(tree.Stat, name)
 			switch {
 			case was && !now:
@@ -351,8 +359,8 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 	return nil
 }
 
-// askable returns an error if nobody can say whether a revision has a root, because what is in a submodule for instance is no part of it: the root must
-// not be taken for a new one.
+// askable returns an error if the revision cannot tell whether it contains a root, for example
+// because a submodule is not part of the revision. Such a root must not be reported as new.
 func askable(tree *revision.Tree, dir, name string) error {
 	if !utf8.ValidString(name) {
 		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(dir)).With(diag.BadValue)
@@ -364,7 +372,7 @@ func askable(tree *revision.Tree, dir, name string) error {
 	return nil
 }
 
-// withOutput compares with what was rendered before.
+// withOutput compares with earlier output.
 func (c *comparison) withOutput(args []string) error {
 	base := output.Base(c.against)
 	if _, err := os.Stat(base); err != nil {
@@ -402,8 +410,9 @@ func (c *comparison) withOutput(args []string) error {
 	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
 }
 
-// asked reports whether a root of which the output has the folder out would be at or below one of the directories args. If the output does not say where its
-// roots are, or they are not where the directories are, all of them may be meant.
+// asked reports whether the root with the output folder out would be at or below one of the
+// directories args. It reports true if that is unknown: the output does not record the location
+// of its roots, or args are elsewhere.
 func asked(base string, args []string, out string) bool {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -415,11 +424,11 @@ func asked(base string, args []string, out string) bool {
 	})
 }
 
-// now and was are what a unit is called on one side, if it is there and not yet known to be the same.
+// now and was return the name of a unit on one side, "" if it is absent there.
 func now(u *unit) string { return u.now }
 func was(u *unit) string { return u.was }
 
-// names returns what the units are called on one side.
+// names returns the names on one side of the units that still have to be compared.
 func (c *comparison) names(side func(*unit) string) []string {
 	names := []string{}
 	for _, u := range c.units {
@@ -430,7 +439,8 @@ func (c *comparison) names(side func(*unit) string) []string {
 	return names
 }
 
-// both runs the plans of both sides, first that of the old one, and compares each root when both of its lists are there.
+// both runs the plans of both sides, the old one first, and compares each root once both of its
+// lists exist.
 func (c *comparison) both() error {
 	if err := c.fail(c.before.Plan().Err()); err != nil {
 		return err
@@ -454,7 +464,8 @@ func (c *comparison) both() error {
 	})
 }
 
-// make makes those roots of a side that are not yet known to be the same, and gives their lists to take: several at a time.
+// make renders the roots of a side that still have to be compared, and passes their lists to
+// take, concurrently.
 func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*unit, *krm.List)) error {
 	by := map[string]*unit{}
 	for _, u := range c.units {
@@ -466,7 +477,7 @@ func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*u
 	hooks := engine.Hooks{
 		Only:   func(dir string) bool { return by[dir] != nil },
 		Seen:   secrets.Seen,
-		Silent: run == c.before, // nobody can change any more what the old side warns about
+		Silent: run == c.before, // nobody can fix the warnings of the old side
 	}
 	var takes errgroup.Group
 	takes.SetLimit(max(c.Jobs, 1))

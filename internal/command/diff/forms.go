@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Counts are how many resources have become what.
+// Counts are numbers of resources by type of change.
 type Counts struct{ Added, Removed, Changed int }
 
 // add adds the changes of a root.
@@ -30,7 +30,7 @@ func (n *Counts) add(c *diff.Changes) {
 	}
 }
 
-// String returns the counts that are not 0: "1 added, 2 changed".
+// String returns the nonzero counts: "1 added, 2 changed".
 func (n Counts) String() string {
 	var parts []string
 	for _, c := range []struct {
@@ -44,13 +44,13 @@ func (n Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// group are roots that differ in the same way.
+// group is a group of roots with the same differences.
 type group struct {
 	roots []*Root
 	body  string
 }
 
-// name returns what the roots of a group are called.
+// name returns the combined name of the roots of a group.
 func (g *group) name() string {
 	var names []string
 	for _, r := range g.roots {
@@ -63,7 +63,7 @@ func (g *group) name() string {
 	return strings.Join(names, ", ")
 }
 
-// what says whether the roots of a group are on both sides.
+// what returns a note if the roots of a group exist on one side only.
 func (g *group) what() string {
 	switch r := g.roots[0]; {
 	case r.OnlyNew:
@@ -74,13 +74,13 @@ func (g *group) what() string {
 	return ""
 }
 
-// counts returns what has become of the resources of one of the roots.
+// counts returns the counts for one of the roots, which all have the same changes.
 func (g *group) counts() (n Counts) {
 	n.add(g.roots[0].Changes)
 	return n
 }
 
-// groups makes one of roots that differ in the same way, in the order of the first of each.
+// groups groups roots with the same differences, ordered by the first root of each group.
 func (r *Result) groups(body func(*Root) string) (groups []*group) {
 	known := map[string]*group{}
 	for i := range r.Roots {
@@ -98,7 +98,7 @@ func (r *Result) groups(body func(*Root) string) (groups []*group) {
 	return groups
 }
 
-// total is the last line of the forms for people.
+// total returns the summary line of the text, markdown and HTML forms.
 func (r *Result) total() string {
 	var n Counts
 	for i := range r.Roots {
@@ -123,7 +123,7 @@ func (r *Result) total() string {
 	return line
 }
 
-// name returns what people call a resource: Deployment shop/web.
+// name returns the display name of a resource: Deployment shop/web.
 func name(id krm.ID) string {
 	n := id.Name
 	if id.Namespace != "" {
@@ -145,7 +145,8 @@ func headline(r *diff.Resource) string {
 	return "~ " + name(r.New.ID)
 }
 
-// own returns the edits that are shown one by one, with their causes, and how many references follow the content hash of another resource.
+// own returns the edits to display individually, with their causes, and summaries of the
+// references that only follow a changed content hash.
 func own(r *diff.Resource, causes []diag.Pos) (edits []shownEdit, follow []string) {
 	count := map[string]int{}
 	for k := range r.Edits {
@@ -178,19 +179,19 @@ type shownEdit struct {
 	cause diag.Pos
 }
 
-// safe returns a text as one line in which nothing steers a terminal.
+// safe returns text as one line without terminal control characters.
 func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
 
-// maxShown and maxLine are how many bytes of a value, and of a line of a text, the forms for people show.
+// maxShown and maxLine limit the bytes of a value and of a line in the text and markdown forms.
 const (
 	maxShown = 300
 	maxLine  = 2000
 )
 
-// show returns a value in one line, as long as people read.
+// show returns a value in one line, truncated.
 func show(v yaml.Value) string { return cut(shown(v), maxShown) }
 
-// oneLine returns a line of a text, as long as people read.
+// oneLine returns a line of text, truncated.
 func oneLine(text string) string { return cut(safe(text), maxLine) }
 
 // shown returns a value in one line.
@@ -207,7 +208,7 @@ func shown(v yaml.Value) string {
 	return safe(json)
 }
 
-// cut returns a text that is not longer than people read.
+// cut truncates text to about most bytes and appends its full size.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -215,10 +216,10 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%s)", diag.Size(int64(len(text))))
 }
 
-// values returns the two sides of an edit as people see them, "" for one that is not there.
+// values returns the two sides of an edit for display, "" for an absent side.
 func values(e *diff.Edit) (old, now string) { return valuesAs(e, show) }
 
-// valuesAs returns the two sides of an edit with values as show shows them.
+// valuesAs returns the two sides of an edit, formatted by show.
 func valuesAs(e *diff.Edit, show func(yaml.Value) string) (old, now string) {
 	side := func(v yaml.Value) string {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
-// HTMLBegins is what each page of a difference begins with.
+// HTMLBegins is the beginning of every HTML difference.
 const HTMLBegins = "<!doctype html>\n<!-- krmflow diff -->\n"
 
 //go:embed html.css
@@ -18,16 +18,17 @@ var htmlStyle string
 //go:embed html.js
 var htmlScript string
 
-// opened is how many resources may be unfolded from the beginning.
+// opened is the maximum number of resources up to which all of them start unfolded.
 const opened = 20
 
-// A diffPage is a page that is being written.
+// A diffPage is a page under construction.
 type diffPage struct {
 	page.Page
-	open bool // resources are unfolded
+	open bool // resources start unfolded
 }
 
-// WriteHTML writes one page that needs nothing else: the roots and resources that differ, to unfold, with a search and filters where scripts may run.
+// WriteHTML writes a self-contained page with foldable roots and resources. Search and filters
+// need scripts; the rest does not.
 func (r *Result) WriteHTML(w io.Writer) error {
 	p := &diffPage{}
 	resources := 0
@@ -68,7 +69,7 @@ func (r *Result) WriteHTML(w io.Writer) error {
 	return err
 }
 
-// group writes roots that differ in the same way.
+// group writes a group of roots with the same differences.
 func (p *diffPage) group(g *group) {
 	p.F("<section class=\"root\"><h2>%s%s <span class=\"soft\">%s</span></h2>\n", page.Name(g.name()), g.what(), g.counts().String())
 	if len(g.roots) > 1 {
@@ -129,7 +130,7 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 	p.F("</details>\n")
 }
 
-// edit writes the row of an edit, or those of what has changed inside of a text.
+// edit writes the table row of an edit, or the rows of the edits inside an embedded document.
 func (p *diffPage) edit(in string, e shownEdit) {
 	path, cause := in+safe(e.Path.String()), ""
 	if path == in {
@@ -160,7 +161,7 @@ func (p *diffPage) edit(in string, e shownEdit) {
 	p.F("<td class=\"cause\"><code>%s</code></td></tr>\n", cause)
 }
 
-// value writes a cell with a value, which is folded if it is long.
+// value writes a table cell with a value. Long values are folded.
 func (p *diffPage) value(class, text string) {
 	switch r := []rune(text); {
 	case text == "":
@@ -172,18 +173,18 @@ func (p *diffPage) value(class, text string) {
 	}
 }
 
-// manyLines is how many lines are shown unfolded.
+// manyLines is the maximum number of lines shown unfolded.
 const manyLines = 60
 
-// lines writes lines side by side: those that are gone beside those that came in their place.
+// lines writes a line diff side by side, with removed lines next to their replacements.
 func (p *diffPage) lines(lines []diff.Line) {
 	if len(lines) > manyLines {
 		p.F("<details><summary>%s</summary>", diag.Count(len(lines), "line"))
 		defer p.F("</details>")
 	}
 	p.F("<table class=\"lines\"><tbody>\n")
-	var old, now int          // the numbers of the next lines
-	var gone, came []numbered // that wait for their other side
+	var old, now int          // numbers of the next lines
+	var gone, came []numbered // lines waiting for their other side
 	flush := func() {
 		for i := range max(len(gone), len(came)) {
 			p.F("<tr>")
@@ -213,7 +214,7 @@ func (p *diffPage) lines(lines []diff.Line) {
 			p.side("", []numbered{{now, line.Text}}, 0)
 			p.F("</tr>\n")
 			old, now = old+1, now+1
-		default: // the remark that the line before has no end
+		default: // note that the previous line has no line feed
 			flush()
 			p.F("<tr><td colspan=\"4\" class=\"soft\">%s</td></tr>\n", line.Text)
 		}
@@ -228,7 +229,7 @@ type numbered struct {
 	text string
 }
 
-// side writes one half of a row: a line, or nothing if there are not so many.
+// side writes one half of a row: line i, or nothing beyond the last line.
 func (p *diffPage) side(class string, lines []numbered, i int) {
 	if i >= len(lines) {
 		p.F("<td></td><td></td>")

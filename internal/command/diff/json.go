@@ -11,14 +11,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Version is the apiVersion of the JSON form. A field may be added without a new version; nothing that has a version is renamed or changes
-// its meaning.
+// Version is the apiVersion of the JSON form. New fields may be added within a version;
+// existing fields are never renamed and keep their meaning.
 const Version = "krmflow.dev/v1alpha1"
 
-// Form returns the type that encoding/json makes the JSON form of, for those who describe it.
+// Form returns the Go type of the JSON form, for generating its description.
 func Form() reflect.Type { return reflect.TypeFor[diffDoc]() }
 
-// The JSON form of a difference, which docs/review.md documents.
+// The JSON form of a difference, documented in docs/review.md.
 type (
 	diffDoc struct {
 		APIVersion string    `json:"apiVersion"`
@@ -41,7 +41,7 @@ type (
 		Old     *sideDoc        `json:"old,omitempty"`
 		New     *sideDoc        `json:"new,omitempty"`
 		Renamed bool            `json:"renamed,omitempty"`
-		Object  json.RawMessage `json:"object,omitempty"` // of one that is added or removed
+		Object  json.RawMessage `json:"object,omitempty"` // if added or removed
 		Edits   []editDoc       `json:"edits,omitempty"`
 	}
 	sideDoc struct {
@@ -54,7 +54,7 @@ type (
 	editDoc struct {
 		Op      string          `json:"op"` // add, remove, replace or move
 		Path    string          `json:"path"`
-		Pointer []any           `json:"pointer"` // field names, and places of items in the new object; of what is removed, in the old one
+		Pointer []any           `json:"pointer"` // field names and list indexes in the new object; in the old one for op remove
 		From    *int            `json:"from,omitempty"`
 		To      *int            `json:"to,omitempty"`
 		Old     json.RawMessage `json:"old,omitempty"`
@@ -92,7 +92,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		}
 		doc.Roots = append(doc.Roots, one)
 	}
-	enc := json.NewEncoder(diag.SanitisingWriter(w)) // JSON has escapes for all that steers a terminal
+	enc := json.NewEncoder(diag.SanitisingWriter(w)) // JSON can escape all control characters
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(doc)
@@ -151,7 +151,7 @@ func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 	return docs
 }
 
-// raw returns the JSON of a value, nil for none.
+// raw returns the JSON of a value, or nil if it does not exist.
 func raw(v yaml.Value) json.RawMessage {
 	if !v.Exists() {
 		return nil
@@ -159,7 +159,7 @@ func raw(v yaml.Value) json.RawMessage {
 	return yaml.AppendJSON(nil, v)
 }
 
-// at returns a place as file:line.
+// at returns a position as file:line.
 func at(pos diag.Pos) string {
 	pos.File = diag.JSONName(pos.File)
 	return pos.String()

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
-// WriteMarkdown writes the form for the comment of a pull request: a block to unfold for each root and resource. It has at most max bytes: what
-// is left out is counted.
+// WriteMarkdown writes the form for the comment on a pull request, with a foldable block for
+// each root and resource. The output is at most max bytes; omitted resources are counted.
 func (r *Result) WriteMarkdown(w io.Writer, max int) error {
 	m := &markdown{max: max}
 	m.head(r)
@@ -20,16 +20,16 @@ func (r *Result) WriteMarkdown(w io.Writer, max int) error {
 	return err
 }
 
-// markdown is a text that has an end.
+// markdown is a text of limited size.
 type markdown struct {
 	strings.Builder
 	max       int
-	failed    string // what is said of roots that could not be compared
-	resources int    // that are left out
-	roots     int    // of which all or some are
+	failed    string // text about roots that could not be compared
+	resources int    // number of omitted ones
+	roots     int    // number of roots with omitted resources
 }
 
-// reserve is how many bytes stay free for what says that something is left out.
+// reserve is the number of bytes kept free for the note about omitted resources.
 const reserve = 300
 
 func (m *markdown) head(r *Result) {
@@ -40,7 +40,8 @@ func (m *markdown) head(r *Result) {
 	fmt.Fprintf(m, "**%s**, compared with %s\n", html.EscapeString(r.total()), against)
 }
 
-// notCompared returns the names of the roots that failed, or how many there are if their names take most of the place.
+// notCompared returns the names of the failed roots, or only their number if the names would
+// take most of the space.
 func (m *markdown) notCompared(r *Result) string {
 	if len(r.Failed) == 0 {
 		return ""
@@ -56,7 +57,7 @@ func (m *markdown) notCompared(r *Result) string {
 	return text
 }
 
-// body writes the roots, and what is left out.
+// body writes the roots and the note about omitted resources.
 func (m *markdown) body(r *Result) {
 	m.failed = m.notCompared(r)
 	for _, g := range r.groups(func(root *Root) string {
@@ -72,10 +73,11 @@ func (m *markdown) body(r *Result) {
 	}
 }
 
-// fits reports whether a text has a place, with what must come behind it.
+// fits reports whether text fits, together with the text that must follow.
 func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.failed)+reserve <= m.max }
 
-// group writes a block of roots. Of a resource whose changes do not fit the name is written, and of those for which that is too much the number.
+// group writes a block for a group of roots. A resource whose changes do not fit is listed by
+// name only. If even the names do not fit, the remaining resources are only counted.
 func (m *markdown) group(g *group) {
 	root := g.roots[0]
 	all := root.Changes.Resources
@@ -116,12 +118,12 @@ func (m *markdown) group(g *group) {
 	m.WriteString(foot)
 }
 
-// unnamed says how many resources of a root are not even named.
+// unnamed returns the note about resources that are only counted.
 func unnamed(n int) string {
 	return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource"))
 }
 
-// tooLarge returns what stands in the place of the block of a resource that has too many bytes.
+// tooLarge returns the placeholder for a resource block that is too large.
 func tooLarge(r *diff.Resource, size int) string {
 	const form = "\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n"
 	return fmt.Sprintf(form, html.EscapeString(headline(r)), size)
@@ -150,7 +152,7 @@ func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
 	return b.String()
 }
 
-// marks are lines in which the first character says what becomes of the rest.
+// marks collects diff lines, whose first character is the type of change.
 type marks struct{ strings.Builder }
 
 func (t *marks) line(mark byte, text string) { fmt.Fprintf(t, "%c %s\n", mark, text) }
@@ -191,10 +193,10 @@ func (t *marks) edit(in string, e shownEdit) {
 	}
 }
 
-// fenceFor returns backticks that no line of a text has.
+// fenceFor returns a fence longer than any run of backticks in text.
 func fenceFor(text string) string { return strings.Repeat("`", max(3, longest(text)+1)) }
 
-// code returns a text as inline code.
+// code returns text as inline code.
 func code(text string) string {
 	n := longest(text)
 	if n > 0 {
@@ -204,7 +206,7 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// longest returns how many backticks of a text follow one another at most.
+// longest returns the length of the longest run of backticks in text.
 func longest(text string) (n int) {
 	run := 0
 	for i := range len(text) {

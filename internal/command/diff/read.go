@@ -18,14 +18,15 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// written is what was rendered before: lists by the folders of their roots.
+// written is earlier output: resource lists by the output folder of their root.
 type written struct {
 	lists map[string]*krm.List
-	file  bool // it is one file, or a folder without manifests
+	file  bool // a single file, or a folder without manifests
 }
 
-// read reads a folder that krmflow wrote, or another folder or file of YAML. outs are the folders of the roots that it is compared with: what
-// krmflow did not write belongs to the deepest of them that has it, and a file to the only one.
+// read reads a folder that krmflow wrote, or any folder or file of YAML. outs are the output
+// folders of the roots to compare. In a folder without manifests a file belongs to the deepest
+// of outs that contains it. A single file belongs to the only root.
 func read(dir string, outs []string) (*written, error) {
 	w := &written{lists: map[string]*krm.List{}}
 	info, err := os.Stat(dir)
@@ -66,7 +67,7 @@ func read(dir string, outs []string) (*written, error) {
 	return w, nil
 }
 
-// addListed adds what manifests say that krmflow wrote to a folder. Files that are gone are none.
+// addListed adds the files that the manifests of a folder list. Missing files are skipped.
 func (w *written) addListed(dir string, m *manifest.Manifest) error {
 	for _, folder := range slices.Sorted(maps.Keys(m.Files)) {
 		root, ok := m.Owner(folder)
@@ -87,7 +88,7 @@ func (w *written) addListed(dir string, m *manifest.Manifest) error {
 
 func below(file, dir string) bool { return dir == "." || strings.HasPrefix(file, dir+"/") }
 
-// listed returns what the manifests below a folder say, and the YAML files in it, sorted.
+// listed returns the merged manifests below a folder, and its YAML and JSON files, sorted.
 func listed(dir string) (*manifest.Manifest, []string, error) {
 	m := manifest.New()
 	var files []string

@@ -17,16 +17,18 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// seen tells which roots are the same in a revision, by what their layers have seen of the file system.
+// seen reports whether roots are the same in a revision. It compares the file system
+// observations of their layers with the revision.
 type seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
-	ids      func() *records.IDs // the cache can be opened when it is known what is planned
+	ids      func() *records.IDs // lazy: the cache can be opened only once the plan exists
 	real     func(path string) string
 	sameLock bool
 }
 
-// A place is what something is called that was seen, what it was, and whether a record says so: then the other side does not share what was read.
+// A place is the key of an observation: its path, its kind, and whether it comes from a record.
+// Recorded content is not shared with the old side, so the two must not be mixed.
 type place struct {
 	kind     loaders.Kind
 	path     string
@@ -38,22 +40,23 @@ func newSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *seen {
 		ids: sync.OnceValue(func() *records.IDs { return e.Earlier().Objects(tree.Top()) })}
 }
 
-// same reports whether a root is made of the same files in the revision: then it renders to the same, and need not be rendered.
+// same reports whether the observed files of a root are the same in the revision. If so, its
+// output is the same and it need not be rendered.
 func (s *seen) same(plan *planner.Plan, dir string) bool {
 	list, enough := plan.Observed(dir)
-	for _, o := range list { // all of them: the other side need not read again what is the same
+	for _, o := range list { // check all of them, so that the old side can share every unchanged file
 		enough = s.holds(o) && enough
 	}
 	return enough && len(list) > 0
 }
 
-// holds reports whether the revision has what was seen.
+// holds reports whether the revision matches an observation.
 func (s *seen) holds(o *loaders.Observation) bool {
 	switch {
 	case o.InFetched:
 		return true
 	case o.Kind == loaders.SawFetched:
-		return s.sameLock // both sides ask the same servers
+		return s.sameLock // both sides resolve references against the same servers
 	}
 	p := records.Part{Path: o.Path, Real: o.Real, Kind: o.Kind}
 	if o.Kind == loaders.SawFile {
@@ -67,8 +70,9 @@ func (s *seen) holds(o *loaders.Observation) bool {
 	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
-// sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that. The record may have been made of the
-// root under another name, so it does not know whether a link that leads to dir leads elsewhere in the revision.
+// sameRecord reports whether the root dir, described by record r, is the same in the revision,
+// without planning it. The record may come from the same root under another name, so a link in
+// the path of dir is checked separately.
 func (s *seen) sameRecord(dir string, r *records.Record) bool {
 	abs, err := filepath.Abs(dir)
 	if err != nil || r.Remote() && !s.sameLock {
@@ -94,7 +98,8 @@ func (s *seen) sameRecord(dir string, r *records.Record) bool {
 	return true
 }
 
-// has reports whether the revision has a part of a root. content compares a file with the one of a name in the tree.
+// has reports whether the revision contains a part of a root. content compares the content of a
+// file with a file of the tree.
 func (s *seen) has(p records.Part, recorded bool, content func(name string) bool) bool {
 	at := place{p.Kind, p.Path, recorded}
 	has, ok := s.known[at]
@@ -127,7 +132,7 @@ func (s *seen) look(p records.Part, content func(name string) bool) bool {
 	case loaders.SawDir:
 		return dir
 	}
-	return false // programs and charts, of which more than the text counts
+	return false // programs and charts: their content alone does not decide
 }
 
 // sameLock reports whether the lock file is the same on both sides.
@@ -137,7 +142,7 @@ func sameLock(lockFile string, tree *revision.Tree) bool {
 	}
 	name, err := tree.Name(lockFile)
 	if err != nil {
-		return true // it is that of this machine
+		return true // outside the repository, so both sides use it
 	}
 	data, err := os.ReadFile(lockFile)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
-// Style says how a text looks.
+// Style is the style of the text form.
 type Style struct {
-	// Color colours it, and Stat leaves out what has changed in resources.
+	// Color enables colors. Stat omits the changes within resources.
 	Color, Stat bool
 }
 
@@ -45,7 +45,7 @@ func (s Style) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// text is what is written of one root.
+// text is the output for one root.
 type text struct {
 	strings.Builder
 	style Style
@@ -65,7 +65,7 @@ func (t *text) root(root *Root) {
 	}
 }
 
-// line writes a line; what is in it must be safe for a terminal.
+// line writes a line. Its content must be safe for a terminal.
 func (t *text) line(indent, color, format string, args ...any) {
 	t.WriteString(indent)
 	line := fmt.Sprintf(format, args...)
@@ -101,7 +101,7 @@ func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
 	}
 }
 
-// at returns a place behind what it causes.
+// at returns a position as a trailing comment.
 func (t *text) at(pos diag.Pos) string {
 	if pos.File == "" {
 		return ""

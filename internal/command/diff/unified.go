@@ -12,8 +12,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// WriteUnified writes the form that diff -u and git have: the YAML of each resource on both sides. What is hidden is replaced by a text, so nobody
-// can apply it to what has Secrets.
+// WriteUnified writes a unified diff of the YAML of each resource, as diff -u and git do.
+// Hidden values are replaced by a fixed text, so the diff cannot be applied to resources with
+// Secret values.
 func (r *Result) WriteUnified(w io.Writer) error {
 	for i := range r.Roots {
 		root := &r.Roots[i]
@@ -26,7 +27,7 @@ func (r *Result) WriteUnified(w io.Writer) error {
 	return nil
 }
 
-// unified returns the lines of one resource.
+// unified returns the diff of one resource.
 func unified(root *Root, one *diff.Resource) string {
 	var b strings.Builder
 	file := func(side string, s diff.Side, there bool) string {
@@ -40,7 +41,7 @@ func unified(root *Root, one *diff.Resource) string {
 	return b.String()
 }
 
-// document returns the YAML of an object, "" if there is none.
+// document returns an object as YAML, or "" if it does not exist.
 func document(v yaml.Value) string {
 	if !v.Exists() {
 		return ""
@@ -48,7 +49,7 @@ func document(v yaml.Value) string {
 	return string(yaml.AppendYAML(nil, v))
 }
 
-// hunks writes lines with the headers of their stretches.
+// hunks writes lines with a header for each hunk.
 func hunks(b *strings.Builder, lines []diff.Line) {
 	for from := 0; from < len(lines); {
 		to := from + 1
@@ -73,7 +74,8 @@ func hunks(b *strings.Builder, lines []diff.Line) {
 	}
 }
 
-// stretch returns the first line and the number of lines as headers have them: an empty stretch is behind the line before.
+// stretch returns the line range of a hunk header. An empty range is located after the
+// preceding line.
 func stretch(first, n int) string {
 	switch n {
 	case 0:

@@ -1,4 +1,4 @@
-// Package docs has the command docs.
+// Package docs implements the docs command.
 package docs
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command docs.
+// Command returns the docs command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "docs", Short: "Write documentation of the commands"}
 	cmd.AddCommand(&cobra.Command{

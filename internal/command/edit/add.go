@@ -76,7 +76,7 @@ func (s *Session) addGeneratorCommand(name string, g edit.Generator) *cobra.Comm
 	return cmd
 }
 
-// patchCommand returns a command about one entry of patches, which its flags describe.
+// patchCommand returns a command for one entry of patches, which its flags describe.
 func (s *Session) patchCommand(short, example string, edits func(edit.Patch) (edit.Edit, error)) *cobra.Command {
 	var p edit.Patch
 	cmd := s.command("patch", short, example, func([]string) (edit.Edit, error) { return edits(p) })

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command edit.
+// Command returns the edit command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",

@@ -1,5 +1,6 @@
-// Package edit holds the commands below `edit` that change a kustomization file. Each reads its arguments and makes an [edit.Edit] of them; a
-// Session runs all edits of one command line on one file, under a lock, and writes the file once.
+// Package edit implements the edit commands, which change a kustomization file. Each command
+// turns its arguments into an [edit.Edit]. A Session applies all edits of one command line to
+// one file, under a lock, and writes the file once.
 package edit
 
 import (
@@ -22,10 +23,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Separator stands between two edits of one command line.
+// Separator separates two edits on one command line.
 const Separator = "--and"
 
-// Split splits a command line of `edit` into the first edit and those that follow it. Another command line stays whole.
+// Split splits a command line of edit into the first edit and the edits that follow it. Other
+// command lines are returned unchanged.
 func Split(args []string) (first []string, more [][]string) {
 	if len(args) == 0 || args[0] != "edit" {
 		return args, nil
@@ -43,22 +45,23 @@ func Split(args []string) (first []string, more [][]string) {
 
 // A Session runs the edits of one command line.
 type Session struct {
-	// Stdout gets what a command prints, Stderr warnings.
+	// Stdout receives the output of commands, Stderr their warnings.
 	Stdout, Stderr io.Writer
-	// More are the edits behind the first one, as they were typed.
+	// More are the edits after the first one, as typed.
 	More [][]string
-	// Usage makes an error one about the command line, FlagError one about a flag of a command.
+	// Usage turns an error into a usage error. FlagError does so for an error about a flag of a
+	// command.
 	Usage     func(error) error
 	FlagError func(*cobra.Command, error) error
 
 	dir    string
 	dryRun bool
-	nested bool // an edit of More is being read
+	nested bool // reading an edit of More
 	edits  []edit.Edit
-	others []other // files that are changed, too
+	others []other // additional files to change
 }
 
-// Commands returns the commands. cmd gets their common flags.
+// Commands returns the edit commands, and adds their common flags to cmd.
 func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 	s.flags(cmd.PersistentFlags())
 	cmd.PersistentPreRunE = s.betweenEdits
@@ -70,7 +73,8 @@ func (s *Session) flags(set *pflag.FlagSet) {
 	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print what would change as a diff, and write nothing")
 }
 
-// Refuse returns an error if a command got one of the common flags that does not know them.
+// Refuse returns an error if one of the common flags is set on a command that does not support
+// it.
 func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
 	for _, name := range []string{"directory", "dry-run"} {
 		if cmd.Flags().Changed(name) {
@@ -85,7 +89,8 @@ const isEdit = "edit"
 
 var errBetween = errors.New(Separator + " stands between two edits")
 
-// betweenEdits returns an error if a command stands beside [Separator] and makes no edit.
+// betweenEdits returns an error if a command is combined with [Separator] but does not make an
+// edit.
 func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
 	switch {
 	case len(s.More) == 0 || cmd.Annotations[isEdit] != "":
@@ -96,14 +101,14 @@ func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
 	return s.Usage(fmt.Errorf("%w: %s is none", errBetween, cmd.Name()))
 }
 
-// group returns a command that has others below it.
+// group returns a command with subcommands.
 func (s *Session) group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: s.noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// noSuchCommand refuses a first argument that is no command.
+// noSuchCommand returns an error if the first argument is not a subcommand.
 func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -117,7 +122,7 @@ func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
 	return s.Usage(e)
 }
 
-// command returns a command that makes one edit of its arguments.
+// command returns a command that makes one edit from its arguments.
 func (s *Session) command(use, short, example string, edit func(args []string) (edit.Edit, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Example: example, Annotations: map[string]string{isEdit: "true"},
@@ -131,7 +136,8 @@ func (s *Session) command(use, short, example string, edit func(args []string) (
 	}
 }
 
-// add adds edits. The first one of the command line reads those that follow, and runs all.
+// add adds edits. The first edit of the command line then parses the following ones and runs
+// all of them.
 func (s *Session) add(edits ...edit.Edit) error {
 	s.edits = append(s.edits, edits...)
 	if s.nested {
@@ -146,7 +152,7 @@ func (s *Session) add(edits ...edit.Edit) error {
 	return s.run()
 }
 
-// read reads one more edit.
+// read parses one more edit.
 func (s *Session) read(args []string) error {
 	n, dir := len(s.edits), s.dir
 	cmd := s.group("edit", "")
@@ -160,7 +166,7 @@ func (s *Session) read(args []string) error {
 		return err
 	}
 	switch {
-	case len(s.edits) == n: // it has asked for help
+	case len(s.edits) == n: // --help was given
 		return s.Usage(errBetween)
 	case dir != "" && dir != s.dir:
 		return s.Usage(fmt.Errorf("the edits of one command are of one directory, not %s and %s", dir, s.dir))
@@ -191,7 +197,7 @@ func (s *Session) run() error {
 	}
 	err = write(path, func(old []byte) ([]byte, error) {
 		text, err := apply(old)
-		for _, o := range s.others { // all are written, or none
+		for _, o := range s.others { // check first, so that either all files or none are written
 			if _, denied := replaceable(o.path); err == nil {
 				err = denied
 			}
@@ -215,7 +221,7 @@ func (s *Session) run() error {
 	return nil
 }
 
-// preview prints what would change.
+// preview prints the changes as a diff.
 func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error {
 	old, err := readRegular(path)
 	if err != nil {
@@ -233,7 +239,7 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	return nil
 }
 
-// write replaces a file in one step. A link is followed.
+// write replaces a file atomically. It follows links.
 func write(path string, apply func([]byte) ([]byte, error)) error {
 	path, err := replaceable(path)
 	if err != nil {
@@ -242,8 +248,9 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 	return output.EditFile(path, 0o666, apply)
 }
 
-// replaceable returns the path of a file without links. What the user may not write is not replaced, although its directory could get another file of
-// its name.
+// replaceable resolves the links in a path and returns an error if the user may not write the
+// file. The check is necessary because write access to the directory would suffice to replace
+// the file.
 func replaceable(path string) (string, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -252,7 +259,7 @@ func replaceable(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // opening it could wait for ever
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // opening a pipe could block forever
 		return path, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -262,7 +269,7 @@ func replaceable(path string) (string, error) {
 	return path, f.Close()
 }
 
-// parse parses a file and checks that it is a Kustomization, a Component or a Composition.
+// parse parses a file and verifies that it is a Kustomization, a Component or a Composition.
 func parse(name string, data []byte) (*inplace.Document, error) {
 	if len(data) > layerfile.MaxSize {
 		return nil, diag.TooLargef(diag.Pos{File: name}, "", "is larger than %s", diag.Size(layerfile.MaxSize))
@@ -290,12 +297,12 @@ func parse(name string, data []byte) (*inplace.Document, error) {
 	return d, errors.Join(mistakes.Errors()...)
 }
 
-// find returns the one file of a directory that is to be edited.
+// find returns the only editable file of a directory.
 func find(dir string) (string, error) {
 	var found []string
 	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
 		if len(found) > 0 && slices.Contains(layerfile.CompositionNames, name) && slices.Contains(layerfile.Names, found[0]) {
-			break // it is the file of another tool, or else rendering refuses it
+			break // either a different tool's file, or rendering reports the conflict
 		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			found = append(found, name)
@@ -310,7 +317,7 @@ func find(dir string) (string, error) {
 	return "", diag.Errorf(diag.Pos{}, "", "only one of %s may be in %s", diag.Some(found), shown(dir))
 }
 
-// shown returns a directory as messages show it.
+// shown returns the name of a directory for messages.
 func shown(dir string) string {
 	if dir == "" {
 		return "the current directory"

@@ -17,7 +17,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
-// env is what edits may know of the directory.
+// env returns the environment of edits: their access to the directory.
 func (s *Session) env() edit.Env {
 	return edit.Env{
 		Glob:   s.glob,
@@ -36,7 +36,7 @@ func (s *Session) env() edit.Env {
 	}
 }
 
-// in returns where a path is that is relative to the directory.
+// in resolves a path relative to the directory.
 func (s *Session) in(path string) string {
 	if s.dir == "" || path == "" || filepath.IsAbs(path) {
 		return path
@@ -44,7 +44,7 @@ func (s *Session) in(path string) string {
 	return s.dir + string(filepath.Separator) + path
 }
 
-// check checks an entry of a generator by making what it stands for.
+// check validates an entry of a generator by configuring the generator.
 func (s *Session) check(kind string, entry yaml.Value) error {
 	var generator builtins.Builtin
 	var mistakes []*yaml.DecodeError
@@ -63,13 +63,13 @@ func (s *Session) check(kind string, entry yaml.Value) error {
 	return generator.Configure(builtins.Env{Read: s.readSource})
 }
 
-// An other is another file that an edit changes.
+// An other is an additional file that an edit changes.
 type other struct {
 	path     string
 	old, new []byte
 }
 
-// readRegular reads a regular file. Opening anything else could wait for ever.
+// readRegular reads a regular file. Opening anything else, such as a pipe, could block forever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSource))
 }
 
-// content returns what another file holds, after the edits so far.
+// content returns the content of an additional file after the edits so far.
 func (s *Session) content(path string) ([]byte, error) {
 	if o := s.other(path); o != nil {
 		return o.new, nil
@@ -94,7 +94,7 @@ func (s *Session) content(path string) ([]byte, error) {
 	return readRegular(s.in(path))
 }
 
-// writeLater notes what another file is to hold.
+// writeLater records the new content of an additional file.
 func (s *Session) writeLater(path string, data []byte) error {
 	if o := s.other(path); o != nil {
 		o.new = data
@@ -107,7 +107,7 @@ func (s *Session) writeLater(path string, data []byte) error {
 	return err
 }
 
-// other returns what is noted about another file, nil if there is nothing.
+// other returns the recorded change of an additional file, or nil.
 func (s *Session) other(path string) *other {
 	i := slices.IndexFunc(s.others, func(o other) bool { return o.path == filepath.Clean(s.in(path)) })
 	if i < 0 {
@@ -116,7 +116,8 @@ func (s *Session) other(path string) *other {
 	return &s.others[i]
 }
 
-// readSource reads a file that a generator names, unless it is remote: nothing is known of that.
+// readSource reads a source file of a generator. For a remote file it returns an empty source,
+// because edits fetch nothing.
 func (s *Session) readSource(path string) (*yaml.Source, error) {
 	if loaders.IsRemoteFile(path) {
 		return &yaml.Source{File: path}, nil
@@ -125,7 +126,8 @@ func (s *Session) readSource(path string) (*yaml.Source, error) {
 	return &yaml.Source{File: path, Data: data}, err
 }
 
-// maxSource is the size in bytes up to which a file is read that a generator names.
+// maxSource is the maximum size in bytes of a file that edits read, such as a source file of a
+// generator.
 const maxSource = 64 << 20
 
 // readFile reads a file in or below the directory.
@@ -150,8 +152,8 @@ func (s *Session) readFile(path string) ([]byte, error) {
 	return readRegular(real)
 }
 
-// glob returns the paths that fit a pattern, in the form and order that kustomize gives them. Hidden files are found only by a pattern that
-// begins with a dot or has a part that does.
+// glob returns the paths that match a pattern, in the form and order of kustomize. Hidden files
+// match only if the last element of the pattern begins with a dot.
 func (s *Session) glob(pattern string) ([]string, error) {
 	paths, err := s.matches(pattern)
 	if err != nil || isHidden(pattern) {
@@ -160,7 +162,7 @@ func (s *Session) glob(pattern string) ([]string, error) {
 	return slices.DeleteFunc(paths, isHidden), nil
 }
 
-// isHidden reports whether the last part of a path begins with a dot.
+// isHidden reports whether the last element of a path begins with a dot.
 func isHidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
 // matches is [filepath.Glob] relative to the directory.
@@ -200,7 +202,7 @@ func (s *Session) matches(pattern string) ([]string, error) {
 		for _, e := range entries {
 			if ok, err := filepath.Match(file, e.Name()); err != nil {
 				return nil, err
-			} else if ok && !output.IsTemporary(e.Name()) { // not a file of the session itself
+			} else if ok && !output.IsTemporary(e.Name()) { // skip the session's own temporary files
 				found = append(found, filepath.Join(dir, e.Name()))
 			}
 		}

@@ -39,11 +39,11 @@ plugins become those of the program. 'krmflow edit generate-catalog --strip-prov
 	return cmd
 }
 
-// told tells of a deprecated field.
+// told prints the replacement of a deprecated field.
 func (s *Session) told(from, to string) { fmt.Fprintf(s.Stderr, "%s -> %s\n", from, to) }
 
-// builtinPlugins returns the generators and transformers that kustomize lists and those of
-// krmflow, generators first.
+// builtinPlugins returns the generators and transformers of kustomize and krmflow, generators
+// first.
 func builtinPlugins() []string {
 	generators, transformers := []string{"HelmChartInflationGenerator"}, []string(nil)
 	for _, kind := range builtins.Kinds() {

@@ -1,4 +1,4 @@
-// Package executor has the command executor.
+// Package executor implements the executor command.
 package executor
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command executor.
+// Command returns the executor command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
@@ -31,7 +31,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
 			x := exec.New()
-			x.Wrapper, _ = os.Executable() // where that is not known, scripts find none
+			x.Wrapper, _ = os.Executable() // without it, wrapped scripts do not work
 			defer x.Close()
 			executors.Serve("exec", x)
 			return nil

@@ -24,7 +24,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command explain: the histories of resources, and pages about messages.
+// Command returns the explain command, which prints histories of resources and pages about
+// messages.
 func Command(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
@@ -95,10 +96,10 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isSubject tells a resource or a file from the code of a message.
+// isSubject reports whether arg is a resource or a file, as opposed to the code of a message.
 func isSubject(arg string) bool { return strings.ContainsAny(arg, "/:") }
 
-// explained renders a root, and returns the history of what the user has named.
+// explained renders a root and returns the history of the given resource or field.
 func explained(cmd *cobra.Command, a *cli.Invocation, dir, what string) (*Report, error) {
 	run, err := a.Plan(cmd, engine.Request{Args: []string{dir}})
 	if err != nil {
@@ -109,7 +110,7 @@ func explained(cmd *cobra.Command, a *cli.Invocation, dir, what string) (*Report
 	var lists history.Recorder
 	warnings, mu := Warnings{}, sync.Mutex{}
 	hooks := engine.Hooks{
-		KeepGoing: true, // what can be told of a root that fails does not depend on which step is the first one
+		KeepGoing: true, // so that the report does not depend on which step fails first
 		Made: func(n *graph.Node, list *krm.List) {
 			a.Used.Made.Add(history.Worth(list))
 			lists.Made(n, list)
@@ -146,7 +147,7 @@ func explained(cmd *cobra.Command, a *cli.Invocation, dir, what string) (*Report
 	return report, errors.Join(ran, err)
 }
 
-// failedSteps returns the steps that the error of a run is about.
+// failedSteps returns the failed steps of the error of a run.
 func failedSteps(err error) (failed []*graph.Node) {
 	for e := range diag.Each(err) {
 		var node *scheduler.NodeError
@@ -157,7 +158,7 @@ func failedSteps(err error) (failed []*graph.Node) {
 	return failed
 }
 
-// explainCodes prints what is known about messages.
+// explainCodes prints the pages of messages.
 func explainCodes(a *cli.Invocation, codes []string) error {
 	var pages []string
 	var errs []error

@@ -1,5 +1,5 @@
-// Package explain tells where a resource or a field of the output comes from: the steps that made and changed it, in order, with the files and lines
-// that say so.
+// Package explain traces a resource or field of the output back to its sources: the steps that
+// made and changed it, in order, with file and line.
 package explain
 
 import (
@@ -17,58 +17,66 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A Report is the history of a resource, or of a field of it.
+// A Report is the history of a resource or of one of its fields.
 type Report struct {
 	// Root is the directory that was rendered.
 	Root string
-	// ID is the identity of the resource, the last one if it was removed.
+	// ID is the identity of the resource: the current one, or the last one if the resource was
+	// removed.
 	ID krm.ID
-	// Field is the path of the field, "" if the report is about the whole resource.
+	// Field is the path of the field, or "" if the report covers the whole resource.
 	Field string
-	// Value is what the field has in the end as it may be shown, None if it is not there.
+	// Value is the final value of the field for display, or None if the field does not exist.
 	Value yaml.Value
-	// Removed tells that the resource, or the field, is not in the output.
+	// Removed reports that the resource or field is not in the output.
 	Removed bool
-	// Absent tells that it never was in the root. ID has what the user has named then, unless the resource is there, and Field is as it was written.
+	// Absent reports that the root never contained the resource or field. If the resource is
+	// missing, ID is the identity in the request. Field is as typed.
 	Absent bool
-	// Partial tells that the root could not be rendered: what is said is true of what the steps before the failure have made.
+	// Partial reports that the root could not be rendered. The report then covers the steps
+	// before the failure.
 	Partial bool
-	// Steps are those that have made and changed it, in order.
+	// Steps are the steps that made or changed the subject, in order.
 	Steps []Step
-	// Near are steps that look as if they should have, and have not.
+	// Near are steps that seem intended for the subject but did not change it.
 	Near []Near
 }
 
-// A Step is one that has made, changed or removed what is explained.
+// A Step is a step that made, changed or removed the subject of a report.
 type Step struct {
-	// Node is the step of the plan, and Pos and Config where it stands: a line, and the field there.
+	// Node is the step of the plan. Pos is the line where it is configured, and Config the
+	// field there.
 	Node   *graph.Node
 	Pos    diag.Pos
 	Config string
-	// Made and Removed tell that the resource, or the field, was not there before, or is not there any more.
+	// Made reports that the subject did not exist before the step, Removed that it did not
+	// exist after it.
 	Made, Removed bool
-	// Failed tells that the step has failed when it was to take the resource. It is the last one.
+	// Failed reports that the step failed with the resource as its input. It is always the last
+	// step.
 	Failed bool
-	// Why says why a step that removes things has removed the resource, "" if that is its configuration.
+	// Why is the reason for the removal of the resource, or "" if it is the configuration of
+	// the step.
 	Why string
-	// Changes are the fields that it has changed.
+	// Changes are the fields that the step changed.
 	Changes []Change
 }
 
-// A Change is a field that a step has changed.
+// A Change is the change of one field by a step.
 type Change struct {
 	Path string
-	// Old and New are the values as they may be shown, None if there is none.
+	// Old and New are the values for display, None if absent.
 	Old, New yaml.Value
-	// Pos is the line that says so, and Field the path in the document there.
+	// Pos is the line that causes the change, and Field the path in the document there.
 	Pos   diag.Pos
 	Field string
-	// Lines are the differences of a text of several lines.
+	// Lines is the line diff of a multi-line text.
 	Lines []diff.Line
 }
 
-// New explains what the user has named, in the result of a root. warnings are those of the run: what has not matched may be why something is not
-// there. If there is an error that wraps [ErrAbsent] there is a report, too.
+// New explains the subject text in the result of a root. warnings are the warnings of the run,
+// which can explain why the subject is missing. If the subject does not exist, New returns both
+// a report and an error that wraps [ErrAbsent].
 func New(plan *planner.Plan, h *history.History, root, text string, warnings Warnings) (*Report, error) {
 	list := h.Result()
 	if list == nil {
@@ -92,8 +100,8 @@ func New(plan *planner.Plan, h *history.History, root, text string, warnings War
 	return explainer{files: history.FilesOf(plan), warnings: warnings}.explain(h, s, root)
 }
 
-// NewPartial is [New] for a root of which the steps failed have failed: it explains what those before them have made. The report is nil if none of
-// these has made the resource.
+// NewPartial is [New] for a root in which the steps failed have failed. It explains the result
+// of the steps before them. The report is nil if none of these made the resource.
 func NewPartial(plan *planner.Plan, h *history.History, failed []*graph.Node, root, text string, warnings Warnings) (*Report, error) {
 	s, err := Parse(text, func(s Subject) bool {
 		until, _ := h.Until(failed, s.Is)
@@ -113,7 +121,7 @@ func NewPartial(plan *planner.Plan, h *history.History, failed []*graph.Node, ro
 	return r, err
 }
 
-// explain explains what the user has named, in the result of a history.
+// explain explains the subject in the result of a history.
 func (e explainer) explain(h *history.History, s Subject, root string) (*Report, error) {
 	e.hide = h.Secrets()
 	i, err := s.find(h.Result())
@@ -127,7 +135,7 @@ func (e explainer) explain(h *history.History, s Subject, root string) (*Report,
 	return r, err
 }
 
-// report explains resource i of the result, or one that is not there if i is less than 0.
+// report explains resource i of the result, or a missing resource if i is negative.
 func (e explainer) report(h *history.History, s Subject, i int, root string) (*Report, error) {
 	if i >= 0 && len(s.field) == 0 {
 		return e.resource(h.Steps(i)), nil
@@ -152,7 +160,7 @@ func (e explainer) report(h *history.History, s Subject, i int, root string) (*R
 	return r, nil
 }
 
-// A SyntaxError says that what the user has written names no resource and no field.
+// A SyntaxError reports that the request does not have the form of a resource or field.
 type SyntaxError struct{ err error }
 
 func (e *SyntaxError) Error() string { return e.err.Error() }
@@ -162,7 +170,7 @@ type explainer struct {
 	files    history.Files
 	warnings Warnings
 	partial  bool // the root could not be rendered
-	secret   bool // what is explained is or was a Secret
+	secret   bool // the subject is or was a Secret
 	hide     *secret.Set
 }
 
@@ -198,7 +206,7 @@ func at(s history.Step) Step {
 	return Step{Node: s.Node, Pos: s.Node.Origin.Pos(), Config: s.Node.Origin.Field()}
 }
 
-// edits returns an edit as changes.
+// edits converts an edit to changes.
 func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 	c := Change{Path: edit.Path.String(), Old: edit.Old, New: edit.New, Lines: edit.Lines}
 	if edit.Hidden {
@@ -232,7 +240,7 @@ func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 	return []Change{c}
 }
 
-// hidden returns what is shown of the values of an edit that has something hidden.
+// hidden returns the displayed values of an edit with hidden values.
 func hidden(edit diff.Edit) (old, now yaml.Value) {
 	old, now = edit.Old, edit.New
 	if !old.Exists() && edit.Op != diff.Add {
@@ -291,10 +299,10 @@ func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
 	return r, nil
 }
 
-// partly is said of what is not the result.
+// partly qualifies statements about an incomplete result.
 const partly = "as far as the root was rendered"
 
-// noField returns the error about a field that the resource never had.
+// noField returns the error for a field that the resource never had.
 func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 	there := history.At(res.Value(), path)
 	where := nameOf(res.ID())
@@ -322,16 +330,16 @@ func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 	return err
 }
 
-// fieldText returns the field as the user wrote it.
+// fieldText returns the field as typed.
 func (s Subject) fieldText() string {
 	_, field, _ := strings.Cut(s.text, s.name+":")
 	return diag.OneLine(field)
 }
 
-// WriteText writes the report for people.
+// WriteText writes the report as text for people.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	if !r.Absent { // otherwise the error says that
+	if !r.Absent { // if absent, the error covers it
 		r.writeSteps(&b)
 	}
 	r.writeNear(&b)
@@ -377,10 +385,10 @@ func (r *Report) writeSteps(b *strings.Builder) {
 	}
 }
 
-// maxShown is how many fields of a step are shown in text.
+// maxShown is the maximum number of fields per step in the text form.
 const maxShown = 30
 
-// head returns the step in a line: where it stands, and what it does.
+// head returns the step as one line: its position and its effect.
 func (s Step) head() string {
 	var b strings.Builder
 	if s.Pos.File != "" {
@@ -394,7 +402,7 @@ func (s Step) head() string {
 		b.WriteString(s.Config + ": ")
 	}
 	b.WriteString(s.Node.Op.Verb())
-	if summary, _, _ := strings.Cut(s.Node.Summary, "  "); summary != "" { // behind it is what a plan says of a function
+	if summary, _, _ := strings.Cut(s.Node.Summary, "  "); summary != "" { // the rest of the summary describes the function
 		b.WriteString(" " + summary)
 	}
 	if s.Removed && len(s.Changes) == 0 {
@@ -422,7 +430,7 @@ func (c Change) arrow(made bool) string {
 	return show(c.Old) + " -> " + show(c.New)
 }
 
-// from returns where the change is written, unless that is where the step stands.
+// from returns the position that causes the change, or "" if it is the position of the step.
 func (c Change) from(s Step) string {
 	if c.Pos.File == "" || c.Pos == s.Pos || c.Pos == s.Node.Origin.Pos() {
 		return ""
@@ -430,10 +438,10 @@ func (c Change) from(s Step) string {
 	return "   (" + c.Pos.String() + ")"
 }
 
-// maxValue is how long a value may be in a line of text.
+// maxValue is the maximum length in bytes of a value in the text form.
 const maxValue = 120
 
-// show returns a value in one line.
+// show returns a value in one line, truncated.
 func show(v yaml.Value) string {
 	if !v.Exists() {
 		return "none"

@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Document is a [Report] for programs. Fields may be added; none is removed or gets another meaning as long as Version is the same.
+// A Document is a [Report] for programs. Within a Version, fields may be added but are never
+// removed and keep their meaning.
 type Document struct {
 	Version    int             `json:"version"`
 	Root       string          `json:"root"`
@@ -49,7 +50,7 @@ type DocumentStep struct {
 	Changes []DocumentChange `json:"changes,omitempty"`
 }
 
-// A DocumentChange is a [Change]. A value that is absent is none.
+// A DocumentChange is a [Change]. Absent values are omitted.
 type DocumentChange struct {
 	Path  string          `json:"path"`
 	Old   json.RawMessage `json:"old,omitempty"`
@@ -60,7 +61,7 @@ type DocumentChange struct {
 	Lines []string        `json:"lines,omitempty"`
 }
 
-// JSON returns the report for programs.
+// JSON returns the report as a document for programs.
 func (r *Report) JSON() Document {
 	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name,
 		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Absent: r.Absent, Partial: r.Partial, Steps: []DocumentStep{}}

@@ -10,26 +10,29 @@ import (
 	"github.com/krmflow/krmflow/internal/review/history"
 )
 
-// Warnings are those that the steps of a run have given, by the ids of the steps.
+// Warnings are the warnings of the steps of a run, by step id.
 type Warnings map[string][]*diag.Error
 
-// A Near is a step that has done nothing to what is explained, although it looks as if it should: it selects something else, or nothing.
+// A Near is a step that did not change the subject although it seems intended to: its selector
+// matches something else, or nothing.
 type Near struct {
-	// Node is the step, and Pos the line that would have set the field, or where the step stands.
+	// Node is the step. Pos is the line that would have set the field, or the position of the
+	// step.
 	Node *graph.Node
 	Pos  diag.Pos
-	// Says is why it has not: what its warnings say, or what it selects.
+	// Says explains why the step had no effect: its warnings, or its selector.
 	Says []string
 }
 
-// near returns the steps that have done nothing to what a report is about. Where it is there, only those count that have given a warning, or are for
-// images of nearly the name that is there.
+// near returns the steps that seem intended for the subject of a report but did not change it.
+// For an existing subject these are only steps that gave a warning, or image transformers for a
+// similar name.
 func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) {
 	did := map[string]bool{}
 	for _, step := range r.Steps {
 		did[step.Node.ID] = true
 	}
-	absent, resource := r.Absent || r.Removed, r.Absent && r.ID.Version == "" // what the user has named has no version
+	absent, resource := r.Absent || r.Removed, r.Absent && r.ID.Version == "" // an identity from the request has no version
 	for n := range h.Nodes() {
 		if did[n.ID] {
 			continue
@@ -59,7 +62,7 @@ func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) 
 	return list
 }
 
-// nearly reports whether a step selects what the user has named, or something of nearly that name.
+// nearly reports whether a step selects the subject or a similar name.
 func (s Subject) nearly(files history.Files, n *graph.Node) bool {
 	kind, _, _ := strings.Cut(s.kind, ".")
 	for _, sel := range files.Selected(n) {
@@ -70,7 +73,8 @@ func (s Subject) nearly(files history.Files, n *graph.Node) bool {
 	return false
 }
 
-// alike reports whether a condition of a selector matches a text, or is nearly it. Without a condition everything is.
+// alike reports whether a condition of a selector matches text, exactly or approximately. An
+// empty condition matches everything.
 func alike(pattern, text string) bool {
 	if pattern == "" || strings.EqualFold(pattern, text) || diag.Nearest(text, []string{pattern}) != "" {
 		return true
@@ -79,7 +83,7 @@ func alike(pattern, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// writeNear writes the steps that have done nothing.
+// writeNear writes the steps that had no effect.
 func (r *Report) writeNear(b *strings.Builder) {
 	for i, x := range r.Near {
 		if i == 0 {

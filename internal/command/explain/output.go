@@ -13,8 +13,9 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// InOutput returns the root, and the resource in the form of [Parse], that a file in an output folder was made of. text is the path of the file, and may have a
-// field behind a colon. It reports false if text names no file.
+// InOutput returns the root of a file in an output folder, and its resource as a subject for
+// [Parse]. text is the path of the file, optionally with :FIELD. ok is false if text does not
+// name a file.
 func InOutput(text string) (root, subject string, ok bool, err error) {
 	for end := len(text); end > 0; end = strings.LastIndex(text[:end], ":") {
 		if file := text[:end]; loaders.IsFile(file) {
@@ -54,9 +55,9 @@ func madeOf(file string) (root, subject string, err error) {
 	return "", "", e
 }
 
-// rootOf returns the directory of the root whose resources are in a folder of an output.
+// rootOf returns the directory of the root that was rendered to the output folder dir.
 func rootOf(dir string) (string, error) {
-	folder := "" // of the root: the innermost one with a manifest
+	folder := "" // folder of the root: the innermost one with a manifest
 	for at := dir; ; at = filepath.Dir(at) {
 		text, err := loaders.ReadFile(filepath.Join(at, manifest.Name), manifest.MaxSize)
 		if err == nil && folder == "" {
@@ -89,7 +90,8 @@ func noBase() error {
 	return nameBoth("its output folder does not say which directories it was made of")
 }
 
-// nameBoth says what to write instead of the path of a file.
+// nameBoth returns an error with a hint to name the directory and the resource instead of a
+// file.
 func nameBoth(wrong string) error {
 	return diag.Errorf(diag.Pos{}, "", "%s", wrong).Hint("name the directory and the resource: krmflow explain DIR KIND/NAME")
 }

@@ -13,13 +13,13 @@ import (
 
 func isSecret(r *krm.Resource) bool { return r != nil && secret.Is(r.Value()) }
 
-// wasSecret reports whether a resource is a Secret at one of its steps: a patch may make one of a ConfigMap, and the other way round. Its values are
-// not shown then, whatever it is at another step.
+// wasSecret reports whether a resource is a Secret at any of its steps: a patch may turn a
+// ConfigMap into a Secret or vice versa. Its values are then hidden at every step.
 func wasSecret(steps []history.Step) bool {
 	return slices.ContainsFunc(steps, func(s history.Step) bool { return isSecret(s.Before) || isSecret(s.After) })
 }
 
-// shown returns the object as it may be shown.
+// shown returns the object for display.
 func (e explainer) shown(r *krm.Resource) yaml.Value {
 	if !e.secret || isSecret(r) {
 		return e.hide.Show(r.Value())
@@ -33,7 +33,7 @@ func (e explainer) shown(r *krm.Resource) yaml.Value {
 	})
 }
 
-// changed returns what a step has changed, as it may be shown.
+// changed returns the changes of a step for display.
 func (e explainer) changed(s history.Step) []diff.Edit {
 	node := s.After.Schema().For(schema.Kind(s.After.ID().GVK))
 	edits := diff.Values(s.Before.Value(), s.After.Value(), node, e.hide)
@@ -44,12 +44,12 @@ func (e explainer) changed(s history.Step) []diff.Edit {
 	return append(edits, slices.DeleteFunc(diff.Values(asSecret(s.Before.Value()), asSecret(s.After.Value()), node, e.hide), isType)...)
 }
 
-// isType reports whether an edit is of the kind or apiVersion of an object.
+// isType reports whether an edit changes the kind or apiVersion of an object.
 func isType(x diff.Edit) bool {
 	return len(x.Path) == 1 && (x.Path[0].Field == "kind" || x.Path[0].Field == "apiVersion")
 }
 
-// asSecret returns an object as if it were a Secret.
+// asSecret returns a copy of an object with the type of a Secret.
 func asSecret(v yaml.Value) yaml.Value {
 	return v.EditFields(func(f yaml.Field) yaml.Value {
 		switch f.Key {

@@ -12,17 +12,17 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Subject is what is to be explained: a resource, or a field of it, in the words of the user.
+// A Subject is the resource or field to explain, as the user named it.
 type Subject struct {
-	text  string // all that the user wrote
-	kind  string // may have the group behind a dot
-	space string // the namespace, "" for any
+	text  string // as typed
+	kind  string // with .GROUP if given
+	space string // namespace, "" for any
 	name  string
 	field history.Field
 }
 
-// Parse reads KIND/NAME[:FIELD] or KIND/NAMESPACE/NAME[:FIELD]. Names may have colons: the longest one for which is reports that there is such a resource
-// counts, else the shortest.
+// Parse parses KIND/NAME[:FIELD] or KIND/NAMESPACE/NAME[:FIELD]. A name may contain colons.
+// Parse returns the longest interpretation for which is returns true, or else the shortest one.
 func Parse(text string, is func(Subject) bool) (Subject, error) {
 	for end := len(text); end >= 0; end = strings.LastIndex(text[:end], ":") {
 		s, err := parse(text, text[:end], strings.TrimPrefix(text[end:], ":"))
@@ -48,7 +48,7 @@ func parse(text, resource, field string) (s Subject, err error) {
 	return s, err
 }
 
-// Is reports whether a resource is the one that is meant, by its identity or by one that it had before.
+// Is reports whether a resource matches by its current identity or an earlier one.
 func (s Subject) Is(r *krm.Resource) bool {
 	if s.isID(r.ID()) {
 		return true
@@ -66,7 +66,8 @@ func (s Subject) isID(id krm.ID) bool {
 	return strings.EqualFold(id.Kind, kind) && (!grouped || id.Group == group) && id.Name == s.name && (s.space == "" || s.space == id.EffectiveNamespace() || s.space == id.Namespace)
 }
 
-// find returns where the result has the resource. Identities that resources have now come before those that they had.
+// find returns the index of the resource in the result, or -1. Current identities take
+// precedence over earlier ones. Several matches are an error.
 func (s Subject) find(list *krm.List) (int, error) {
 	var now, before []int
 	for i, r := range list.All() {
@@ -92,7 +93,7 @@ func (s Subject) find(list *krm.List) (int, error) {
 	return -1, e
 }
 
-// nameOf returns an identity in the form that [Parse] reads.
+// nameOf returns an identity in the syntax of [Parse].
 func nameOf(id krm.ID) string {
 	kind := id.Kind
 	if id.Group != "" {
@@ -104,10 +105,10 @@ func nameOf(id krm.ID) string {
 	return diag.OneLine(kind + "/" + id.Name)
 }
 
-// ErrAbsent is wrapped by the error about a resource or field that nothing of a root has.
+// ErrAbsent is wrapped by errors for a resource or field that a root does not contain.
 var ErrAbsent = errors.New("not there")
 
-// absent returns the error about a resource that no step has made.
+// absent returns the error for a resource that no step made.
 func (s Subject) absent(h *history.History, root string) error {
 	var same, names []string // of the same kind, and all
 	want := s.kind + "/" + s.name
@@ -116,7 +117,7 @@ func (s Subject) absent(h *history.History, root string) error {
 	}
 	kind, _, grouped := strings.Cut(s.kind, ".")
 	for _, r := range h.Result().All() {
-		short := func(id krm.ID) string { // in the form that the user has chosen
+		short := func(id krm.ID) string { // in the form of the request
 			if !grouped {
 				id.Group = ""
 			}

@@ -1,4 +1,4 @@
-// Package fetch has the command fetch.
+// Package fetch implements the fetch command.
 package fetch
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command fetch.
+// Command returns the fetch command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",
@@ -35,7 +35,8 @@ executed.`,
 	return cmd
 }
 
-// All plans the directories, fetches the programs of functions if they are wanted, and prints what was fetched.
+// All plans the directories and prints the fetched content. With programs set it also fetches
+// the programs of functions.
 func All(a *cli.Invocation, cmd *cobra.Command, args []string, use engine.LockUse, programs bool) (*engine.Run, error) {
 	if err := a.RefuseVendor(cmd); err != nil {
 		return nil, err

@@ -16,58 +16,58 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// The files of a case, by the names that the test helpers of Go's functions framework have for them.
+// Files of a case. The test helpers in the functions framework for Go use the same names.
 const (
 	inputFile    = "input.yaml"
-	inputPattern = "input*.yaml" // of several
+	inputPattern = "input*.yaml" // several inputs
 	configFile   = "config.yaml"
 	expectedFile = "expected.yaml"
 	errorsFile   = "errors.txt"
 )
 
-// resourceList is the kind of the lists that functions get and return.
+// resourceList is the kind of the input and output of functions.
 const resourceList = "ResourceList"
 
-// A testCase is a directory that holds what a function gets, and what is expected of it.
+// A testCase is a directory with the input of a function and its expected result.
 type testCase struct {
-	dir, name string // the name starts at the directory that was searched
-	in        string // that directory
+	dir, name string // name is relative to the searched directory
+	in        string // the searched directory
 	input     text
-	config    *krm.Resource // nil if there is none
-	source    *yaml.Source  // that config is object 0 of
-	file      string        // that has it, or the first input
-	expected  *text         // nil if there is none
+	config    *krm.Resource // nil without a configuration
+	source    *yaml.Source  // file of which config is object 0
+	file      string        // file of the configuration, or the first input
+	expected  *text         // nil without expected.yaml
 	errors    []pattern
 
-	comments map[*krm.Origin]inplace.Comments // of the resources of the call
+	comments map[*krm.Origin]inplace.Comments // of the input resources
 }
 
-// A text is the resources of a file, and what a ResourceList says besides.
+// A text is the content of a file: its resources, and the other fields of a ResourceList.
 type text struct {
 	file string
 	data []byte
-	// top is the ResourceList, None if the file has resources alone.
+	// top is the ResourceList, or None if the file has only resources.
 	top   yaml.Value
 	items []yaml.Value
-	// comments are those of the items.
+	// comments are the comments of the items.
 	comments []inplace.Comments
 }
 
-// A pattern is a line of a file that some message must match.
+// A pattern is a line of errors.txt. Each pattern must match a message.
 type pattern struct {
 	pos  diag.Pos
 	text string
-	re   *regexp.Regexp // of all lines
+	re   *regexp.Regexp // multi-line
 }
 
-// findCases reads the cases in directories and below them. Links, and directories whose names begin with a dot, are left out. All mistakes are
-// returned as one error.
+// findCases reads the cases in and below the given directories. It skips links and directories
+// whose names begin with a dot. All errors are returned as one.
 func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCase, err error) {
 	var errs []error
 	seen := map[string]bool{}
 	for _, root := range dirs {
 		found := 0
-		start := filepath.Clean(root) + string(filepath.Separator) // a link to a directory is one
+		start := filepath.Clean(root) + string(filepath.Separator) // the separator makes WalkDir follow a link to a directory
 		err := filepath.WalkDir(start, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil:
@@ -110,7 +110,7 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 	return cases, errors.Join(errs...)
 }
 
-// readCase reads the case in a directory, nil if there is none.
+// readCase reads the case in a directory. It returns nil if the directory is not a case.
 func readCase(dir string, update bool) (*testCase, error) {
 	files := map[string]string{}
 	var inputs []string
@@ -164,15 +164,15 @@ func readCase(dir string, update bool) (*testCase, error) {
 	return c, nil
 }
 
-// escaped returns a path as a pattern that matches it alone.
+// escaped returns a pattern that matches only path.
 func escaped(path string) string {
 	if filepath.Separator != '/' {
-		return path // patterns have no escapes there
+		return path // Windows patterns have no escapes
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// readRegular reads a file of a case. A link could lead anywhere.
+// readRegular reads a file of a case. Links are refused because they could point anywhere.
 func readRegular(file string, most int64) ([]byte, error) {
 	if err := checkRegular(file); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func readRegular(file string, most int64) ([]byte, error) {
 	return loaders.ReadFile(file, most)
 }
 
-// readText reads a file that has a ResourceList, or resources.
+// readText reads a file with a ResourceList or with resources.
 func readText(file string) (*text, error) {
 	data, err := readRegular(file, yaml.MaxFile)
 	if err != nil {
@@ -235,17 +235,19 @@ func readText(file string) (*text, error) {
 	return t, nil
 }
 
-// located returns a file of which it is known where its values stand.
+// located parses a file, so that the positions of its values are known.
 func located(file string, data []byte) *yaml.Source {
 	src := &yaml.Source{File: file, Data: data}
-	src.Value() // its errors are those of readText
+	src.Value() // readText has reported its errors
 	return src
 }
 
-// maxRoom is how many bytes of memory a file of a case may take: it has the bounds of a file, and not those of an answer.
+// maxRoom is the memory limit in bytes for reading a file of a case. The limits of input files
+// apply, not those of function output.
 const maxRoom = 64 << 20
 
-// readConfig reads the configuration of the function from a file, if it is not empty, or from the input.
+// readConfig reads the configuration of the function from file or, if file is empty, from the
+// input.
 func (c *testCase) readConfig(file string) error {
 	inList := c.input.top.Get("functionConfig")
 	c.file = c.input.file
@@ -274,7 +276,7 @@ func (c *testCase) readConfig(file string) error {
 	return nil
 }
 
-// readPatterns reads a file of regular expressions, one on each line. Blank lines count for nothing.
+// readPatterns reads a file with one regular expression per line. It skips blank lines.
 func readPatterns(file string) (list []pattern, err error) {
 	data, err := readRegular(file, maxPatterns)
 	if err != nil {
@@ -298,5 +300,5 @@ func readPatterns(file string) (list []pattern, err error) {
 	return list, errors.Join(errs...)
 }
 
-// maxPatterns is how many bytes a file of patterns may have.
+// maxPatterns is the maximum size of a file of patterns in bytes.
 const maxPatterns = 1 << 20

@@ -25,7 +25,7 @@ import (
 	textdiff "github.com/rogpeppe/go-internal/diff"
 )
 
-// A checker holds the outcome of a case to what is expected.
+// A checker compares the outcome of a case with the expected one.
 type checker struct {
 	*testCase
 	*outcome
@@ -33,13 +33,14 @@ type checker struct {
 	update bool
 }
 
-// check holds what came of the call to what is expected. With update, the files of the case get what there is.
+// check compares the outcome of a call with the expected one. With update set it writes the
+// actual outcome to the files of the case.
 func (c *testCase) check(o *outcome, update bool) *test.Result {
 	x := &checker{c, o, &test.Result{Name: c.name, Pos: diag.Pos{File: c.file}}, update}
 	switch failed := len(o.errs) > 0 || o.list == nil; {
 	case len(c.errors) > 0:
 		x.mustFail(failed)
-	case failed && c.expected == nil: // a new case
+	case failed && c.expected == nil: // a new case: only with update
 		x.write(errorsFile, []byte(x.asPatterns()))
 	case failed:
 		x.failures(o.errs)
@@ -49,7 +50,7 @@ func (c *testCase) check(o *outcome, update bool) *test.Result {
 	return x.result
 }
 
-// failf adds a failure with lines below it.
+// failf adds a failure. lines are printed below it.
 func (x *checker) failf(pos diag.Pos, lines []string, format string, args ...any) {
 	e := diag.Errorf(pos, "", format, args...).With(diag.TestFailed)
 	if more := len(lines) - maxShown; more > 0 {
@@ -59,10 +60,10 @@ func (x *checker) failf(pos diag.Pos, lines []string, format string, args ...any
 	x.result.Failures = append(x.result.Failures, e)
 }
 
-// maxShown is how many lines of a difference, or of what a function says, are shown.
+// maxShown is the maximum number of lines of a diff or of function output in a failure.
 const maxShown = 200
 
-// failures adds why a call has failed, and what the function said.
+// failures adds the errors of a call and the output of the function.
 func (x *checker) failures(errs []error) {
 	for _, err := range errs {
 		x.result.Failures = append(x.result.Failures, diag.AsError(err))
@@ -72,7 +73,7 @@ func (x *checker) failures(errs []error) {
 	}
 }
 
-// said returns the lines of results and of stderr.
+// said returns the results and the stderr output of the function as lines.
 func (x *checker) said() (lines []string) {
 	for _, r := range x.results {
 		lines = append(lines, diag.OneLine(r.String()))
@@ -83,7 +84,7 @@ func (x *checker) said() (lines []string) {
 	return lines
 }
 
-// mustFail checks a call of which errors are expected.
+// mustFail checks a call that is expected to fail.
 func (x *checker) mustFail(failed bool) {
 	if !failed {
 		x.failf(x.errors[0].pos, nil, "the function ends well, and an error is expected")
@@ -161,7 +162,7 @@ func patternOf(line string) string {
 	return b.String() + regexp.QuoteMeta(line[at:])
 }
 
-// compare holds an answer to expected.yaml.
+// compare compares the output of the function with expected.yaml.
 func (x *checker) compare() {
 	var had []yaml.Value
 	if x.expected != nil {
@@ -213,7 +214,8 @@ func (x *checker) compare() {
 	}
 }
 
-// open returns a resource as it is compared: without values of Secrets, unless somebody has written these to expected.yaml.
+// open returns a resource for the comparison. Secret values are hidden unless expected.yaml
+// contains values for the same resource.
 func open(v yaml.Value, expected []yaml.Value) yaml.Value {
 	safe := secret.Hide(v)
 	id := krm.NewResource(v, nil).ID()
@@ -232,7 +234,7 @@ func shown(items []yaml.Value, hide *secret.Set) []yaml.Value {
 	return list
 }
 
-// listText returns resources in a form in which equal ones are equal.
+// listText returns resources in a canonical form.
 func listText(items []yaml.Value) []byte {
 	rs := make([]*krm.Resource, len(items))
 	for i, v := range items {
@@ -263,14 +265,15 @@ func resultsValue(results []function.Result) (v yaml.Value, err error) {
 // difference returns a unified diff as lines.
 func difference(name string, want, got []byte) (lines []string) {
 	text := string(textdiff.Diff(name, want, "the function", got))
-	_, text, _ = strings.Cut(text, "\n") // diff OLD NEW
+	_, text, _ = strings.Cut(text, "\n") // header line: diff OLD NEW
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.TrimRight(line, "\r\n"))
 	}
 	return lines
 }
 
-// rewritten returns the text of expected.yaml with the answer. A ResourceList keeps its comments, and is written where the input is one.
+// rewritten returns the new text of expected.yaml. An existing ResourceList keeps its comments.
+// The file becomes a ResourceList if the input is one or if results are included.
 func (x *checker) rewritten(items []yaml.Value, withResults bool) ([]byte, error) {
 	top := x.input.top
 	if x.expected != nil {
@@ -303,7 +306,8 @@ func (x *checker) rewritten(items []yaml.Value, withResults bool) ([]byte, error
 	return yaml.AppendYAML(nil, list), nil
 }
 
-// write writes a file of the case, if files are to be written.
+// write writes a file of the case and records it in the result. An empty errors.txt is not
+// written; the errors are reported instead.
 func (x *checker) write(name string, data []byte) {
 	file := filepath.Join(x.dir, name)
 	if len(data) == 0 && name == errorsFile {

@@ -66,14 +66,15 @@ file ` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a ca
 		},
 	}
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault // a file, too
+		return nil, cobra.ShellCompDirectiveDefault // also complete files
 	}
 	a.SourceFlags.Register(cmd)
 	cmd.Flags().StringVarP(&form, "output", "o", "markdown", "form of the page: markdown or json")
 	return cmd
 }
 
-// A page is what a catalog says about a function. Its JSON form is what krmflow fn doc -o json prints; a field may be added.
+// A page describes a function of a catalog. Its JSON form is the output of krmflow fn doc -o
+// json; fields may be added.
 type page struct {
 	Kind        string        `json:"kind"`
 	Group       string        `json:"group"`
@@ -85,7 +86,7 @@ type page struct {
 	Versions    []pageVersion `json:"versions"`
 }
 
-// A pageVersion is one version of it.
+// A pageVersion describes one version of the function.
 type pageVersion struct {
 	APIVersion   string        `json:"apiVersion"`
 	Idempotent   bool          `json:"idempotent"`
@@ -95,27 +96,28 @@ type pageVersion struct {
 	Examples     []string      `json:"examples,omitempty"`
 	Runtimes     []pageRuntime `json:"runtimes"`
 	Capabilities []string      `json:"capabilities"`
-	// Schema is whether there is one: without it, every configuration is accepted.
+	// Schema reports whether the catalog has a schema. Without one, every configuration is
+	// valid.
 	Schema bool        `json:"schema"`
 	Fields []pageField `json:"fields"`
-	// More is whether there are fields that are left out, because they are too many or too deep.
+	// More reports that fields were omitted because they are too many or too deeply nested.
 	More    bool   `json:"moreFields,omitempty"`
 	Example string `json:"example"`
-	// Valid is whether the schema takes the example.
+	// Valid reports whether the example is valid according to the schema.
 	Valid bool `json:"exampleIsValid"`
 }
 
-// A pageRuntime is what can run for it.
+// A pageRuntime is one way to run the function.
 type pageRuntime struct {
 	Runtime  string `json:"runtime"`
 	Source   string `json:"source"`
 	Platform string `json:"platform,omitempty"`
 	Digest   string `json:"digest,omitempty"`
-	// Problem is why it cannot run as the catalog has it.
+	// Problem is the reason why the function cannot run from this entry.
 	Problem string `json:"problem,omitempty"`
 }
 
-// verified sets the digest that the catalog demands.
+// verified sets the digest that the catalog requires, or the problem with it.
 func (r *pageRuntime) verified(d krm.Digest, err error) {
 	switch {
 	case err != nil:
@@ -133,7 +135,7 @@ func readPages(ctx context.Context, a *cli.Invocation, place string) ([]*page, e
 			return nil, diag.NoSuchFile.Errorf("%s has no file %s", place, catalogFile)
 		}
 		if place = file; !filepath.IsAbs(place) {
-			place = "." + string(filepath.Separator) + place // and no host
+			place = "." + string(filepath.Separator) + place // so that it is not parsed as a host
 		}
 	}
 	ref, err := options.ParseRef("catalog", place)
@@ -164,7 +166,7 @@ func readPages(ctx context.Context, a *cli.Invocation, place string) ([]*page, e
 	return pages, nil
 }
 
-// named returns the pages about a kind, which may have its group behind a dot.
+// named returns the pages for a kind, given as KIND or KIND.GROUP.
 func named(pages []*page, name string) ([]*page, error) {
 	var kinds []string
 	found := slices.DeleteFunc(slices.Clone(pages), func(p *page) bool {

@@ -1,4 +1,5 @@
-// Package fn is the command fn, for those who write functions: one to begin with, golden tests, lists for pipes, and pages about functions.
+// Package fn implements the fn command for function authors: a template for new functions,
+// golden tests, ResourceLists for pipes, and reference pages.
 package fn
 
 import (
@@ -6,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command fn.
+// Command returns the fn command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fn",

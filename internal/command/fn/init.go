@@ -22,22 +22,23 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// A draft is a function that is made.
+// A draft is the template data of a new function.
 type draft struct {
 	Name, Kind, Program string
-	Digest, Arch        string // of Program; the digest is empty if it must be compiled first
-	Wrapped             bool   // it is a script that krmflow wrap calls
+	Digest, Arch        string // Digest of Program; empty if it must be compiled first
+	Wrapped             bool   // a script, called by krmflow wrap
 }
 
-// languages are the languages that a function can be made in, and its files: a template for each path, in which NAME stands for the name. The first
-// one is the program, if it need not be compiled.
+// languages maps each language to the files of a function: their paths, in which NAME stands
+// for the name of the function, and their templates. The first file is the program, unless the
+// program has to be compiled.
 var languages = map[string][]struct{ path, template string }{
 	"bash":   {{"NAME.sh", "function.sh"}},
 	"python": {{"NAME.py", "function.py"}},
 	"go":     {{"main.go", "function.go.txt"}, {"go.mod", "go.mod.txt"}, {"go.sum", "go.sum.txt"}},
 }
 
-// common are the files that every function has.
+// common lists the files that every function has.
 var common = []struct{ path, template string }{
 	{"catalog.yaml", "catalog.yaml"}, {".krmflowignore", "ignore.txt"},
 	{"example/function.yaml", "config.yaml"}, {"example/kustomization.yaml", "kustomization.yaml"}, {"example/web.yaml", "web.yaml"},
@@ -79,15 +80,15 @@ uses it. The directory must not be there, or be empty: nothing is written over. 
 	return cmd
 }
 
-// validName matches names that can be those of files, kinds, modules and resources at the same time.
+// validName matches names that are valid as file, kind, module and resource names alike.
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`) })
 
 const maxName = 50
 
-// notNames are words of YAML, and what is beside the program.
+// notNames lists names that YAML reads as other types, and names of generated directories.
 var notNames = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "example", "testdata"}
 
-// kindOf returns the kind of a configuration: that of set-owner is SetOwner.
+// kindOf returns the kind for the name of a function: SetOwner for set-owner.
 func kindOf(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "-") {
@@ -118,7 +119,7 @@ func (d *draft) files(own []struct{ path, template string }) (made []file, err e
 	return made, nil
 }
 
-// fill returns a template with what d says.
+// fill executes a template.
 func (d *draft) fill(name string) ([]byte, error) {
 	t, err := template.ParseFS(templates, "templates/"+name)
 	if err != nil {
@@ -129,7 +130,7 @@ func (d *draft) fill(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// next returns the commands that try the function.
+// next returns the commands for trying the function.
 func (d *draft) next() string {
 	catalog := " --trusted-plugin-catalog=" + filepath.Join(d.Name, "catalog.yaml")
 	var b strings.Builder

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// markdown writes the page. What a catalog says cannot end a table or a list, and is no markup of its own.
+// markdown writes the page. Text of the catalog is escaped, so that it cannot contain markup or
+// break tables and lists.
 func (p *page) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n", plain(p.Kind))
 	if p.Description != "" {
@@ -23,7 +24,7 @@ func (p *page) markdown(b *strings.Builder) {
 	}
 }
 
-// facts writes a list of what is known.
+// facts writes a list of the non-empty facts.
 func facts(b *strings.Builder, list [][2]string) {
 	n := b.Len()
 	for _, f := range list {
@@ -102,13 +103,13 @@ func (f *pageField) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", code(f.Path), plain(f.Type), required, code(f.Default), strings.Join(must, ", "), plain(f.Description))
 }
 
-// marks are the characters that mean something in Markdown, or in the HTML that may stand in it.
+// marks escapes the special characters of Markdown and of embedded HTML.
 var marks = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "#", `\#`, "&", "&amp;")
 
 // plain returns text on one line, without markup.
 func plain(s string) string { return marks.Replace(diag.OneLine(s)) }
 
-// code returns text as code in a cell of a table, nothing if there is none.
+// code returns text as code in a table cell, or "" for an empty text.
 func code(s string) string {
 	if s == "" {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A pageField is a field of a configuration. The items of a list are the field with [] behind its name, the values of a mapping with any keys that with .*.
+// A pageField is a field of a configuration. [] after a name stands for the items of a list,
+// and .* for the values of a mapping with arbitrary keys.
 type pageField struct {
 	Path        string   `json:"path"`
 	Type        string   `json:"type"`
@@ -20,19 +21,19 @@ type pageField struct {
 	Description string   `json:"description,omitempty"`
 }
 
-// The bounds of a page: a schema of few bytes can be a large one once its aliases are followed.
+// Limits of a page. A small schema can be very large once its aliases are expanded.
 const (
 	maxFields = 1000
 	maxDepth  = 30
 )
 
-// fields collects those of a schema.
+// fields collects the fields of a schema.
 type fields struct {
 	list []pageField
 	more bool
 }
 
-// add adds what a schema says of the value at a path, and of the fields in it.
+// add adds the field at path and the fields below it.
 func (f *fields) add(s yaml.Value, path string, required bool, depth int) {
 	if s.Type() != yaml.Map {
 		return
@@ -72,7 +73,7 @@ func fieldOf(s yaml.Value, path string, required bool) pageField {
 	return x
 }
 
-// typeOf returns the type of a schema as people write it.
+// typeOf returns the type of a schema for display.
 func typeOf(s yaml.Value) string {
 	t := s.Get("type").Text()
 	if t == "" {
@@ -91,7 +92,8 @@ func typeOf(s yaml.Value) string {
 	return t
 }
 
-// exampleOf returns a configuration that has what the schema requires, and what it has a default or an example for.
+// exampleOf returns an example configuration with the required fields, and the fields with a
+// default or an example.
 func exampleOf(e *catalog.Entry) yaml.Value {
 	steps := maxFields
 	v := sample(e.Schema, 0, &steps)
@@ -112,8 +114,8 @@ func exampleOf(e *catalog.Entry) yaml.Value {
 	return v.With("apiVersion", yaml.Str(version)).With("kind", yaml.Str(e.Kind)).With("metadata", meta)
 }
 
-// sample returns a value that a schema takes, as far as its type, default, enum and simple bounds tell. steps is how many
-// values there may be.
+// sample returns a value that is valid according to the type, default, enum and simple limits
+// of a schema. steps limits the number of values.
 func sample(s yaml.Value, depth int, steps *int) yaml.Value {
 	if *steps--; *steps < 0 || depth > maxDepth {
 		return yaml.Value{}

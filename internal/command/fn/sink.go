@@ -67,16 +67,18 @@ step. With --force the files are written into a directory that has others; each 
 	return cmd
 }
 
-// A file is a file to be written: a slash-separated path below the directory, and its content.
+// A file is a file to write: a slash-separated path below the directory, its content and its
+// mode.
 type file struct {
 	path string
 	data []byte
 	mode fs.FileMode
 }
 
-// textOf returns documents as the text of a file, without the annotations that say where they belong.
-// A single document in a .json file is written as JSON. [kio.ByteWriter] would do that by the path of
-// a document, and round large numbers; therefore the paths are removed first.
+// textOf returns documents as the text of a file, without the annotations for their location. A
+// single document in a .json file is written as JSON. [kio.ByteWriter] would also do that,
+// based on the path annotation, but it rounds large numbers. Removing the annotations first
+// prevents it.
 func textOf(path string, docs []*yaml.RNode) ([]byte, error) {
 	for _, n := range docs {
 		for _, a := range []string{kioutil.PathAnnotation, function.LegacyPathAnnotation} {
@@ -95,7 +97,7 @@ func textOf(path string, docs []*yaml.RNode) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// filesOf returns the files that items belong to.
+// filesOf groups items into files.
 func filesOf(items []*yaml.RNode) (files []file, err error) {
 	type placed struct {
 		index int
@@ -140,12 +142,12 @@ func filesOf(items []*yaml.RNode) (files []file, err error) {
 	return files, nil
 }
 
-// writeNew writes a directory that is not there, or is empty, in one step.
+// writeNew writes a directory that is missing or empty, in one step.
 func writeNew(dir string, files []file) (err error) {
 	dir = filepath.Clean(dir)
 	said := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // a link stays one
+		dir = real // keep a link
 	}
 	if found, err := os.ReadDir(dir); err == nil && len(found) > 0 {
 		return diag.Errorf(diag.Pos{}, "", "%s is not empty", said).With(diag.OutputRefused)
@@ -176,7 +178,7 @@ func writeNew(dir string, files []file) (err error) {
 	return os.Rename(next, dir)
 }
 
-// writeInto writes files into a directory. Links in it are not followed.
+// writeInto writes files into an existing directory. It does not follow links out of it.
 func writeInto(dir string, files []file) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -207,7 +209,7 @@ func write(dir string, files []file) error {
 	return nil
 }
 
-// inside refuses a folder that a link leads out of the directory to.
+// inside returns an error if links lead from folder out of dir.
 func inside(dir, folder string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

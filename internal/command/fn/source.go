@@ -34,7 +34,7 @@ names begin with a dot, and documents that are no resources are left out.`,
 				}
 				list.Config = found[0]
 			}
-			from := map[string]string{} // the directory of a file
+			from := map[string]string{} // directory of each file
 			for _, dir := range args {
 				items, err := resourcelist.ReadDir(dir, resourcelist.WithPlaces)
 				if err != nil {
@@ -52,7 +52,8 @@ names begin with a dot, and documents that are no resources are left out.`,
 	return cmd
 }
 
-// apart refuses files of the same name in two directories: one would become a part of the other.
+// apart returns an error if two directories contain a file with the same relative path. Writing
+// the list back would merge the two files.
 func apart(from map[string]string, dir string, items []*yaml.RNode) error {
 	for _, n := range items {
 		file := n.GetAnnotations()[kioutil.PathAnnotation]

@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A tester is the command fn test with its flags.
+// A tester is the fn test command with its flags.
 type tester struct {
 	*cli.Invocation
 	exec, image string
@@ -133,15 +133,16 @@ func (t *tester) test(cmd *cobra.Command, args []string) error {
 	return errors.Join(test.Write(t.Invocation, report, t.form, t.junit), t.StrictError())
 }
 
-// An outcome is what came of a call.
+// An outcome is the result of a call.
 type outcome struct {
-	list    *krm.List // nil if the call has failed
+	list    *krm.List // nil if the call failed
 	errs    []error
 	results []function.Result
 	stderr  string
 }
 
-// call calls the functions of all cases, as one plan whose roots they are. The error is about what keeps all of them from running.
+// call calls the functions of all cases in one plan, with one root per case. The error reports
+// problems that do not belong to a single case.
 func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcome, error) {
 	outcomes, dirs := map[string]*outcome{}, make([]string, len(cases))
 	var files []*planner.Files
@@ -153,7 +154,7 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 		}
 		files = append(files, &planner.Files{Read: c, Calls: []planner.FileCall{call}})
 	}
-	run, err := t.Plan(cmd, engine.Request{Dirs: dirs, Files: files, KeepGoing: true}) // a function may be meant to fail
+	run, err := t.Plan(cmd, engine.Request{Dirs: dirs, Files: files, KeepGoing: true}) // a case may expect a failure
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 	for _, f := range plan.Failed {
 		outcomes[f.Dir].errs = f.Errs
 	}
-	of := map[string]*outcome{} // by the ids of nodes
+	of := map[string]*outcome{} // by node id
 	for _, n := range plan.Graph.Nodes {
 		for _, root := range plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
 			of[n.ID] = outcomes[root.Dir]
@@ -205,13 +206,14 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 	return outcomes, errors.Join(others...)
 }
 
-// hasRun reports whether an error is about what a function does. That one cannot be run is no outcome of a case, whatever a case expects.
+// hasRun reports whether err is a failure of the function itself. A function that cannot be run
+// is not an outcome of a case, even of a case that expects errors.
 func hasRun(err error) bool {
 	var e *function.Error
 	return !errors.As(err, &e) || e.Code == function.Failed || e.Code == function.Timeout || e.Code == function.LimitExceeded
 }
 
-// callOf returns the call of a case as it is planned.
+// callOf returns the planned call of a case.
 func (t *tester) callOf(c *testCase) (planner.FileCall, error) {
 	call := planner.FileCall{File: c.file, Dir: c.dir, Config: c.config, Source: c.source, Files: c}
 	if t.exec == "" && t.image == "" {
@@ -234,7 +236,7 @@ func (t *tester) callOf(c *testCase) (planner.FileCall, error) {
 		config, pos = c.config.Value(), c.config.Pos
 	}
 	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceConfigFn, function.PlaceContainer} {
-		config = function.Without(config, place) // the flag decides
+		config = function.Without(config, place) // the flag takes precedence
 	}
 	key, field, value := "exec", "path", "./"+filepath.Base(t.exec)
 	if t.exec != "" {
@@ -249,13 +251,13 @@ func (t *tester) callOf(c *testCase) (planner.FileCall, error) {
 	return call, nil
 }
 
-// nameOf returns what messages call a configuration.
+// nameOf returns the name of a configuration for messages.
 func nameOf(config *krm.Resource) string {
 	id := config.ID()
 	return strings.TrimSuffix(id.Kind+"/"+id.Name, "/")
 }
 
-// Transform makes the list that the function gets.
+// Transform sets the input list of the function.
 func (c *testCase) Transform(list *krm.List, _ diag.Warn) error {
 	rs := make([]*krm.Resource, len(c.input.items))
 	for i, v := range c.input.items {
@@ -268,13 +270,13 @@ func (c *testCase) Transform(list *krm.List, _ diag.Warn) error {
 	return nil
 }
 
-// Of returns the list: a function under test gets all of it.
+// Of returns the whole list: the function under test receives all resources.
 func (c *testCase) Of(list *krm.List) *krm.List { return list }
 
-// After returns the answer.
+// After returns the output of the function.
 func (c *testCase) After(_, _, answer *krm.List) (*krm.List, error) { return answer, nil }
 
-// Text returns a resource with the comments of the input, as the function gets it in a directory.
+// Text returns a resource with its comments, as krmflow run passes it to functions.
 func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
 	if len(c.comments[r.Origin]) == 0 {
 		return nil
@@ -283,10 +285,10 @@ func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
 	return text
 }
 
-// Answered leaves comments out: what is expected is values.
+// Answered ignores comments: only values are compared.
 func (c *testCase) Answered(yaml.Chunks, []*krm.Resource) {}
 
-// checkRegular returns an error for a file of a case that is a link, or no file.
+// checkRegular returns an error if a file of a case is a link or otherwise not a regular file.
 func checkRegular(file string) error {
 	info, err := os.Lstat(file)
 	switch {
@@ -302,7 +304,8 @@ func checkRegular(file string) error {
 	return nil
 }
 
-// messages returns what a failed call says, as patterns are held to it: errors, results, and stderr.
+// messages returns the messages of a failed call for matching patterns: errors, results and
+// stderr.
 func (o *outcome) messages() string {
 	var b strings.Builder
 	for _, err := range o.errs {

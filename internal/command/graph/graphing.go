@@ -1,4 +1,5 @@
-// Package graph has the command graph: what is drawn of a plan, and what it says about the layers instead.
+// Package graph implements the graph command: drawings of a plan, and its text output about
+// layers.
 package graph
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// WriteDOT draws a plan in the DOT language as graph does without flags.
+// WriteDOT draws a plan in the DOT language, as graph does by default.
 func WriteDOT(plan *planner.Plan, w io.Writer) error {
 	d, err := drawing.New(plan, drawing.Options{Fold: true, Legend: true})
 	if err != nil {
@@ -29,18 +30,18 @@ func WriteDOT(plan *planner.Plan, w io.Writer) error {
 	return d.WriteDOT(w)
 }
 
-// command is the command graph with its flags.
+// command is the graph command with its flags.
 type command struct {
 	*cli.Invocation
 	drawn        drawing.Options
 	form, detail string
 	layers       bool
-	path         string // the layer that --path starts from
-	to           string // and the one that it leads to
+	path         string // start layer of --path
+	to           string // end layer of --path
 	cycles       bool
 }
 
-// Command returns the command graph.
+// Command returns the graph command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
@@ -78,7 +79,7 @@ are. With -o they are drawn. Without other arguments A is planned. --cycles prin
 	fs.BoolVar(&c.cycles, "cycles", false, "print the layers that lead back to themselves")
 	fs.BoolVar(&c.drawn.Fold, "fold", true, "draw layers that are alike as one box, if there are many")
 	fs.BoolVar(&c.drawn.Legend, "legend", true, "explain the drawing in it")
-	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
+	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 	for _, name := range []string{"root", "path"} {
 		_ = cmd.MarkFlagDirname(name)
 	}
@@ -116,7 +117,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, plan.Err(), run.Denied(), c.StrictError())
 }
 
-// check checks the flags, and returns the directories that are planned.
+// check validates the flags and returns the directories to plan.
 func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 	fs := cmd.Flags()
 	text := c.cycles || fs.Changed("path")
@@ -146,7 +147,7 @@ func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 	if c.drawn.Steps && (c.layers || c.drawn.Reduce || text) {
 		return nil, options.UsageError(errors.New("--layers, --reduce, --path and --cycles are about layers: leave out --detail steps"))
 	}
-	c.KeepGoing = c.KeepGoing || c.cycles // what leads back to itself cannot be planned
+	c.KeepGoing = c.KeepGoing || c.cycles // a root in a cycle cannot be planned
 	if !fs.Changed("path") {
 		return args, nil
 	}
@@ -160,7 +161,7 @@ func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 	return args, nil
 }
 
-// draw writes the drawing of a plan, or the text in its place.
+// draw writes the drawing of a plan, or with --path the text instead.
 func (c *command) draw(w io.Writer, plan *planner.Plan) error {
 	if c.to != "" {
 		g := plan.Layers()
@@ -191,7 +192,8 @@ func (c *command) writeCycles(w io.Writer, plan *planner.Plan) error {
 	return nil
 }
 
-// IllegalForm refuses a value of --output that is none of the forms that a command prints. Somebody may have meant a file.
+// IllegalForm returns the error for an invalid value of --output. It adds a hint if the value
+// looks like the name of a file.
 func IllegalForm(cmd *cobra.Command, value string, legal ...string) error {
 	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value), strings.Join(legal, ", ")).With(diag.FlagValue)
 	if ext := strings.TrimPrefix(filepath.Ext(value), "."); slices.Contains(legal, ext) {
@@ -203,7 +205,8 @@ func IllegalForm(cmd *cobra.Command, value string, legal ...string) error {
 	return options.UsageError(e)
 }
 
-// drawMermaid refuses what Mermaid cannot draw: another command line can ask for less.
+// drawMermaid draws in Mermaid. An error is a usage error, because a different command line can
+// ask for a smaller drawing.
 func drawMermaid(d *drawing.Drawing, w io.Writer) error {
 	if err := d.WriteMermaid(w); err != nil {
 		return options.UsageError(err)
@@ -211,7 +214,7 @@ func drawMermaid(d *drawing.Drawing, w io.Writer) error {
 	return nil
 }
 
-// forms are the forms that drawings have.
+// forms maps the values of --output to the functions that draw them.
 var forms = map[string]func(*drawing.Drawing, io.Writer) error{
 	"dot":     (*drawing.Drawing).WriteDOT,
 	"mermaid": drawMermaid,

@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// between returns the references by which one comes from one layer to another, both named as [layers.Is] says. That there is no such layer, or no
-// way, is an error.
+// between returns the references that lead from layer a to layer b, both named as for
+// [layers.Is]. An unknown layer, or a layer that is not reachable, is an error.
 func between(g *layers.Graph, a, b string) ([]layers.Step, error) {
 	var files [2]string
 	for i, name := range []string{a, b} {
@@ -36,7 +36,7 @@ func between(g *layers.Graph, a, b string) ([]layers.Step, error) {
 	return nil, e
 }
 
-// unknown is the error about a name that is that of no layer.
+// unknown returns the error for a name that is not a layer of the plan.
 func unknown(g *layers.Graph, name string) error {
 	e := diag.Errorf(diag.Pos{}, "", "--path: %s is no layer of the plan", diag.Redact(name)).With(diag.Arguments)
 	var known []string
@@ -50,7 +50,8 @@ func unknown(g *layers.Graph, name string) error {
 	return options.UsageError(e)
 }
 
-// writeWay writes the references on a way: the folder that it starts from, then a line for each with its place and the folder that it leads to.
+// writeWay writes a path of references: the start folder, then one line per reference with its
+// position and the folder it leads to.
 func writeWay(w io.Writer, g *layers.Graph, path []layers.Step) error {
 	var b strings.Builder
 	for i, s := range path {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command localize.
+// Command returns the localize command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var o Options
 	var unverified bool
@@ -52,7 +52,7 @@ func localizeDir(a *cli.Invocation, cmd *cobra.Command, o Options, unverified bo
 	if err != nil {
 		return err
 	}
-	fetch, end := opts.Sources.Fetching(cmd.Context()) // also for the builds: they see what was copied
+	fetch, end := opts.Sources.Fetching(cmd.Context()) // shared with the renders, so that they see the copied content
 	defer end()
 	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Plan.Cwd, Roots: []string{o.Target}, Budget: opts.Plan.Input, Fetch: fetch})
 	dest, root, err := Run(files, o)

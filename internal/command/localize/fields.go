@@ -11,10 +11,10 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// localized returns what is to stand in the place of a text in a kustomization file, and copies what it names.
+// localized copies the content that a text refers to and returns the replacement for the text.
 type localized func(text string) (string, error)
 
-// kustomization returns a Kustomization or Component whose references are to the copies.
+// kustomization returns a Kustomization or Component whose references point to the copies.
 func (l *layer) kustomization(v yaml.Value) yaml.Value {
 	v = l.fields(v, nil,
 		at{"openapi.path", l.file},
@@ -34,7 +34,7 @@ func (l *layer) kustomization(v yaml.Value) yaml.Value {
 	return l.chartHomes(v)
 }
 
-// builtinFields returns the fields of a Kustomization that name files for built-ins.
+// builtinFields returns the fields of a Kustomization in which built-ins refer to files.
 func (l *layer) builtinFields() (fields []at) {
 	for _, kind := range builtins.Kinds() {
 		form, ok := builtins.New(kind).(builtins.FieldForm)
@@ -51,7 +51,7 @@ func (l *layer) builtinFields() (fields []at) {
 	return fields
 }
 
-// fileFields returns the fields of the configuration of a built-in that name files.
+// fileFields returns the fields in the configuration of a built-in that refer to files.
 func (l *layer) fileFields(kind string) (fields []at) {
 	reader, ok := builtins.New(kind).(builtins.FileReader)
 	if !ok {
@@ -64,13 +64,14 @@ func (l *layer) fileFields(kind string) (fields []at) {
 	return fields
 }
 
-// at names a field, through lists, and what is to be done with the text in it or the texts in a list.
+// at applies do to the text at a field path. Lists along the path are traversed, and a list of
+// texts is processed item by item.
 type at struct {
 	field string
 	do    localized
 }
 
-// fields returns v with what the fields have become. path is where v stands in the file.
+// fields applies do to each of the fields of v. path is the position of v in the file.
 func (l *layer) fields(v yaml.Value, path []any, fields ...at) yaml.Value {
 	for _, f := range fields {
 		v = l.field(v, path, strings.Split(f.field, "."), f.do)
@@ -93,7 +94,7 @@ func (l *layer) field(v yaml.Value, path []any, names []string, do localized) ya
 		}
 		return v.With(names[0], l.field(x, append(slices.Clip(path), names[0]), names[1:], do))
 	case v.Type() != yaml.String:
-		return v // a build says that it is no text
+		return v // the build reports the wrong type
 	}
 	text, err := do(v.Text())
 	if err != nil {
@@ -105,7 +106,8 @@ func (l *layer) field(v yaml.Value, path []any, names []string, do localized) ya
 	return yaml.Str(text)
 }
 
-// catalog copies a catalog of this machine. One that is remote stays where it is: what it lists is trusted, or not, by its address.
+// catalog copies a local catalog. A remote catalog is not copied: the trust in its functions
+// depends on its address.
 func (l *layer) catalog(text string) (string, error) {
 	if loaders.IsRemote(text) {
 		return text, nil
@@ -113,7 +115,7 @@ func (l *layer) catalog(text string) (string, error) {
 	return l.file(text)
 }
 
-// chartHomes copies the directories in which a Kustomization looks for charts.
+// chartHomes copies the chart directories of a Kustomization.
 func (l *layer) chartHomes(v yaml.Value) yaml.Value {
 	v = l.fields(v, nil, at{"helmChartInflationGenerator.chartHome", l.charts}, at{"helmGlobals.chartHome", l.charts})
 	charts := v.Get("helmCharts").Len() > 0 || slices.ContainsFunc(v.Get("helmChartInflationGenerator").Items(), noHome)
@@ -154,7 +156,7 @@ func (l *layer) plugins(v yaml.Value, field string) yaml.Value {
 	return v.With(field, list.WithItems(items...))
 }
 
-// inline localizes configurations that stand in the kustomization file as a text.
+// inline localizes configurations that are embedded as text in the kustomization file.
 func (l *layer) inline(text yaml.Value, path []any) yaml.Value {
 	src := &yaml.Source{File: l.src.File, Data: []byte(text.Text())}
 	data, err := l.documents(src, path)
@@ -167,7 +169,7 @@ func (l *layer) inline(text yaml.Value, path []any) yaml.Value {
 	return yaml.Str(string(data))
 }
 
-// configuration copies the file, or the layer, of configurations that an entry names.
+// configuration copies the file or layer with the configurations of an entry.
 func (l *layer) configuration(text string, path []any) (string, error) {
 	if loaders.IsRemote(text) || l.files.IsDir(l.dir, text) {
 		return l.resource(text)
@@ -183,7 +185,8 @@ func (l *layer) configuration(text string, path []any) (string, error) {
 	return l.localFile(text, data)
 }
 
-// documents returns the text of a file of configurations, localized. Of a single one nothing else changes.
+// documents returns the localized text of a file of configurations. In a file with a single
+// document only the references change.
 func (l *layer) documents(src *yaml.Source, path []any) ([]byte, error) {
 	docs, err := src.Configs()
 	if err != nil {
@@ -215,7 +218,8 @@ func (l *layer) documents(src *yaml.Source, path []any) ([]byte, error) {
 	return anew, nil
 }
 
-// builtin localizes the configuration of a built-in. Others have no fields that are known to name files.
+// builtin localizes the configuration of a built-in. Other configurations have no known fields
+// with files.
 func (l *layer) builtin(v yaml.Value, path []any) yaml.Value {
 	if v.Get("apiVersion").Text() != "builtin" {
 		return v

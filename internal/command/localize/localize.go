@@ -1,6 +1,7 @@
-// Package localize copies a kustomization root and everything that it refers to into a new directory, in which nothing remote is referred
-// to any more: krmflow localize. The directory has the layout that kustomize localize gives it. Files are copied as they are; of a
-// kustomization file nothing changes but the references that must.
+// Package localize implements krmflow localize, which copies a kustomization root and
+// everything that it refers to into a new directory without remote references. The directory
+// layout follows kustomize localize. Files are copied unchanged; in kustomization files only
+// the necessary references change.
 package localize
 
 import (
@@ -21,28 +22,29 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Options say what is copied where.
+// Options select the source and destination of the copy.
 type Options struct {
 	// Target is the root: a directory, or a reference to a repository with a ref.
 	Target string
-	// Scope is the directory that holds everything local that the root refers to; the root itself if it is empty. What is remote has the
-	// repository as its scope.
+	// Scope is the directory that contains all local files of the root. The default is the root
+	// itself. The scope of a remote root is its repository.
 	Scope string
-	// Dest is the directory to be made, in one that exists. If it is empty it is "localized-" and the name of the root, and the ref of a
-	// remote one, in the working directory.
+	// Dest is the new directory; its parent must exist. The default is "localized-" and the
+	// name of the root, plus the ref of a remote root, in the working directory.
 	Dest string
 }
 
-// A copier copies layers to staging, which becomes dest.
+// A copier copies layers to a staging directory, which is finally renamed to the destination.
 type copier struct {
 	files *loaders.Local
-	scope string // absolute and without symbolic links; of local layers
+	scope string // scope of local layers, absolute and without symbolic links
 	out   *os.Root
-	state map[string]bool   // of layers by their place: true while they are copied, false behind that
-	from  map[string]string // what a file was written from, by its place
+	state map[string]bool   // layers by place: true while being copied, then false
+	from  map[string]string // source of each file, by place
 }
 
-// Run makes the directory and returns its path and that of the root in it. If anything is wrong nothing is left behind.
+// Run creates the copy and returns its path and the path of the root in it. On error it removes
+// the partial copy.
 func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	target, err := files.Root(o.Target)
 	if loaders.IsRemote(o.Target) {
@@ -92,7 +94,7 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	return dest, filepath.Join(dest, place), nil
 }
 
-// within returns the scope and the place of the target in it.
+// within returns the scope, and the path of the target relative to it.
 func within(files *loaders.Local, o Options, target *loaders.Dir) (scope, place string, err error) {
 	if target.IsFetched() {
 		if o.Scope != "" {
@@ -116,7 +118,7 @@ func within(files *loaders.Local, o Options, target *loaders.Dir) (scope, place 
 	return dir.Real, place, err
 }
 
-// name returns the name of the copy of a target.
+// name returns the default name of the copy of a target.
 func name(text string, target *loaders.Dir) string {
 	const prefix = "localized"
 	if !target.IsFetched() {
@@ -134,7 +136,7 @@ func name(text string, target *loaders.Dir) string {
 	return strings.Join([]string{prefix, base, strings.ReplaceAll(versionOf(r), "/", "-")}, "-")
 }
 
-// versionOf returns what says which content of something remote is meant.
+// versionOf returns the version of a reference: its ref or else its pin.
 func versionOf(r reference.Reference) string {
 	if r.Ref == "" && !r.Pin.IsZero() {
 		return r.Pin.String()
@@ -142,7 +144,8 @@ func versionOf(r reference.Reference) string {
 	return r.Ref
 }
 
-// hasVersion refuses a reference that can mean something else tomorrow, as far as its form tells: a copy is of one version.
+// hasVersion returns an error for a reference without a version: a copy must be of one specific
+// version.
 func hasVersion(text string) error {
 	r, err := reference.Parse(text, reference.Dir)
 	if err == nil && versionOf(r) == "" {
@@ -151,7 +154,8 @@ func hasVersion(text string) error {
 	return err
 }
 
-// layer copies the layer in d to a place. A layer that several refer to is copied once.
+// layer copies the layer in d to a place. A layer that is referenced several times is copied
+// once.
 func (c *copier) layer(d *loaders.Dir, place string) error {
 	if busy, known := c.state[place]; known {
 		if busy {
@@ -183,7 +187,8 @@ func (c *copier) layer(d *loaders.Dir, place string) error {
 	return c.write(filepath.Join(place, filepath.Base(src.File)), doc.Text(), src.File)
 }
 
-// write writes a file. What is remote can have one place for two addresses; then it must be the same.
+// write writes a file. Two remote addresses may map to the same place; their contents must then
+// be equal.
 func (c *copier) write(place string, data []byte, from string) error {
 	if first, known := c.from[place]; known {
 		there, err := c.out.ReadFile(place)
@@ -199,19 +204,20 @@ func (c *copier) write(place string, data []byte, from string) error {
 	return c.out.WriteFile(place, data, 0o666)
 }
 
-// A layer is one that is copied. Its methods return what is to stand in the place of what the kustomization file has.
+// A layer is a layer during the copy. Its methods return replacements for the values of its
+// kustomization file.
 type layer struct {
 	*copier
 	dir   *loaders.Dir
-	place string // of the copy
+	place string // destination
 	src   *yaml.Source
 	errs  []error
 }
 
-// folder is the directory beside a kustomization file in which copies of remote content are.
+// folder is the directory next to a kustomization file that receives copies of remote content.
 const folder = "localized-files"
 
-// localFolder returns the path of the copy of something remote.
+// localFolder returns the path for a copy of remote content.
 func (l *layer) localFolder(parts ...string) (string, error) {
 	if l.files.IsDir(l.dir, folder) {
 		return "", fmt.Errorf("the directory has a %s already, which the copy needs for what is remote", folder)
@@ -219,7 +225,7 @@ func (l *layer) localFolder(parts ...string) (string, error) {
 	return filepath.Join(append([]string{folder}, parts...)...), nil
 }
 
-// root copies the layer that an entry names and returns the path of its copy.
+// root copies the layer of an entry and returns the path of the copy.
 func (l *layer) root(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -232,7 +238,7 @@ func (l *layer) root(text string) (string, error) {
 	return l.copied(d, text)
 }
 
-// copied copies the layer in d, which an entry names.
+// copied copies the layer in d, which text refers to, and returns the path of the copy.
 func (l *layer) copied(d *loaders.Dir, text string) (path string, err error) {
 	switch {
 	case loaders.IsRemote(text):
@@ -253,11 +259,12 @@ func (l *layer) copied(d *loaders.Dir, text string) (path string, err error) {
 	return path, l.copier.layer(d, filepath.Join(l.place, path))
 }
 
-// repository returns the folders for a repository, an archive or an artifact: its host, its path there, and its version.
+// repository returns the directory for a repository, archive or artifact: host, path and
+// version.
 func repository(text string) string {
 	r, err := reference.Parse(text, reference.Dir)
 	if err != nil {
-		return loaders.FolderOf(text) // which was opened, so that its form is right
+		return loaders.FolderOf(text) // it was opened, so its form is valid
 	}
 	location := r.Location
 	scheme, rest, ok := strings.Cut(location, "://")
@@ -265,7 +272,7 @@ func repository(text string) string {
 	case ok && scheme == "file":
 		rest = "file-schemed/" + rest
 	case !ok:
-		rest = strings.Replace(location, ":", "/", 1) // host:path, as for ssh
+		rest = strings.Replace(location, ":", "/", 1) // host:path, the ssh form
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
@@ -274,7 +281,7 @@ func repository(text string) string {
 	return filepath.Join(host, path, strings.ReplaceAll(versionOf(r), ":", "-"))
 }
 
-// resource copies the file or the layer that an entry of resources names.
+// resource copies the file or layer of an entry in resources.
 func (l *layer) resource(text string) (string, error) {
 	if !loaders.IsRemote(text) {
 		if l.files.IsDir(l.dir, text) {
@@ -293,8 +300,8 @@ func (l *layer) resource(text string) (string, error) {
 	return l.copied(d, text)
 }
 
-// file copies the file that an entry names and returns the path of the copy. An empty entry names nothing: a build says whether it must not
-// be empty.
+// file copies the file of an entry and returns the path of the copy. An empty entry is left as
+// it is: the build reports it if it must not be empty.
 func (l *layer) file(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -309,7 +316,8 @@ func (l *layer) file(text string) (string, error) {
 	return l.localFile(text, src.Data)
 }
 
-// localFile writes a file to where it is in the layer once links are followed: there are no links in the copy.
+// localFile writes a file to its location in the layer after links are resolved. The copy
+// contains no links.
 func (l *layer) localFile(text string, data []byte) (string, error) {
 	place, err := l.files.Place(l.dir, text)
 	if err != nil {
@@ -335,7 +343,8 @@ func (l *layer) remoteFile(text string, src *yaml.Source) (string, error) {
 	return place, l.write(filepath.Join(l.place, place), src.Data, diag.Redact(text))
 }
 
-// fileSource is file for KEY=PATH. Without a key the name of the file is the key; it stays that if the copy has another name.
+// fileSource is file for KEY=PATH. The default key is the file name; it becomes explicit if the
+// copy has a different name.
 func (l *layer) fileSource(text string) (string, error) {
 	key, path, keyed := strings.Cut(text, "=")
 	if !keyed {
@@ -348,7 +357,7 @@ func (l *layer) fileSource(text string) (string, error) {
 	return key + "=" + path, err
 }
 
-// patch is file for an entry that may be the patch itself.
+// patch is file for an entry that may be an inline patch.
 func (l *layer) patch(text string) (string, error) {
 	if layerfile.PatchPath(text) == "" {
 		return text, nil
@@ -356,7 +365,7 @@ func (l *layer) patch(text string) (string, error) {
 	return l.file(text)
 }
 
-// charts copies the directory that charts are in, if there is one.
+// charts copies the chart directory, if it exists.
 func (l *layer) charts(text string) (string, error) {
 	dir := text
 	if dir == "" {
@@ -381,7 +390,7 @@ func (l *layer) charts(text string) (string, error) {
 		return "", err
 	}
 	if filepath.Clean(dir) == "charts" {
-		place = "charts" // where it is looked for, also if it is a link
+		place = "charts" // keep the default name, even of a link
 	}
 	names, err := l.files.Files(d)
 	if err != nil {

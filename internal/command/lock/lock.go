@@ -1,4 +1,4 @@
-// Package lock has the command lock.
+// Package lock implements the lock command.
 package lock
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// warnUnknown says which functions may not run here, so that nobody knows what they need.
+// warnUnknown warns about functions that may not run here. Their dependencies are unknown and
+// therefore not locked.
 func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
@@ -28,8 +29,9 @@ func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
 	}
 }
 
-// unlockable returns the error for what no lock can be made of, nil if there is none: what is not what it was said to be, and what functions
-// need that may run here, but cannot be had.
+// unlockable returns an error for content that cannot be locked: content that does not match
+// its digest, and unavailable content of functions that may run here. The result is nil if
+// everything can be locked.
 func unlockable(plan *planner.Plan) error {
 	wrong := slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool {
 		dec := plan.Decisions[d.Node]
@@ -38,10 +40,10 @@ func unlockable(plan *planner.Plan) error {
 	return render.Denied(&planner.Plan{Denied: wrong})
 }
 
-// everything is the value of --update without one.
+// everything is the value of --update without an argument.
 const everything = "*"
 
-// Command returns the command lock.
+// Command returns the lock command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var u lockfile.Update
 	var check bool
@@ -68,7 +70,8 @@ use them. Nothing is executed.`,
 	return cmd
 }
 
-// writeLock plans the directories and writes what remote references stand for, or says what it would write.
+// writeLock plans the directories and writes the versions of remote references to the lock
+// file. With check set it only reports the changes.
 func writeLock(a *cli.Invocation, cmd *cobra.Command, args []string, u lockfile.Update, check bool) error {
 	if cmd.Flags().Changed("locked") {
 		return options.UsageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))

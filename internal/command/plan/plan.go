@@ -1,4 +1,4 @@
-// Package plan has the command plan.
+// Package plan implements the plan command.
 package plan
 
 import (
@@ -34,24 +34,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planning is the command plan, with the flags that are its alone.
+// planning is the plan command with its own flags.
 type planning struct {
 	*cli.Invocation
 	output  string
 	detail  string
 	noEval  bool
 	against string
-	missing bool // there is no such folder
-	leftOut int  // how many roots were found and are not meant
+	missing bool // the folder does not exist
+	leftOut int  // number of roots that were found but filtered out
 	diff    string
-	folder  sink.FolderFlags // of against
+	folder  sink.FolderFlags // form of the folder of --against
 	color   terminal.Colors
 	valid   validation.Flags
-	check   *validation.Run // nil if nothing is validated
-	text    bytes.Buffer    // what was written to stdout
+	check   *validation.Run // nil without validation
+	text    bytes.Buffer    // everything written to stdout
 }
 
-// Command returns the command plan.
+// Command returns the plan command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &planning{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{
@@ -81,14 +81,14 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	return cmd
 }
 
-// validate refuses values and combinations of the flags that mean nothing.
+// validate returns an error for invalid values and combinations of flags.
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("against") && c.against == "":
 		return options.UsageError(errors.New("--against must not be empty"))
 	case plandiff.IsRevision(c.against) && c.diff != "":
 		return options.UsageError(errors.New("--against with a revision is --diff with it: choose one"))
-	case plandiff.IsRevision(c.against): // not a folder of output, so the plans are compared
+	case plandiff.IsRevision(c.against): // a revision is not an output folder: compare plans
 		c.against, c.diff = "", c.against
 	}
 	switch {
@@ -132,7 +132,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	c.leftOut = leftOut
-	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan says which roots have mistakes
+	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan lists the failed roots
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
 		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut)
 	}
@@ -154,13 +154,13 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	denied := run.Denied()
 	if denied != nil && plan.Err() != nil && !c.KeepGoing {
-		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: the errors of the plan take precedence
 	}
 	if c.check != nil {
 		mistakes = append(mistakes, validation.Findings(c.Invocation, c.check, run))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
-	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
+	if err == nil && made != nil && c.diff == "" { // without a preview not all warnings are known
 		defer func() { err = errors.Join(err, run.Remember(c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
@@ -179,7 +179,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	return c.writeText(plan, made, err)
 }
 
-// compare writes how the plan differs from the one that --diff names.
+// compare writes the differences from the plan that --diff names.
 func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, now *planview.Document) error {
 	old, err := plandiff.Plan(cmd, c.Invocation, args, run, c.diff, !c.noEval)
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, n
 	})
 }
 
-// preview runs what of the plan needs no function. It returns nil if the user does not want that.
+// preview runs the part of the plan that needs no functions. It returns nil with --no-eval.
 func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview.Preview, mistakes []error, err error) {
 	if c.noEval {
 		return nil, nil, nil
@@ -241,7 +241,7 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 	return made, mistakes, err
 }
 
-// write writes a form of the plan, if it can be made as a whole.
+// write writes a form of the plan to stdout after it was generated completely.
 func (c *planning) write(form func(io.Writer) error) error {
 	from := c.text.Len()
 	if err := form(&c.text); err != nil {
@@ -251,7 +251,8 @@ func (c *planning) write(form func(io.Writer) error) error {
 	return err
 }
 
-// writeText writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
+// writeText writes the plan for people. Errors are printed before the totals, so that the
+// totals are the last line.
 func (c *planning) writeText(plan *planner.Plan, made *planview.Preview, wrong error) error {
 	text := planview.NewText(plan, made, planview.Style{
 		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})

@@ -1,4 +1,4 @@
-// Package postrender has the command post-render.
+// Package postrender implements the post-render command.
 package postrender
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command post-render.
+// Command returns the post-render command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
@@ -61,7 +61,7 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 	return cmd
 }
 
-// readStdin returns what stdin has, in the place of a file in dir.
+// readStdin returns the content of stdin as the content of a file in dir.
 func readStdin(a *cli.Invocation, dir, file string) (map[string][]byte, error) {
 	if !filepath.IsLocal(file) || filepath.Base(file) != file || file == "." {
 		return nil, options.UsageError(fmt.Errorf("--file is %q, not the name of a file in the directory", file))
@@ -77,7 +77,7 @@ func readStdin(a *cli.Invocation, dir, file string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil { // else the planner says what is wrong with it
+	if real, err := filepath.EvalSymlinks(abs); err == nil { // otherwise the planner reports the problem
 		abs = real
 	}
 	return map[string][]byte{filepath.Join(abs, file): data}, nil

@@ -19,33 +19,34 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A call is a function that is called with files. It says which resources the function gets, and what becomes of its answer.
+// A call is the call of a function on files. It selects the input of the function and applies
+// its output.
 type call struct {
 	plan   planner.FileCall
 	tree   *tree.Tree
-	object *tree.Object // the configuration, nil if a Kptfile says it
+	object *tree.Object // the configuration; nil if it is in a Kptfile
 	config diag.Pos
 
-	scope           string // the folder whose resources, and those below, the function gets
-	home            string // the folder for files of new resources
-	pattern         string // of their names
+	scope           string // the function receives the resources in and below this folder
+	home            string // folder for files of new resources
+	pattern         string // pattern for their names
 	selects, leaves []selector
 
-	from   string        // the --fn-path that it comes from
-	key    string        // by which what it has generated is remembered
-	before *merge.Memory // what functions have generated in earlier runs, and now
+	from   string        // the --fn-path that configures it
+	key    string        // key of its generated resources in the memory
+	before *merge.Memory // generated resources of earlier runs, and of this one
 	now    *merge.Memory
 	ran    bool
 
 	comments *comments
-	sent     map[*krm.Origin]inplace.Comments   // those that the function got
-	got      map[*krm.Resource]inplace.Comments // those of its answer
+	sent     map[*krm.Origin]inplace.Comments   // comments in the input
+	got      map[*krm.Resource]inplace.Comments // comments in the output
 }
 
-// within reports whether a path is in a folder, or below it.
+// within reports whether path p is folder or below it.
 func within(p, folder string) bool { return folder == "." || strings.HasPrefix(p, folder+"/") }
 
-// Of returns the resources of the call's scope (IM-04).
+// Of returns the resources in the scope of the call (IM-04).
 func (c *call) Of(list *krm.List) *krm.List {
 	var rs []*krm.Resource
 	for _, r := range list.All() {
@@ -61,7 +62,8 @@ func (c *call) gets(r *krm.Resource) bool {
 	return within(p, c.scope) && (len(c.selects) == 0 || matchesAny(c.selects, r)) && !matchesAny(c.leaves, r)
 }
 
-// After returns the list after the call. Resources that were there keep their places in the list; new ones get a file.
+// After returns the list after the call. Existing resources keep their position; new ones are
+// assigned to a file.
 func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 	c.ran = true
 	was, is := make(map[*krm.Origin]*krm.Resource, sent.Len()), make(map[*krm.Origin]*krm.Resource, answer.Len())
@@ -83,7 +85,7 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 	added, err := c.twins(stay, added)
 	errs = append(errs, err)
 	var rs []*krm.Resource
-	files := map[string]int{} // how many resources each file has
+	files := map[string]int{} // number of resources per file
 	for _, r := range all.All() {
 		if was[r.Origin] != nil {
 			if r = is[r.Origin]; r == nil {
@@ -101,9 +103,9 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 	return krm.NewList(rs...), errors.Join(errs...)
 }
 
-// add gives a new resource its file.
+// add assigns a new resource to a file.
 func (c *call) add(r *krm.Resource, files map[string]int) error {
-	r.Origin = &krm.Origin{} // by which later calls know it
+	r.Origin = &krm.Origin{} // identifies it in later calls
 	c.comments.answered(r, r.Value(), nil, c.got[r])
 	p := c.pathOf(r)
 	if err := tree.CheckPath(p); err != nil {
@@ -115,13 +117,15 @@ func (c *call) add(r *krm.Resource, files map[string]int) error {
 	return nil
 }
 
-// pathOf returns the path that a new resource has, or gets.
+// pathOf returns the path of a new resource: the path chosen by the function or the default.
 func (c *call) pathOf(r *krm.Resource) string {
 	return cmp.Or(function.MovedPlace(r.Value(), ""), c.fileOf(r.ID()))
 }
 
-// twins finds the resources that a function has passed on and made once more: what it makes is merged into what it has passed on if it has made that
-// before, else one of the two is too much (RL-20). It returns what is new, and remembers that.
+// twins handles resources that a function returned twice: passed on and generated again. If an
+// earlier run generated the resource, the new version is merged into the existing one;
+// otherwise returning both is an error (RL-20). twins returns the resources that are really new
+// and records them.
 func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
 	byID := map[krm.ID][]*krm.Resource{}
 	for _, r := range stay {
@@ -159,7 +163,8 @@ func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
 	return kept, errors.Join(errs...)
 }
 
-// place makes the annotations of a resource say where it is: where it was, or where the function wants it.
+// place updates the annotations for the location of a resource: the location from the function,
+// or else the previous one.
 func (c *call) place(r, old *krm.Resource) error {
 	before, index := function.Place(old.Value())
 	p := cmp.Or(function.MovedPlace(r.Value(), before), before)
@@ -168,7 +173,7 @@ func (c *call) place(r, old *krm.Resource) error {
 			return fmt.Errorf("%s: %w", r.ID(), err)
 		}
 	}
-	n, _ := strconv.Atoi(index) // it was made here
+	n, _ := strconv.Atoi(index) // we wrote the index, so it is valid
 	r.SetValue(tree.Placed(r.Value(), path.Clean(p), n))
 	return nil
 }
@@ -179,7 +184,7 @@ func (c *call) fileOf(id krm.ID) string {
 	return path.Join(c.home, strings.TrimLeft(path.Clean("/"+name), "/"))
 }
 
-// safe returns a name as a part of a path.
+// safe replaces the characters of a name that are not allowed in a path element.
 func safe(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -189,8 +194,8 @@ func safe(name string) string {
 	}, name)
 }
 
-// regenerated merges what a function has generated again with what became of it since, and remembers it (RL-13). old is the resource as it is,
-// nil if there is none.
+// regenerated merges a newly generated version of a resource with the edits made to the
+// previous version, and records the new version (RL-13). old is the current resource, or nil.
 func (c *call) regenerated(r, old *krm.Resource) error {
 	id := r.ID().String()
 	base, known := c.before.Get(c.key, id)
@@ -215,7 +220,7 @@ func (c *call) regenerated(r, old *krm.Resource) error {
 	return nil
 }
 
-// conflictError says where an edit and what the function makes now contradict each other.
+// conflictError returns the errors for fields in which an edit and the function disagree.
 func (c *call) conflictError(r *krm.Resource, conflicts []merge.Conflict) error {
 	o := c.tree.Of(r)
 	var errs []error

@@ -1,4 +1,5 @@
-// Package run has the command run: functions whose configurations are files of a directory, and that edit the files beside them.
+// Package run implements the run command. It runs the functions that the files of a directory
+// configure, and writes their changes back to the files.
 package run
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is the command run with its flags.
+// command is the run command with its flags.
 type command struct {
 	*cli.Invocation
 	fnPaths     []string
@@ -44,13 +45,13 @@ type command struct {
 	tree        *tree.Tree
 	calls       []*call
 	comments    *comments
-	before, now *merge.Memory // what functions had generated, and have
-	said        []said        // by the functions that have run
+	before, now *merge.Memory // generated resources of earlier runs, and of this one
+	said        []said        // reports of the functions that have run
 	secrets     history.Secrets
-	taken       int64 // bytes that were read
+	taken       int64 // number of bytes read
 }
 
-// Command returns the command run.
+// Command returns the run command.
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
@@ -84,7 +85,7 @@ A function runs if a catalog that is trusted has it, or if flags allow it, as wi
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if a file would change")
 	fs.BoolVar(&c.allowDelete, "allow-delete", false, "remove resources that a function does not return, and the files that are empty then; without it such a run is refused")
 	fs.BoolVar(&c.verbose, "verbose", false, "name the files that are left alone, and why")
-	_ = cmd.MarkFlagDirname("results-dir") // fails for flags that do not exist
+	_ = cmd.MarkFlagDirname("results-dir") // fails only for an unknown flag
 	return cmd
 }
 
@@ -154,7 +155,7 @@ func (c *command) checkFlags(dir string) error {
 	return nil
 }
 
-// isPattern reports whether a pattern can name the files of new resources.
+// isPattern reports whether a pattern is valid for the files of new resources.
 func isPattern(pattern string) bool {
 	example := strings.NewReplacer("{name}", "n", "{kind}", "k").Replace(pattern)
 	if example == pattern {
@@ -164,7 +165,7 @@ func isPattern(pattern string) bool {
 	return !strings.ContainsAny(example, "{}") && tree.CheckPath(example) == nil
 }
 
-// finish writes, prints or compares what comes of a run.
+// finish writes, prints or compares the result of a run.
 func (c *command) finish(plan *planner.Plan, changes *tree.Changes, to *rewrite.Dir) error {
 	for _, n := range changes.Notes {
 		c.Log.Warn(planner.WarningOf(n))
@@ -203,7 +204,7 @@ func (c *command) finish(plan *planner.Plan, changes *tree.Changes, to *rewrite.
 	return c.Print(b.String())
 }
 
-// what says what becomes of a file.
+// what returns the type of change of a file.
 func what(f tree.Change) string {
 	switch {
 	case f.Old == nil:
@@ -214,7 +215,7 @@ func what(f tree.Change) string {
 	return "changed"
 }
 
-// vanished returns the error about resources that no function returned.
+// vanished returns the error for resources that no function returned.
 func vanished(list []tree.Removed) error {
 	e := diag.FilesVanish.Errorf("%s would be removed, because a function does not return them; nothing was written", diag.Plural(len(list), "resource"))
 	at := diag.AsError(e)
@@ -228,7 +229,7 @@ func vanished(list []tree.Removed) error {
 	return at.Hint("--allow-delete removes them")
 }
 
-// notices says on stderr what was found that is no mistake.
+// notices prints observations that are not errors.
 func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	if to != nil && (to.Completed || to.Discarded) {
 		msg := "a run was interrupted before it had changed a file; what it had prepared is removed"
@@ -251,7 +252,7 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
 }
 
-// read reads the directory, and returns the calls that are planned.
+// read reads the directory and returns the calls to plan.
 func (c *command) read(ctx context.Context, dir string) (*planner.Files, error) {
 	load := func(path string) ([]byte, error) {
 		data, err := loaders.ReadFile(path, yaml.MaxFile)
@@ -302,8 +303,9 @@ func (c *command) read(ctx context.Context, dir string) (*planner.Files, error) 
 	return files, nil
 }
 
-// inherit lets a configuration that was renamed in its file, or moved to another one, go on with what it has generated before: edits of that outlive it.
-// If there is more than one that could be meant, it begins anew.
+// inherit assigns the generated resources of a renamed or moved configuration to its new name,
+// so that edits of them are preserved. If several configurations could be the new one, none
+// inherits.
 func (c *command) inherit() {
 	gone := c.before.Functions()
 	for _, x := range c.calls {
@@ -327,9 +329,10 @@ func (c *command) inherit() {
 	}
 }
 
-// complete returns an error if a run of a folder of the directory was killed while it wrote: only some of its files are new.
+// complete returns an error if a run in a subfolder was killed while it wrote: only some of the
+// files there are new.
 func (c *command) complete() error {
-	seen := map[string]bool{".": true} // opening the directory has looked there
+	seen := map[string]bool{".": true} // rewrite.Open has checked the directory itself
 	for _, f := range c.tree.Files {
 		for folder := path.Dir(f.Path); !seen[folder]; folder = path.Dir(folder) {
 			seen[folder] = true
@@ -346,7 +349,8 @@ func isMissing(file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// elsewhere returns the calls of the functions that a file or folder outside of the directory configures: they get all of it.
+// elsewhere returns the calls of the functions that a file or folder outside the directory
+// configures. Their scope is the whole directory.
 func (c *command) elsewhere(ctx context.Context, p string, load tree.ReadFile) ([]*call, error) {
 	info, err := os.Stat(p)
 	if err != nil {
@@ -371,7 +375,8 @@ func (c *command) elsewhere(ctx context.Context, p string, load tree.ReadFile) (
 	return calls, nil
 }
 
-// checkFnPaths returns an error if a --fn-path configures no function of the plan: whoever names one means it.
+// checkFnPaths returns an error if a --fn-path does not configure any function: the user
+// expects it to.
 func (c *command) checkFnPaths(plan *planner.Plan) error {
 	found := map[string]bool{}
 	for op := range plan.Graph.Calls() {
@@ -387,10 +392,10 @@ func (c *command) checkFnPaths(plan *planner.Plan) error {
 	return nil
 }
 
-// noFunction says what would be a configuration.
+// noFunction is a hint on how to configure a function.
 const noFunction = "a configuration names its function, or a catalog that is trusted has one for its kind"
 
-// reading makes the list of what the files hold.
+// reading creates the list of resources from the files.
 type reading struct{ tree *tree.Tree }
 
 func (r reading) Transform(list *krm.List, _ diag.Warn) error {
@@ -398,7 +403,7 @@ func (r reading) Transform(list *krm.List, _ diag.Warn) error {
 	return nil
 }
 
-// execute runs the functions, and returns what becomes of the files.
+// execute runs the functions and returns the changes of the files.
 func (c *command) execute(ctx context.Context, run *engine.Run) (*tree.Changes, error) {
 	var list *krm.List
 	for result, err := range run.Results(ctx, engine.Hooks{Call: c.listen(c.Log.Call), Seen: c.secrets.Seen}) {
@@ -414,8 +419,8 @@ func (c *command) execute(ctx context.Context, run *engine.Run) (*tree.Changes, 
 	return changes, c.remember(changes)
 }
 
-// remember adds the file that has what functions have generated to the changes. What those have that have not run stays: this run may trust another
-// catalog than the next one.
+// remember adds the file with the generated resources to the changes. Entries of functions that
+// did not run are kept: this run may trust a different catalog than the next one.
 func (c *command) remember(changes *tree.Changes) error {
 	c.now.Keep(c.before, func(key string) bool {
 		return slices.ContainsFunc(c.calls, func(x *call) bool { return x.ran && x.key == key })

@@ -11,16 +11,17 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// comments are the comments of the resources of a run, by their origins: those of the files and what
-// functions have made of them. Values have none, so they go beside the lists from call to call.
+// comments holds the comments of the resources of a run by origin: the comments of the files,
+// and the changes that functions made to them. Values have no comments, so these are passed
+// from call to call alongside the lists.
 type comments struct {
 	tree *tree.Tree
 	now  map[*krm.Origin]commented
 }
 
-// A commented has the comments of a value. A place in a list may be an index, which a function can
-// make the index of a different item; therefore comments are moved to a new value with the one that
-// they belong to.
+// A commented has the comments of a value. The place of a comment may contain a list index,
+// which a function can turn into the index of a different item. So comments are stored with
+// their value and moved when the value changes.
 type commented struct {
 	tree.Comments
 	value yaml.Value
@@ -35,7 +36,7 @@ func newComments(t *tree.Tree) *comments {
 	return &comments{t, map[*krm.Origin]commented{}}
 }
 
-// of returns the comments of a resource. They must not be changed.
+// of returns the comments of a resource. The caller must not modify them.
 func (c *comments) of(r *krm.Resource) tree.Comments {
 	if r.Origin == nil {
 		return tree.Comments{}
@@ -47,12 +48,12 @@ func (c *comments) of(r *krm.Resource) tree.Comments {
 	return now.in(r.Value())
 }
 
-// answered notes the comments that a function has returned for a resource. sent are those that it got
-// with the value was.
+// answered records the comments that a function returned for a resource. sent are the comments
+// it received with the value was.
 //
-// Many functions decode resources into structs and lose all comments. Therefore a comment that does
-// not come back stays with its value, unless the function has put the same text somewhere else in the
-// resource.
+// Many functions decode resources into structs and lose all comments. So a comment that does
+// not come back stays with its value, unless the function has put the same text elsewhere in
+// the resource.
 func (c *comments) answered(r *krm.Resource, was yaml.Value, sent, answer inplace.Comments) {
 	now := tree.Comments{All: inplace.Comments{}, Changed: inplace.Comments{}}
 	maps.Copy(now.All, c.of(r).All)
@@ -75,7 +76,7 @@ func (c *comments) answered(r *krm.Resource, was yaml.Value, sent, answer inplac
 	}
 }
 
-// all returns the comments of the resources of a list that functions have returned, by their origins.
+// all returns the comments of the resources in a list that functions have returned, by origin.
 func (c *comments) all(list *krm.List) map[*krm.Origin]tree.Comments {
 	all := map[*krm.Origin]tree.Comments{}
 	for _, r := range list.All() {
@@ -97,7 +98,7 @@ func (c *call) Text(r *krm.Resource, v yaml.Value) []byte {
 	return text
 }
 
-// Answered takes the comments of an answer until [call.After] takes its resources.
+// Answered keeps the comments of an answer for [call.After].
 func (c *call) Answered(answer yaml.Chunks, list []*krm.Resource) {
 	clear(c.got)
 	if !slices.ContainsFunc(answer, inplace.HasComments) {

@@ -16,8 +16,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// configs returns the calls of the functions whose configurations are in files, in the order in which they run (IM-03): those of deeper folders first,
-// then by path, then by their places in the file. Objects that name no function are calls if a catalog knows one for their kind.
+// configs returns the calls of functions whose configurations are in files, in execution order
+// (IM-03): deeper folders first, then by path, then by position in the file. An object that
+// does not name its function is a call if a catalog has a function for its kind.
 func configs(t *tree.Tree, skip map[*tree.Object]bool) []*call {
 	var calls []*call
 	for _, f := range t.Files {
@@ -33,7 +34,7 @@ func configs(t *tree.Tree, skip map[*tree.Object]bool) []*call {
 	return calls
 }
 
-// depth returns how deep a folder is below the directory.
+// depth returns the depth of a folder below the directory.
 func depth(folder string) int {
 	if folder == "." {
 		return 0
@@ -41,7 +42,8 @@ func depth(folder string) int {
 	return 1 + strings.Count(folder, "/")
 }
 
-// mayConfigure reports whether an object can be the configuration of a function: layers of kustomize and packages of kpt are something else.
+// mayConfigure reports whether an object can be the configuration of a function. Layers of
+// kustomize and packages of kpt cannot.
 func mayConfigure(o *tree.Object) bool {
 	gvk := krm.ParseGVK(o.Value.Get("apiVersion").Text(), o.Value.Get("kind").Text())
 	return gvk.Group != "kustomize.config.k8s.io" && gvk.Group != "kpt.dev" && gvk.Version != "builtin"
@@ -58,7 +60,7 @@ func namesFunction(v yaml.Value) bool {
 	if v.At("metadata", "configFn").Exists() {
 		return true
 	}
-	for _, key := range []string{function.PlaceRuntime, function.PlaceProvider} { // other kinds have such fields, too
+	for _, key := range []string{function.PlaceRuntime, function.PlaceProvider} { // fields of these names also exist in other kinds
 		if x := v.Get(key); x.Get("container").Exists() || x.Get("exec").Exists() || x.Get("starlark").Exists() {
 			return true
 		}
@@ -66,7 +68,8 @@ func namesFunction(v yaml.Value) bool {
 	return false
 }
 
-// follows reports whether the configuration of a call may be one that had the key before: in the same file under another name, or in another file.
+// follows reports whether the configuration of a call may have had the key before: it was
+// renamed in the same file, or moved to a different file.
 func (c *call) follows(key string) bool {
 	file, id, _ := strings.Cut(key, "#")
 	newFile, newID, _ := strings.Cut(c.key, "#")
@@ -74,7 +77,7 @@ func (c *call) follows(key string) bool {
 	return id == newID || file == newFile && len(was) > 1 && len(is) > 1 && was[1] == is[1]
 }
 
-// configured returns the call of the function that an object configures.
+// configured returns the call that an object configures.
 func configured(t *tree.Tree, o *tree.Object) *call {
 	folder := path.Dir(o.File.Path)
 	scope := folder

@@ -17,7 +17,7 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A pipeline is what a Kptfile says about functions.
+// A pipeline is the pipeline field of a Kptfile.
 type pipeline struct {
 	Mutators   []step `json:"mutators"`
 	Validators []step `json:"validators"`
@@ -34,19 +34,20 @@ type step struct {
 	Exclude    []selector `json:"exclude"`
 }
 
-// program returns what the step runs, whatever its version: edits of what it has generated outlive a newer one.
+// program returns the program of the step without its version, so that edits of generated
+// resources survive an upgrade.
 func (s step) program() string {
 	if s.Exec != "" {
 		return s.Exec
 	}
 	m, err := function.ParseImage(s.Image)
 	if err != nil {
-		return s.Image // the plan has the mistake
+		return s.Image // the plan reports the error
 	}
 	return m.Registry + "/" + m.Repository
 }
 
-// A selector matches resources: all that it says must hold.
+// A selector matches resources that meet all of its conditions.
 type selector struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
@@ -82,11 +83,12 @@ func hasAll(m yaml.Value, want map[string]string) bool {
 	return true
 }
 
-// pipelines returns the calls of the pipelines of all packages of kpt, those of a package behind those of the packages in it: mutators, then
-// validators. used are the objects that are configurations of these functions.
+// pipelines returns the calls of the pipelines of all kpt packages. The call order is inner
+// packages first, and mutators before validators. used are the objects that configure these
+// functions.
 func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err error) {
 	used = map[*tree.Object]bool{}
-	times := map[string]int{} // how often a pipeline has called a program
+	times := map[string]int{} // number of calls of a program per pipeline
 	var errs []error
 	for _, f := range t.Files {
 		if o := f.Objects[0]; path.Base(f.Path) == tree.Kptfile && o.Value.Get("kind").Text() != "Kptfile" {
@@ -125,7 +127,7 @@ func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err err
 	return calls, used, errors.Join(errs...)
 }
 
-// packages returns the Kptfiles, each behind those of the folders below its own.
+// packages returns the Kptfiles, inner packages first.
 func packages(t *tree.Tree) (list []*tree.Object) {
 	for _, f := range t.Files {
 		for _, o := range f.Objects {
@@ -138,13 +140,13 @@ func packages(t *tree.Tree) (list []*tree.Object) {
 	return list
 }
 
-// folders returns the names of the folders that lead to the file of an object.
+// folders returns the folder names on the path of an object's file.
 func folders(o *tree.Object) []string {
 	names := strings.Split(o.File.Path, "/")
 	return names[:len(names)-1]
 }
 
-// depthFirst compares paths: what is in a folder comes before the folder.
+// depthFirst compares paths so that the content of a folder comes before the folder.
 func depthFirst(a, b []string) int {
 	for i := range min(len(a), len(b)) {
 		if n := strings.Compare(a[i], b[i]); n != 0 {
@@ -200,7 +202,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 		used[found], config = true, found.Value
 	}
 	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceConfigFn, function.PlaceContainer} {
-		config = function.Without(config, place) // the Kptfile decides
+		config = function.Without(config, place) // the Kptfile takes precedence
 	}
 	r := krm.NewResource(config.With(function.PlaceRuntime, runtime), nil)
 	r.Pos = o.Locate(at...)
@@ -215,7 +217,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 
 func mapOf(key string, v yaml.Value) yaml.Value { return yaml.MapOf(yaml.Field{Key: key, Value: v}) }
 
-// find returns the only object of a file, nil if there is none.
+// find returns the only object of a file, or nil.
 func find(t *tree.Tree, p string) *tree.Object {
 	for _, f := range t.Files {
 		if f.Path == p && len(f.Objects) == 1 {

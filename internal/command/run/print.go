@@ -16,12 +16,12 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// A report is what --dry-run prints.
+// A report is the output of --dry-run.
 type report struct {
 	Functions []reportedFunction `json:"functions"`
 	Files     []reportedFile     `json:"files"`
 	Removed   []reportedResource `json:"removedResources"`
-	// Known is false if a function may not run, so that nothing is known of files.
+	// Known is false if a function may not run. The file changes are then unknown.
 	Known bool `json:"filesKnown"`
 }
 
@@ -46,7 +46,7 @@ type reportedResource struct {
 	Line int    `json:"line"`
 }
 
-// print prints what a run would do. changes is nil if that is not known.
+// print prints the effect of a run. changes is nil if it is unknown.
 func (c *command) print(plan *planner.Plan, changes *tree.Changes) error {
 	r := report{Functions: []reportedFunction{}, Files: []reportedFile{}, Removed: []reportedResource{}, Known: changes != nil}
 	for op, n := range plan.Graph.Calls() {
@@ -124,10 +124,11 @@ func scopeText(scope string) string {
 	return scope + "/ and below"
 }
 
-// clean returns text of others as it may be shown on a line of a terminal.
+// clean makes foreign text safe for one line of a terminal.
 func clean(s string) string { return diag.Sanitise(diag.OneLine(s)) }
 
-// difference returns a unified diff of a file, "" if nothing of it is shown: values of Secrets never are.
+// difference returns a unified diff of a file without Secret values. It returns "" for the file
+// of generated resources.
 func difference(f tree.Change, hide *secret.Set) string {
 	if f.Path == merge.File {
 		return ""
@@ -146,7 +147,7 @@ func difference(f tree.Change, hide *secret.Set) string {
 	if text == "" {
 		return fmt.Sprintf("--- %s\n+++ %s\n(what changes is the copy of a Secret's value, which is not shown)\n", clean(old), clean(now))
 	}
-	_, text, _ = strings.Cut(text, "\n") // diff OLD NEW
+	_, text, _ = strings.Cut(text, "\n") // header line: diff OLD NEW
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString(diag.Sanitise(strings.TrimRight(line, "\r\n")) + "\n")
@@ -154,7 +155,8 @@ func difference(f tree.Change, hide *secret.Set) string {
 	return b.String()
 }
 
-// hasSecret reports whether the text of a file has a Secret. One that cannot be read is taken to have one.
+// hasSecret reports whether a file contains a Secret. It returns true for a file that cannot be
+// parsed.
 func hasSecret(text []byte) bool {
 	docs, err := (&yaml.Source{Data: text}).Configs()
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// said is what a function has reported.
+// said is the report of a function.
 type said struct {
 	node    *graph.Node
 	failed  bool
 	results []function.Result
 }
 
-// listen returns a function for the reports of functions that keeps them, and passes them on.
+// listen returns a function that records the reports of functions and passes them to next.
 func (c *command) listen(next func(scheduler.CallReport)) func(scheduler.CallReport) {
 	var mu sync.Mutex
 	return func(r scheduler.CallReport) {
@@ -34,7 +34,7 @@ func (c *command) listen(next func(scheduler.CallReport)) func(scheduler.CallRep
 	}
 }
 
-// A resultList is what one function has reported, in the form that kpt has for it.
+// A resultList is the report of one function in the format of kpt.
 type resultList struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -50,7 +50,8 @@ type resultItem struct {
 	Results  []function.Result `json:"results,omitempty"`
 }
 
-// writeResults writes a file for each function that has run (IM-15). Those of earlier runs go.
+// writeResults writes a file for each function that ran (IM-15), and removes the files of
+// earlier runs.
 func (c *command) writeResults(plan *planner.Plan) error {
 	if c.results == "" {
 		return nil
@@ -58,7 +59,7 @@ func (c *command) writeResults(plan *planner.Plan) error {
 	if err := os.MkdirAll(c.results, 0o777); err != nil {
 		return err
 	}
-	old, err := fs.Glob(os.DirFS(c.results), "results-*.yaml") // the name of the folder is no pattern
+	old, err := fs.Glob(os.DirFS(c.results), "results-*.yaml") // os.DirFS, so that the folder name is not a pattern
 	if err != nil {
 		return err
 	}

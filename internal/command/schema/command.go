@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command schema.
+// Command returns the schema command.
 func Command(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",

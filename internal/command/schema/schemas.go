@@ -1,5 +1,6 @@
-// Package schema has JSON Schemas of krmflow's own kinds, for editors and for programs that read or write such documents. The decoders
-// say what a document may have; the schemas repeat that, and the tests compare them field by field.
+// Package schema provides JSON Schemas for krmflow's own kinds, for editors and for programs
+// that read or write such documents. The decoders define the format; tests compare the schemas
+// with them field by field.
 package schema
 
 import (
@@ -16,10 +17,11 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// Kinds are the kinds that have a schema.
+// Kinds lists the kinds that have a schema.
 var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test", "Diff", "PlanDiff"}
 
-// Of returns the schema of a kind, in upper or lower case, as a JSON document of draft 2020-12; false if there is none.
+// Of returns the schema of a kind as a JSON document of draft 2020-12. The kind is
+// case-insensitive. ok is false for a kind without a schema.
 func Of(kind string) (text string, ok bool) {
 	name := strings.ToLower(kind)
 	switch name {
@@ -34,7 +36,8 @@ func Of(kind string) (text string, ok bool) {
 	return string(data), err == nil
 }
 
-// printed returns the schema of what a command prints. Its types are all that is known of it, and it may get more fields.
+// printed returns the schema for the output of a command. It is derived from the Go type, and
+// allows additional fields.
 func printed(kind, what, version string, form reflect.Type) string {
 	s := ofType(form, nil)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -43,12 +46,13 @@ func printed(kind, what, version string, form reflect.Type) string {
 	fields := s["properties"].(map[string]any)
 	fields["apiVersion"] = map[string]any{"const": version}
 	fields["kind"] = map[string]any{"const": kind}
-	text, _ := json.MarshalIndent(s, "", "  ") // strings, lists and maps always can be
+	text, _ := json.MarshalIndent(s, "", "  ") // cannot fail for strings, lists and maps
 	return string(text) + "\n"
 }
 
-// ofType returns the schema of what encoding/json makes of a type: of structs, lists, texts, numbers and booleans, and of values that may be
-// anything. Of a struct in one of its own type, which within has, only that is said.
+// ofType returns the schema for the encoding/json form of a type: structs, lists, strings,
+// numbers, booleans, and arbitrary values. within are the enclosing structs; a recursive struct
+// is described only as an object.
 func ofType(t reflect.Type, within []reflect.Type) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -18,50 +18,55 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// An Outcome is what came of a root.
+// An Outcome is the result of rendering a root.
 type Outcome struct {
-	// List is the result, nil if there is none.
+	// List is the rendered list, or nil if rendering failed.
 	List *krm.List
-	// Errs are why not.
+	// Errs are the errors if it failed.
 	Errs []error
-	// Warnings are those of the root.
+	// Warnings are the warnings of the root.
 	Warnings []*diag.Error
-	// Cause returns where a field of resource i of List was written, the zero Pos if that cannot be known. It may be nil.
+	// Cause returns the position at which a field of resource i in List was set, or the zero
+	// Pos if it is unknown. It may be nil.
 	Cause func(i int, path []any) diag.Pos
-	// Secrets adds the values in List that must not be shown, and Hide has them. Both may be nil.
+	// Secrets adds the values in List that must be hidden, and Hide contains them. Both may be
+	// nil.
 	Secrets func(*secret.Set)
 	Hide    *secret.Set
 }
 
-// shown returns an actual or expected value without values of Secrets.
+// shown returns an actual or expected value without Secret values.
 func (o *Outcome) shown(v yaml.Value) yaml.Value { return o.Hide.Show(v) }
 
-// A Result is what came of a test.
+// A Result is the result of a test.
 type Result struct {
-	// Name is that of the test, and Pos where it stands. What a suite expects of its root as a whole is the test [OfRoot].
+	// Name is the name of the test, and Pos its position. The expectations of a suite for the
+	// root as a whole are the test [OfRoot].
 	Name string
 	Pos  diag.Pos
-	// Failures are what is not as expected.
+	// Failures are the unmet expectations.
 	Failures []*diag.Error
-	// Updated is the file that has got another content, if golden files are to be updated.
+	// Updated is the golden file that was updated, if any.
 	Updated string
 }
 
-// OfRoot is the name of the test that a root renders, or fails, and warns as it is expected.
+// OfRoot is the name of the test for whether a root renders or fails, and gives the expected
+// warnings.
 const OfRoot = "render"
 
-// Passed reports whether everything is as expected.
+// Passed reports whether all expectations are met.
 func (r *Result) Passed() bool { return len(r.Failures) == 0 }
 
-// failf adds a failure at a place.
+// failf adds a failure at a position.
 func (r *Result) failf(pos diag.Pos, format string, args ...any) *diag.Error {
 	e := diag.Errorf(pos, "", format, args...).With(diag.TestFailed)
 	r.Failures = append(r.Failures, e)
 	return e
 }
 
-// Check holds what came of the root to what is expected. Tests whose names run does not match are left out; it may be nil. With update, golden files
-// get what there is.
+// Check compares the outcome of a root with the expectations. It runs only tests whose name
+// matches run, or all if run is nil. With update set, it updates golden files instead of
+// comparing them.
 func (s *Suite) Check(o *Outcome, run *regexp.Regexp, update func(file string, data []byte) error) (results []*Result) {
 	root := &Result{Name: OfRoot, Pos: s.Pos}
 	s.checkRoot(root, o)
@@ -154,7 +159,7 @@ func (c *Case) check(r *Result, o *Outcome, update func(file string, data []byte
 	}
 }
 
-// listed names the resources in a hint.
+// listed adds a hint with the names of the resources.
 func (c *Case) listed(e *diag.Error, list *krm.List, chosen []int) {
 	var names []string
 	for _, i := range chosen {
@@ -165,7 +170,7 @@ func (c *Case) listed(e *diag.Error, list *krm.List, chosen []int) {
 	}
 }
 
-// check holds a field of resource i to what is expected.
+// check compares a field of resource i with the expected value.
 func (x *Expectation) check(r *Result, o *Outcome, i int) {
 	res := o.List.At(i)
 	paths, missing := x.Field.All(res.Value())
@@ -205,13 +210,14 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		}
 		have := history.At(o.shown(res.Value()), path)
 		if !have.Equal(v) || holdsValues(res, path) {
-			want = "another value" // a Secret's: not even what was expected is shown
+			want = "another value" // of a Secret: hide the expected value as well
 		}
 		x.cause(r.failf(x.Pos, "%s: %s is %s, want %s", who, diag.FieldPath(path), text(have), want), o, i, path)
 	}
 }
 
-// holdsValues reports whether a path leads to values of a Secret, also to where there could be some.
+// holdsValues reports whether a path leads to Secret values, or to a place that can contain
+// some.
 func holdsValues(r *krm.Resource, path []any) bool {
 	v := r.Value()
 	for i, step := range path {
@@ -223,7 +229,7 @@ func holdsValues(r *krm.Resource, path []any) bool {
 	return false
 }
 
-// cause says where the value was written.
+// cause adds a hint with the position at which the value was set.
 func (x *Expectation) cause(e *diag.Error, o *Outcome, i int, path []any) {
 	if o.Cause == nil {
 		return
@@ -236,7 +242,8 @@ func (x *Expectation) cause(e *diag.Error, o *Outcome, i int, path []any) {
 // equal compares values by their JSON form.
 func equal(a, b yaml.Value) bool { return len(diff.Values(a, b, schema.Node{}, nil)) == 0 }
 
-// contains reports whether a list has an item, a text a part, or a mapping fields.
+// contains reports whether a list contains an item, a text a substring, or a mapping the given
+// fields.
 func contains(v, part yaml.Value) bool {
 	switch v.Type() {
 	case yaml.Seq:
@@ -254,7 +261,7 @@ func contains(v, part yaml.Value) bool {
 	return v.IsScalar() && part.IsScalar() && strings.Contains(v.Text(), part.Text())
 }
 
-// maxText is how much of a value is shown.
+// maxText is the maximum length in bytes of a displayed value.
 const maxText = 200
 
 func text(v yaml.Value) string {
@@ -265,10 +272,11 @@ func text(v yaml.Value) string {
 	return s
 }
 
-// maxListed is how many differences from a golden file are listed.
+// maxListed is the maximum number of listed differences from a golden file.
 const maxListed = 10
 
-// compare holds resources to a golden file. What counts is what an API server would see, not how it is written.
+// compare compares resources with a golden file. It compares values as an API server would,
+// regardless of formatting.
 func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, []byte) error) {
 	data, err := loaders.ReadFile(c.Golden, yaml.MaxFile)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || update == nil) {
@@ -318,8 +326,9 @@ func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, 
 	e.Hint("krmflow test --update takes over what is rendered")
 }
 
-// open returns a resource as a golden file has it: without the values of Secrets, if the file has none or is to be written. One that has them, by
-// the hand of somebody, is held to them.
+// open returns a resource for the comparison with a golden file. Secret values are hidden if
+// the golden file hides them or is being written. If someone has put the actual values into the
+// golden file, they are compared.
 func (o *Outcome) open(r *krm.Resource, golden *krm.List, write bool) *krm.Resource {
 	shown := o.shown(r.Value())
 	if shown.Equal(r.Value()) {
@@ -333,7 +342,7 @@ func (o *Outcome) open(r *krm.Resource, golden *krm.List, write bool) *krm.Resou
 	return r
 }
 
-// described returns changes in a line each.
+// described returns one line per change.
 func described(c *diff.Changes) (lines []string) {
 	for _, r := range c.Resources {
 		switch r.What {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command test.
+// Command returns the test command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var form, junit, run string
 	var update bool
@@ -75,7 +75,7 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 	return cmd
 }
 
-// strict lets no root warn of what its tests do not expect.
+// strict makes every unexpected warning of a root a failure.
 func strict(suites []*Suite) {
 	for _, s := range suites {
 		if s.Warnings == nil && s.Fails == nil {
@@ -84,7 +84,8 @@ func strict(suites []*Suite) {
 	}
 }
 
-// updating returns what writes golden files. Two tests cannot have one with different contents.
+// updating returns a function that writes golden files. It returns an error if two tests write
+// different content to the same file.
 func updating() func(file string, data []byte) error {
 	written := map[string][]byte{}
 	return func(file string, data []byte) error {

@@ -1,4 +1,5 @@
-// Package test holds what is rendered to what a team expects of it: the files called krmflow-test.yaml beside Kustomizations and Compositions.
+// Package test implements the test command, which compares rendered resources with the
+// expectations in krmflow-test.yaml files next to Kustomizations and Compositions.
 package test
 
 import (
@@ -18,63 +19,65 @@ import (
 )
 
 const (
-	// Name is what files with tests are called.
+	// Name is the name of test files.
 	Name = "krmflow-test.yaml"
-	// Version and Kind are those of the documents in them.
+	// Version and Kind are the apiVersion and kind of documents in test files.
 	Version = "krmflow.dev/v1alpha1"
 	Kind    = "Test"
 )
 
-// A Suite is what is expected of a root: a document of a file.
+// A Suite is a document of a test file: the expectations for one root.
 type Suite struct {
-	// File is the path of the file, and Pos where the document begins.
+	// File is the path of the file, and Pos the start of the document.
 	File string
 	Pos  diag.Pos
-	// Root is the directory that is rendered.
+	// Root is the directory to render.
 	Root string
-	// Cases are the expectations about its result.
+	// Cases are the expectations for its resources.
 	Cases []Case
-	// Fails matches the errors of a root that must not render, nil if it must.
+	// Fails matches the errors of a root that must fail. It is nil for a root that must render.
 	Fails *regexp.Regexp
-	// Warnings match the warnings that are expected, each at least one; nil if nothing is said about them. If there are some, or the list is
-	// empty, no others must be given.
+	// Warnings match the expected warnings, each at least one. If it is nil, warnings are not
+	// checked. Otherwise, even if it is empty, any other warning is a failure.
 	Warnings []*regexp.Regexp
 }
 
-// A Case is an expectation with a name.
+// A Case is a named expectation.
 type Case struct {
 	Name string
 	Pos  diag.Pos
-	// Select says which resources are meant; nil stands for all.
+	// Select selects the resources. Nil selects all.
 	Select *builtins.Selector
-	// Count is how many they must be, -1 for at least one.
+	// Count is the expected number of selected resources, or -1 for at least one.
 	Count int
-	// Fields are what each of them must have.
+	// Fields are the expectations for each selected resource.
 	Fields []Expectation
-	// Golden is the path of a file that has them, "" for none.
+	// Golden is the path of a file with the expected resources, or "".
 	Golden string
 }
 
-// An Expectation is about a field.
+// An Expectation is an expectation for one field.
 type Expectation struct {
 	Pos  diag.Pos
-	Text string // the field as it is written
-	// Field is which, and its items may be all of a list.
+	Text string // the field as written
+	// Field is the field. It can stand for all items of a list.
 	Field history.Field
-	// One of these says what it must be: a value, not a value, a text, a list or text that has something in it, there or not there.
+	// At most one of these is set: an exact value, an excluded value, a part of the value, a
+	// pattern, or absence. With none of them the field must exist.
 	Equals, Not, Contains yaml.Value
 	Matches               *regexp.Regexp
 	Absent                bool
 }
 
-// Find returns the files with tests in directories and below them, in lexical order. Directories whose names begin with a dot are left out.
+// Find returns the test files in and below the given directories, in lexical order. It skips
+// directories whose names begin with a dot.
 func Find(dirs []string) (files []string, err error) {
 	for _, dir := range dirs {
 		switch info, err := os.Stat(dir); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, diag.NoSuchFile.Errorf("%q does not exist", diag.Redact(dir))
 		case err == nil && info.IsDir():
-			dir += string(filepath.Separator) // a link to a directory is one
+			dir += string(filepath.Separator) // the separator makes WalkDir follow a link to a directory
 		}
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -95,7 +98,7 @@ func Find(dirs []string) (files []string, err error) {
 	return slices.Compact(files), nil
 }
 
-// Read reads the files. All mistakes are returned, with their places, as one error.
+// Read reads the given files. The error joins all errors, with positions.
 func Read(files []string) (suites []*Suite, err error) {
 	var errs []error
 	for _, file := range files {
@@ -110,7 +113,7 @@ func Read(files []string) (suites []*Suite, err error) {
 	return suites, errors.Join(errs...)
 }
 
-// Parse reads a file.
+// Parse parses a test file.
 func Parse(src *yaml.Source) (suites []*Suite, err error) {
 	docs, err := src.Configs()
 	if err != nil {
@@ -236,7 +239,7 @@ func expectation(e yaml.Cursor) (x Expectation) {
 	return x
 }
 
-// expression reads a regular expression, nil if there is none.
+// expression returns the regular expression of a field, or nil if the field does not exist.
 func expression(c yaml.Cursor) *regexp.Regexp {
 	if !c.Exists() {
 		return nil

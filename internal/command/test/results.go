@@ -10,20 +10,20 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Report is what came of all suites, in their order.
+// A Report is the result of all suites, in order.
 type Report struct {
-	// Name is the command line that the report is of, without its arguments, as JUnit's XML has it.
+	// Name is the command without its arguments, for JUnit's XML.
 	Name   string
 	Suites []SuiteReport
 }
 
-// A SuiteReport is what came of one.
+// A SuiteReport is the result of one suite.
 type SuiteReport struct {
 	*Suite
 	Results []*Result
 }
 
-// Failed returns how many of how many tests have failed.
+// Failed returns the number of failed tests and the total.
 func (r *Report) Failed() (failed, all int) {
 	for _, s := range r.Suites {
 		f := s.failed()
@@ -41,7 +41,7 @@ func (s SuiteReport) failed() (n int) {
 	return n
 }
 
-// WriteText writes the report for people: a line for each root, and those of what has failed.
+// WriteText writes the report for people: one line per root, followed by its failures.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, s := range r.Suites {
@@ -70,12 +70,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// indented returns a failure with its hints below it.
+// indented returns a failure with its hints, indented.
 func indented(e *diag.Error) string {
 	return "    " + strings.ReplaceAll(e.Error(), "\n", "\n    ") + "\n"
 }
 
-// A document is the report as JSON.
+// A document is the JSON form of the report.
 type document struct {
 	Version int         `json:"version"`
 	Tests   int         `json:"tests"`
@@ -105,7 +105,7 @@ type failureJSON struct {
 	Hints   []string `json:"hints,omitempty"`
 }
 
-// WriteJSON writes the report for programs. A field may be added without a new version.
+// WriteJSON writes the report for programs. Fields may be added without a new version.
 func (r *Report) WriteJSON(w io.Writer) error {
 	d := document{Version: 1, Suites: []suiteJSON{}}
 	d.Failed, d.Tests = r.Failed()
@@ -154,7 +154,8 @@ type (
 	}
 )
 
-// WriteJUnit writes the report as JUnit's XML: a suite for each root, with a case for each test.
+// WriteJUnit writes the report as JUnit XML, with a suite for each root and a case for each
+// test.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	d := junitSuites{Name: r.Name}
 	d.Failures, d.Tests = r.Failed()

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readTests reads the files with tests in directories and below them.
+// readTests reads the test files in and below the given directories.
 func readTests(dirs []string) ([]*Suite, error) {
 	if len(dirs) == 0 {
 		dirs = []string{"."}
@@ -38,7 +38,7 @@ func readTests(dirs []string) ([]*Suite, error) {
 	return Read(files)
 }
 
-// renderTested renders the roots of all suites, and returns what came of each.
+// renderTested renders the roots of all suites and returns their outcomes.
 func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[string]*Outcome, error) {
 	outcomes := map[string]*Outcome{}
 	var dirs []string
@@ -48,8 +48,8 @@ func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[s
 			dirs = append(dirs, s.Root)
 		}
 	}
-	a.Strict = false                                                                   // warnings may be expected
-	run, err := a.Plan(cmd, engine.Request{Dirs: dirs, KeepGoing: true, Silent: true}) // a root may be meant to fail
+	a.Strict = false                                                                   // a test may expect warnings
+	run, err := a.Plan(cmd, engine.Request{Dirs: dirs, KeepGoing: true, Silent: true}) // a test may expect a root to fail
 	if err != nil {
 		return nil, err
 	}
@@ -74,17 +74,17 @@ func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[s
 	return outcomes, nil
 }
 
-// A testRun collects what comes of roots.
+// A testRun collects the outcomes of roots.
 type testRun struct {
 	plan     *planner.Plan
 	files    history.Files
-	keep     func(bytes int64) // is told of what is kept besides
+	keep     func(bytes int64) // accounts for additional memory
 	secrets  history.Secrets
 	mu       sync.Mutex
 	outcomes map[string]*Outcome
 }
 
-// outcome returns what came of a root, by the name that the plan has for it.
+// outcome returns the outcome of a root by its name in the plan.
 func (t *testRun) outcome(dir string) *Outcome {
 	for name, o := range t.outcomes {
 		if name == dir || diag.Redact(name) == dir {
@@ -94,9 +94,9 @@ func (t *testRun) outcome(dir string) *Outcome {
 	return &Outcome{}
 }
 
-// planned gives the roots the warnings of their layers.
+// planned assigns the warnings of layers to the roots that use them.
 func (t *testRun) planned() {
-	roots := map[string][]string{} // of files
+	roots := map[string][]string{} // roots by file
 	for _, l := range t.plan.Layers().All() {
 		for _, file := range l.Files {
 			roots[file] = append(roots[file], l.Roots...)
@@ -112,7 +112,7 @@ func (t *testRun) planned() {
 	}
 }
 
-// warn gives the roots that need a step its warnings.
+// warn assigns the warnings of a step to the roots that need it.
 func (t *testRun) warn(n *graph.Node, warning func() *diag.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *testRun) root(root graph.Root, list *krm.List) {
 	o.Cause = func(i int, path []any) diag.Pos {
 		h := steps()
 		if h.Result() == nil || i >= h.Result().Len() {
-			return diag.Pos{} // a function has made it
+			return diag.Pos{} // made by a function
 		}
 		changes := history.FieldOf(h.Steps(i), path)
 		if len(changes) == 0 {
@@ -151,9 +151,9 @@ func (t *testRun) root(root graph.Root, list *krm.List) {
 	}
 }
 
-// failed gives the roots that have no result the reasons.
+// failed assigns errors to the roots without a result.
 func (t *testRun) failed(err error) {
-	of := map[string][]error{} // by the directories of the roots
+	of := map[string][]error{} // by directory of the root
 	add := func(id string, err error) {
 		for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{id: true}) {
 			if said := of[root.Dir]; !slices.ContainsFunc(said, func(e error) bool { return e.Error() == err.Error() }) {
@@ -190,7 +190,8 @@ func (t *testRun) failed(err error) {
 	}
 }
 
-// Write prints a report in a form, text, json or junit, and writes it to the file junit if that is not empty. The error says how many tests have failed.
+// Write prints a report as text, json or junit. It also writes it to the file junit as JUnit
+// XML, unless junit is empty. The error reports the number of failed tests.
 func Write(a *cli.Invocation, report *Report, form, junit string) error {
 	write := map[string]func(io.Writer) error{"text": report.WriteText, "json": report.WriteJSON, "junit": report.WriteJUnit}[form]
 	errs := []error{write(a.Stdout)}
@@ -201,7 +202,7 @@ func Write(a *cli.Invocation, report *Report, form, junit string) error {
 	}
 	failed, all := report.Failed()
 	if failed > 0 {
-		errs = append(errs, diag.TestFailed.Errorf("%d of %s failed", failed, diag.Count(all, "test"))) // what is wrong is in the report
+		errs = append(errs, diag.TestFailed.Errorf("%d of %s failed", failed, diag.Count(all, "test"))) // the report has the details
 	} else {
 		a.Result = diag.Count(all, "test") + " passed"
 	}

@@ -1,4 +1,4 @@
-// Package validate has the command validate.
+// Package validate implements the validate command.
 package validate
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command validate.
+// Command returns the validate command.
 func Command(a *cli.Invocation) *cobra.Command {
 	flags := validation.Flags{On: true}
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-// Package vendor has the command vendor.
+// Package vendor implements the vendor command.
 package vendor
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command vendor.
+// Command returns the vendor command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	cmd := &cobra.Command{

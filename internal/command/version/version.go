@@ -1,4 +1,4 @@
-// Package version has the command version.
+// Package version implements the version command.
 package version
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command version.
+// Command returns the version command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var short bool
 	var format string
@@ -44,7 +44,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 	return cmd
 }
 
-// compiledIn returns a line for all that the program trusts because it was compiled in.
+// compiledIn returns a line for each catalog that is trusted because it was compiled in.
 func compiledIn() string {
 	var trusts strings.Builder
 	for _, s := range settings.BuiltIn() {

@@ -1,4 +1,4 @@
-// Package view has the command view.
+// Package view implements the view command.
 package view
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command view.
+// Command returns the view command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view",

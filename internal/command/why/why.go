@@ -1,4 +1,4 @@
-// Package why has the command why.
+// Package why implements the why command.
 package why
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command why.
+// Command returns the why command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ROOT|STEP [DIR...]",
@@ -46,7 +46,7 @@ The cache knows the last render of a root by build or apply-render with the flag
 				dirs = []string{path.Dir(file)}
 			}
 			all := func(string, *records.Record) bool { return false }
-			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true}) // what has changed may be why a root has mistakes
+			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true}) // the changes may be the reason why a root fails
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns the command wrap.
+// Command returns the wrap command.
 func Command(a *cli.Invocation) *cobra.Command {
 	var most int64
 	var json bool
@@ -46,7 +46,7 @@ the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the 
 				if err := checkNames(names); err != nil {
 					return err
 				}
-				names = append([]string{}, names...) // not nil: --env= names none
+				names = append([]string{}, names...) // not nil: --env= means no variables
 			}
 			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, MaxOutput: most, JSON: json}
 			return c.Run(cmd.Context())

@@ -78,10 +78,10 @@ func (c *Call) variables(config *yaml.RNode, part string, chosen choice) (env, n
 	if fields.IsNil() || fields.YNode().Kind != yaml.MappingNode {
 		return nil, nil, nil
 	}
-	from := map[string]string{} // the field that each variable holds
+	from := map[string]string{} // field of each variable
 	for i := 0; i+1 < len(fields.Content()); i += 2 {
 		key := fields.Content()[i].Value
-		if !function.IsVariable(key) { // some letters outside of ASCII have an ASCII upper case: ſ, ı
+		if !function.IsVariable(key) { // excludes non-ASCII letters with an ASCII upper case: ſ, ı
 			continue
 		}
 		variable := strings.ToUpper(key)
@@ -119,7 +119,7 @@ func (c *Call) lookup(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// scalar returns the value of a variable.
+// scalar returns a field as the value of a variable.
 func (c *Call) scalar(n *yaml.RNode) (string, error) {
 	switch {
 	case n.IsTaggedNull():

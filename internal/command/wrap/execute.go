@@ -17,15 +17,17 @@ import (
 	"github.com/krmflow/krmflow/internal/sys/detach"
 )
 
-// drain is how long the output of a command that has ended may still be on its way: something that it has started may keep it open.
+// drain is how long to wait for more output after the command has ended. A process that it
+// started may keep its output open.
 const drain = time.Second
 
-// errFull ends a command that prints too much.
+// errFull is the reason for stopping a command with too much output.
 var errFull = errors.New("too much output")
 
-// execute runs the command with input on stdin and returns what it has printed. Nothing of it runs on when that returns.
+// execute runs the command with input on stdin and returns its output. Where process groups
+// exist, it kills the remaining processes of the command before it returns.
 func (c *Call) execute(ctx context.Context, env []string, input []byte) ([]byte, error) {
-	runtime.LockOSThread() // the command ends when the thread that starts it does
+	runtime.LockOSThread() // the kernel kills the command when its parent thread exits
 	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,7 +45,7 @@ func (c *Call) execute(ctx context.Context, env []string, input []byte) ([]byte,
 	}
 	pipes.closeTheirs()
 	go func() {
-		_, _ = stdin.Write(input) // it need not read all of it, or any
+		_, _ = stdin.Write(input) // the command may ignore its input
 		stdin.Close()
 	}()
 	var out bytes.Buffer
@@ -56,7 +58,7 @@ func (c *Call) execute(ctx context.Context, env []string, input []byte) ([]byte,
 	reading.Go(func() { _, _ = io.Copy(c.Stderr, stderr) })
 	failed := cmd.Wait()
 	if cmd.Cancel != nil {
-		_ = cmd.Cancel() // what it has left behind
+		_ = cmd.Cancel() // kill the remaining processes
 	}
 	late := time.AfterFunc(drain, func() { stdout.SetReadDeadline(time.Now()); stderr.SetReadDeadline(time.Now()) })
 	reading.Wait()
@@ -70,7 +72,7 @@ func (c *Call) execute(ctx context.Context, env []string, input []byte) ([]byte,
 	return out.Bytes(), c.ended(failed)
 }
 
-// notStarted says why there is no command.
+// notStarted returns the error for a command that could not be started.
 func (c *Call) notStarted(err error) error {
 	if errors.Is(err, syscall.E2BIG) {
 		return diag.Limitf("%s cannot be started: the configuration is too large for variables", diag.OneLine(c.Args[0]))
@@ -81,7 +83,7 @@ func (c *Call) notStarted(err error) error {
 	return notFound(c.Args[0], err)
 }
 
-// ended makes the end of the command the error of the call (WR-06).
+// ended converts the exit status of the command to the error of the call (WR-06).
 func (c *Call) ended(err error) error {
 	var failed *exec.ExitError
 	switch {
@@ -96,10 +98,10 @@ func (c *Call) ended(err error) error {
 	return &exit.Error{Code: failed.ExitCode()}
 }
 
-// pipes are the files between this process and the command.
+// pipes are the pipes between this process and the command.
 type pipes struct{ ours, theirs []*os.File }
 
-// open connects the streams of a command that has not started.
+// open connects the streams of a command before it starts.
 func (p *pipes) open(cmd *exec.Cmd) (stdin, stdout, stderr *os.File, err error) {
 	var files [3][2]*os.File
 	for i := range files {

@@ -1,5 +1,6 @@
-// Package wrap makes a function of a command that prints resources: krmflow wrap. The command gets the fields of its configuration as variables
-// and the resources on stdin; what it prints is merged into the list.
+// Package wrap implements krmflow wrap, which turns a command that prints resources into a
+// function. The command receives the fields of its configuration as environment variables and
+// the resources on stdin. Its output is merged into the list.
 package wrap
 
 import (
@@ -24,11 +25,11 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// The variables that change what is done, as in kustomize's config.
+// Environment variables that control the call, as in kustomize's config.
 const (
-	mergeVariable    = "KUST_MERGE"           // anything but true and 1: the output takes the place of the list
-	overrideVariable = "KUST_OVERRIDE_DIR"    // a directory with resources that are merged in at the end
-	configVariable   = "KUST_FUNCTION_CONFIG" // what the command finds its configuration in
+	mergeVariable    = "KUST_MERGE"           // any value but true and 1: the output replaces the list
+	overrideVariable = "KUST_OVERRIDE_DIR"    // directory with resources to merge at the end
+	configVariable   = "KUST_FUNCTION_CONFIG" // the configuration, for the command
 )
 
 // fileNames is the pattern for the files of new resources (WR-04).
@@ -48,13 +49,14 @@ type Call struct {
 	Names          []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// MaxOutput is how many bytes the command may print.
+	// MaxOutput is the maximum size of the output of the command in bytes.
 	MaxOutput int64
-	// JSON gives the command JSON in the place of YAML.
+	// JSON passes JSON to the command instead of YAML.
 	JSON bool
 }
 
-// Run reads a ResourceList, runs the command, and writes the list with what that has printed.
+// Run reads a ResourceList, runs the command, and writes the list merged with the output of the
+// command.
 func (c *Call) Run(ctx context.Context) error {
 	list, err := c.read()
 	if err != nil {
@@ -102,7 +104,7 @@ func (c *Call) Run(ctx context.Context) error {
 	return out.Write(c.Stdout)
 }
 
-// read reads the list on stdin.
+// read reads the list from stdin.
 func (c *Call) read() (*resourcelist.List, error) {
 	data, err := io.ReadAll(io.LimitReader(c.Stdin, resourcelist.MaxSize+1))
 	if err != nil {
@@ -123,7 +125,8 @@ func (c *Call) read() (*resourcelist.List, error) {
 	return list, nil
 }
 
-// text returns YAML as the command gets it: as it is, or as JSON. err is that of making the YAML.
+// text returns YAML in the form that the command receives: unchanged or as JSON. err is passed
+// through.
 func (c *Call) text(data string, err error) ([]byte, error) {
 	if err != nil || !c.JSON {
 		return []byte(data), err
@@ -151,11 +154,11 @@ func (c *Call) override(items []*yaml.RNode) ([]*yaml.RNode, error) {
 	return resourcelist.Merge(slices.Concat(items, more))
 }
 
-// place gives resources without a file one, and sorts all by file and place.
+// place assigns resources without a file to one, and sorts all resources by file and index.
 func place(items []*yaml.RNode) error {
 	next := map[string]int{}
 	in := func(n *yaml.RNode) (file string, index int) {
-		file, number, _ := kioutil.GetFileAnnotations(n) // it has no errors
+		file, number, _ := kioutil.GetFileAnnotations(n) // never returns an error
 		index, _ = strconv.Atoi(number)
 		return file, index
 	}
@@ -182,7 +185,7 @@ func place(items []*yaml.RNode) error {
 	return nil
 }
 
-// notFound says that there is no program for the command.
+// notFound returns the error for a command whose program does not exist or cannot be run.
 func notFound(name string, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):

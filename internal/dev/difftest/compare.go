@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// programs are what is compared, and the folder of one tree at a time.
+// programs holds the programs to compare and the folder for the current tree.
 type programs struct{ kustomize, krmflow, dir string }
 
-// An answer is what a program makes of a tree.
+// An answer is the result of one program for a tree.
 type answer struct {
 	stdout, stderr string
 	failed         bool
-	crashed        bool // a panic, or no answer in time
+	crashed        bool // a panic or a timeout
 }
 
-// A pair is the answers of both.
+// A pair holds the answers of both programs.
 type pair struct{ kustomize, krmflow answer }
 
 func (p *programs) run(t tree) (pair, error) {
@@ -55,8 +55,8 @@ func build(program, dir string) (answer, error) {
 	return a, nil
 }
 
-// difference returns what kind of difference there is between the two answers, "" if there is none. It is no difference that
-// both fail, or that kustomize panics.
+// difference returns a description of the kind of difference between the answers, or "" for
+// none. It is not a difference if both programs fail or if kustomize panics.
 func (p pair) difference() string {
 	switch {
 	case p.krmflow.crashed:
@@ -80,7 +80,8 @@ var (
 	aBlank     = regexp.MustCompile(`\s+`)
 )
 
-// message returns what an error says, without the names and places of the tree.
+// message returns an error message without the names and paths of the tree, so that similar
+// errors are equal.
 func message(stderr string) string {
 	_, text, _ := strings.Cut(stderr, "Error: ")
 	text = aBlank.ReplaceAllString(text, " ")
@@ -93,7 +94,8 @@ func message(stderr string) string {
 	return text
 }
 
-// firstDifference describes the first line that differs: the field that it is in and the forms of its value.
+// firstDifference describes the first line that differs by its field and the types of the
+// values.
 func firstDifference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	i := 0
@@ -121,7 +123,7 @@ func keyOf(line string) string {
 	return key
 }
 
-// place returns the names of the first two levels of fields that line is in.
+// place returns the names of the first two levels of fields around line.
 func place(before []string, line string) string {
 	var names []string
 	indent := len(line) - len(strings.TrimLeft(line, " -"))
@@ -143,7 +145,7 @@ func place(before []string, line string) string {
 	return strings.Join(names, ".")
 }
 
-// form returns what kind of value stands behind the key of a line.
+// form returns the type of the value on a line.
 func form(line string) string {
 	value := line
 	if _, rest, ok := strings.Cut(line, ": "); ok {

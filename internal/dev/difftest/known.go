@@ -6,19 +6,25 @@ import (
 	"strings"
 )
 
-// A listed difference is one of docs/differences.md. What kustomizeSays, krmflowSays and same say of a tree holds for all of
-// it; holds is asked about reduced trees alone, so that one difference cannot hide another one.
+// A listed is a difference documented in docs/differences.md. The patterns and same are applied
+// to every tree. holds is applied only to reduced trees, so that one difference cannot hide
+// another.
 type listed struct {
-	what          string
-	kustomizeSays string                             // a pattern of the message with which only kustomize refuses
-	krmflowSays   string                             // a pattern of the message with which only krmflow refuses
-	same          func(stdout string) string         // makes equal what differs
-	holds         func(t tree, difference pair) bool // whether it is the difference of a reduced tree
+	what string
+	// kustomizeSays is a pattern for the error of kustomize if only kustomize fails, and
+	// krmflowSays one for the error of krmflow if only krmflow fails.
+	kustomizeSays string
+	krmflowSays   string
+	// same returns equal results for outputs with only this difference.
+	same func(stdout string) string
+	// holds reports whether a reduced tree has this difference.
+	holds func(t tree, difference pair) bool
 }
 
 var allListed = []listed{
 	{what: "integers keep their digits", same: func(s string) string { return longNumber.ReplaceAllString(s, "N") }},
-	{what: "integers keep their digits", holds: func(_ tree, p pair) bool { // and so have other parts
+	// The parts of long numbers differ as well.
+	{what: "integers keep their digits", holds: func(_ tree, p pair) bool {
 		return strings.Contains(p.krmflow.stderr, "options.index is ") && strings.Contains(p.kustomize.stdout, "e+")
 	}},
 	{what: "hashes of other kinds", same: func(s string) string { return nameHash.ReplaceAllString(s, "H") },
@@ -34,7 +40,8 @@ var allListed = []listed{
 	}},
 	{what: "notes in annotations", same: func(s string) string { return nameHash.ReplaceAllString(s, "") },
 		holds: func(t tree, _ pair) bool { return copiesMetadata.MatchString(t.String()) }},
-	{what: "notes in annotations", same: withoutAnnotations, // kustomize has annotations where there are none
+	// kustomize adds annotations to objects without any.
+	{what: "notes in annotations", same: withoutAnnotations,
 		holds: func(t tree, _ pair) bool { return setsAnnotations.MatchString(t.String()) }},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
@@ -79,8 +86,8 @@ var (
 	namedNull       = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
 
-// withoutAnnotations returns s without the annotations of all objects, and without the hashes in
-// names that depend on them.
+// withoutAnnotations returns s without the annotations of all objects, and without the name
+// hashes that depend on them.
 func withoutAnnotations(s string) string {
 	var b strings.Builder
 	within := -1 // the indentation of the field, -1 outside of annotations
@@ -99,7 +106,7 @@ func withoutAnnotations(s string) string {
 	return b.String()
 }
 
-// plainNumbers returns s with all numbers that end a line in one form, whether they are in quotes or not.
+// plainNumbers returns s with the numbers at line ends in a uniform format, without quotes.
 func plainNumbers(s string) string {
 	return lastText.ReplaceAllStringFunc(s, func(text string) string {
 		text = strings.Trim(text, `"`)
@@ -113,7 +120,7 @@ func plainNumbers(s string) string {
 	})
 }
 
-// copiesItself reports whether a replacement has a target with several places within its source.
+// copiesItself reports whether a replacement has a target with several fields within its source.
 func copiesItself(text string) bool {
 	for _, source := range sourceField.FindAllStringSubmatch(text, -1) {
 		for line := range strings.Lines(text) {
@@ -125,7 +132,8 @@ func copiesItself(text string) bool {
 	return false
 }
 
-// knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
+// knownAs returns the name of the listed difference that explains p, or "" for none. t is nil if
+// the tree is not reduced.
 func knownAs(t tree, p pair) string {
 	for _, l := range allListed {
 		if l.explains(t, p) {

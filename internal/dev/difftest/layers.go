@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A generator makes one tree.
+// A generator generates one random tree.
 type generator struct {
 	*random
 	files   tree
-	things  []thing // what the tree has so far, generated objects included
-	objects []*node // the objects of things, nil for generated ones
-	base    int     // the first thing that the current layer has
-	count   int     // for names of files
+	things  []thing // objects of the tree so far, including generated ones
+	objects []*node // content of things; nil for generated ones
+	base    int     // index of the first thing in the current layer
+	count   int     // for file names
 }
 
-// generate returns the tree of a seed.
+// generate returns the tree with the given number for a seed.
 func generate(seed, number uint64) tree {
 	g := &generator{random: &random{rand.New(rand.NewPCG(seed, number))}, files: tree{}}
 	g.layer("", 0, false)
@@ -37,7 +37,8 @@ func (g *generator) file(dir, name string, docs ...*node) string {
 	return name
 }
 
-// layer writes a kustomization file into dir, which ends with a slash unless it is the root, and what it refers to.
+// layer writes a kustomization file and the files it refers to. dir is empty for the root and
+// otherwise ends with a slash.
 func (g *generator) layer(dir string, depth int, component bool) {
 	defer func(base int) { g.base = base }(g.base)
 	if !component {
@@ -96,7 +97,7 @@ func (g *generator) resourceFile(dir string) string {
 	return g.file(dir, "r", docs...)
 }
 
-// known returns something that the tree has, seldom something else.
+// known returns a random object of the current layer, and rarely one that does not exist.
 func (g *generator) known() (thing, *node) {
 	n := len(g.things) - g.base
 	if n == 0 || g.chance(0.02) {
@@ -106,7 +107,7 @@ func (g *generator) known() (thing, *node) {
 	return g.things[i], g.objects[i]
 }
 
-// knownAs is known for some kinds, if there are any.
+// knownAs is like known, but prefers objects of the given kinds.
 func (g *generator) knownAs(kinds ...string) (thing, *node) {
 	for i, t := range g.things[g.base:] {
 		if slices.Contains(kinds, t.kind) && g.chance(0.7) {
@@ -116,7 +117,8 @@ func (g *generator) knownAs(kinds ...string) (thing, *node) {
 	return g.known()
 }
 
-// features are what a layer may do, by name; those that stand here several times are chosen more often.
+// features are the features that a layer can use. Features that are listed several times are
+// selected more often.
 var features = []func(*generator, string, *node){
 	(*generator).affixes, (*generator).namespace, (*generator).labels, (*generator).commonLabels, (*generator).commonAnnotations,
 	(*generator).images, (*generator).replicas, (*generator).configMaps, (*generator).configMaps, (*generator).secrets,
@@ -262,7 +264,7 @@ func (g *generator) metadata(_ string, k *node) {
 	k.set("sortOptions", order)
 }
 
-// fieldSpec returns a field of a configuration.
+// fieldSpec returns a random field specification for a configuration.
 func (g *generator) fieldSpec() *node {
 	f := object("path", of(g.random, "metadata/name", "metadata/labels", "metadata/annotations", "spec/a", "spec/name", "spec/template/metadata/labels", "data/a", "spec/ref/name",
 		"spec/list[]/a", "spec/selector", "spec/replicas", "metadata/namespace", "subjects", "spec/text", "spec/map"))
@@ -295,7 +297,7 @@ func (g *generator) configurations(dir string, k *node) {
 	k.set("configurations", texts(g.file(dir, "conf", c)))
 }
 
-// schema makes lists of Things merge by name.
+// schema adds a schema that makes lists of Things merge by name, or a CRD with a name reference.
 func (g *generator) schema(dir string, k *node) {
 	if g.chance(0.6) {
 		return
@@ -321,7 +323,7 @@ func (g *generator) schema(dir string, k *node) {
 	k.set("crds", texts("crd.json"))
 }
 
-// mistake makes something wrong.
+// mistake adds a random error.
 func (g *generator) mistake(k *node) {
 	switch g.IntN(6) {
 	case 0:

@@ -1,9 +1,9 @@
-// Difftest builds whole random trees with krmflow and with kustomize and compares what they print and whether they fail. It
-// reduces each kind of difference to a few lines.
+// Difftest builds random trees with krmflow and kustomize and compares the output and exit
+// status. It reduces each kind of difference to a tree of a few lines.
 //
 //	make difftest DIFFTREES=20000 SEED=7
 //
-// It exits with 1 if there is a difference that docs/differences.md does not list.
+// It exits with status 1 if there are differences that docs/differences.md does not list.
 package main
 
 import (
@@ -64,12 +64,12 @@ type campaign struct {
 	mu       sync.Mutex
 	next     uint64
 	rendered int                // trees that both programs render
-	refused  int                // trees that neither does
-	reasons  map[string]int     // why kustomize refuses them
-	count    map[string]int     // differences before they are reduced, by kind
-	listed   map[string]int     // trees by the listed difference that they have
-	mixed    int                // of these, trees that had to be reduced to know it
-	found    map[string]finding // by the kind that they have when they are reduced
+	refused  int                // trees that both programs refuse
+	reasons  map[string]int     // kustomize's reasons for refusing them
+	count    map[string]int     // differences before reduction, by kind
+	listed   map[string]int     // trees by listed difference
+	mixed    int                // listed differences found only after reduction
+	found    map[string]finding // by kind after reduction
 }
 
 type finding struct {
@@ -99,7 +99,7 @@ func (c *campaign) run() error {
 	return err
 }
 
-// work compares one tree after the other.
+// work compares trees until none are left.
 func (c *campaign) work(p *programs) error {
 	for {
 		c.mu.Lock()
@@ -135,7 +135,7 @@ func (c *campaign) work(p *programs) error {
 	}
 }
 
-// worthReducing counts a tree and reports whether its difference must be looked at.
+// worthReducing counts a tree and reports whether it should be reduced.
 func (c *campaign) worthReducing(kind string, both pair) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *campaign) add(number uint64, t tree, both pair) {
 	c.found[kind] = f
 }
 
-// report prints what was found, and returns whether there is anything that is not listed.
+// report prints the results and reports whether there are unlisted differences.
 func (c *campaign) report() bool {
 	for _, kind := range slices.Sorted(maps.Keys(c.found)) {
 		f := c.found[kind]

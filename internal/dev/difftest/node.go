@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// A node is a value of a YAML file that is going to be written. A scalar is the text that stands in the file; text with line
-// ends is a block scalar, of which each line but the first gets the indentation of its place.
+// A node is a YAML value to be written. A scalar is the literal text in the file. Text with line
+// breaks is a block scalar; all of its lines except the first are indented when they are
+// written.
 type node struct {
 	scalar string
 	fields []field // of a mapping
@@ -30,7 +31,8 @@ func texts(words ...string) *node {
 	return l
 }
 
-// object returns a mapping of keys and values in turns; a value is a node or the text of a scalar.
+// object returns a mapping of alternating keys and values. A value is a node or the text of a
+// scalar.
 func object(pairs ...any) *node {
 	m := mapping()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -39,7 +41,7 @@ func object(pairs ...any) *node {
 	return m
 }
 
-// set adds a field, unless the mapping has it.
+// set adds a field unless the mapping has it.
 func (n *node) set(key string, value any) {
 	for _, f := range n.fields {
 		if f.key == key {
@@ -53,7 +55,7 @@ func (n *node) set(key string, value any) {
 	n.fields = append(n.fields, field{key, v})
 }
 
-// block returns a block scalar of text.
+// block returns a block scalar.
 func block(header, text string) *node {
 	return &node{kind: 's', scalar: header + "\n" + strings.TrimSuffix(text, "\n")}
 }
@@ -62,7 +64,7 @@ func block(header, text string) *node {
 type writer struct {
 	*rand.Rand
 	b    strings.Builder
-	flow float64 // how often a mapping or list is in brackets
+	flow float64 // probability of flow style
 }
 
 func (r *random) yaml(n *node) string {
@@ -77,7 +79,7 @@ func (r *random) yaml(n *node) string {
 	return w.b.String()
 }
 
-// nested writes a mapping or list in block style, unless it is empty.
+// nested writes a mapping or list in block style, or in flow style if it is empty.
 func (w *writer) nested(n *node, indent int) {
 	if len(n.fields)+len(n.items) == 0 {
 		w.b.WriteString(w.inline(n) + "\n")
@@ -104,7 +106,8 @@ func (w *writer) nested(n *node, indent int) {
 	}
 }
 
-// value writes what stands behind a key or dash at column indent; a list may be as far left as its key.
+// value writes the value after a key or dash at column indent. If left is set, a list is not
+// indented relative to its key.
 func (w *writer) value(n *node, indent int, left bool) {
 	switch {
 	case n.kind == 's' && n.scalar == "":
@@ -135,7 +138,7 @@ func (w *writer) inFlow(n *node) bool {
 	return len(n.fields)+len(n.items) == 0 || !n.hasBlock() && w.Float64() < w.flow
 }
 
-// hasBlock reports whether n holds something that cannot stand in brackets.
+// hasBlock reports whether n contains a value that flow style cannot represent.
 func (n *node) hasBlock() bool {
 	if strings.Contains(n.scalar, "\n") {
 		return true

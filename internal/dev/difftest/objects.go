@@ -1,9 +1,9 @@
 package main
 
-// A thing names an object of a tree.
+// A thing identifies an object of a tree.
 type thing struct{ apiVersion, kind, name, namespace string }
 
-// kinds are the kinds of the objects, and what each may be called.
+// kinds lists the kinds of objects. Kinds that are listed several times are selected more often.
 var kinds = []thing{
 	{"v1", "ConfigMap", "", ""}, {"v1", "ConfigMap", "", ""}, {"v1", "Secret", "", ""}, {"v1", "Service", "", ""},
 	{"apps/v1", "Deployment", "", ""}, {"apps/v1", "Deployment", "", ""}, {"apps/v1", "StatefulSet", "", ""},
@@ -14,7 +14,7 @@ var kinds = []thing{
 	{"v1", "List", "", ""},
 }
 
-// thing returns an object to be: of a random kind, with a random name.
+// thing returns the identity of a new object with a random kind and name.
 func (r *random) thing() thing {
 	t := kinds[r.IntN(len(kinds))]
 	if t.kind == "List" && r.chance(0.8) {
@@ -38,7 +38,7 @@ func (t thing) metadata() *node {
 	return m
 }
 
-// object returns an object of the kind and name of t.
+// object returns a random object with the identity t.
 func (r *random) object(t thing) *node {
 	if t.kind == "List" {
 		l := list()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// patches adds patches of both forms, inline or in files, with or without a target.
+// patches adds strategic merge and JSON patches, inline or in files, with or without a target.
 func (g *generator) patches(dir string, k *node) {
 	l := list()
 	for range 1 + g.IntN(2) {
@@ -34,7 +34,7 @@ func (g *generator) patches(dir string, k *node) {
 	k.set("patches", l)
 }
 
-// oldPatches adds patches by the fields that were there before patches.
+// oldPatches adds patches in the deprecated fields.
 func (g *generator) oldPatches(dir string, k *node) {
 	t, o := g.known()
 	if g.chance(0.5) {
@@ -50,7 +50,7 @@ func (g *generator) oldPatches(dir string, k *node) {
 	k.set("patchesJson6902", list(object("target", target, "patch", block("|-", g.yaml(g.jsonPatch(o))))))
 }
 
-// target returns a selector of t, and perhaps of others.
+// target returns a selector that matches t and possibly other objects.
 func (g *generator) target(t thing) *node {
 	s := mapping()
 	if g.chance(0.8) {
@@ -71,7 +71,7 @@ func (g *generator) target(t thing) *node {
 	return s
 }
 
-// exactly returns a selector of t alone, mostly.
+// exactly returns a selector that usually matches only t.
 func (g *generator) exactly(t thing) *node {
 	if g.chance(0.3) {
 		return g.target(t)
@@ -79,7 +79,7 @@ func (g *generator) exactly(t thing) *node {
 	return object("kind", t.kind, "name", t.name)
 }
 
-// mergePatch returns a strategic merge patch for an object that is t; o is that object or nil.
+// mergePatch returns a strategic merge patch for t. o is the object, or nil if it is unknown.
 func (g *generator) mergePatch(t thing, o *node) *node {
 	meta := t.metadata()
 	if g.chance(0.25) {
@@ -95,7 +95,7 @@ func (g *generator) mergePatch(t thing, o *node) *node {
 	switch {
 	case o == nil:
 		p.set("data", g.strings(2))
-	case g.chance(0.3): // new content of the same kind
+	case g.chance(0.3): // new content for the same kind
 		g.body(t, p)
 	default:
 		for _, f := range o.fields {
@@ -110,7 +110,7 @@ func (g *generator) mergePatch(t thing, o *node) *node {
 	return p
 }
 
-// altered returns a part of n with changes: what a patch says about it.
+// altered returns a random part of n with changes, as in a patch.
 func (g *generator) altered(n *node, depth int) *node {
 	if g.chance(0.06) {
 		return g.value(2)
@@ -150,7 +150,7 @@ func (g *generator) altered(n *node, depth int) *node {
 	return text(g.scalar())
 }
 
-// jsonPatch returns a JSON patch for o.
+// jsonPatch returns a random JSON patch for o.
 func (g *generator) jsonPatch(o *node) *node {
 	l := list()
 	for range 1 + g.IntN(3) {
@@ -178,7 +178,7 @@ func (g *generator) jsonPatch(o *node) *node {
 	return l
 }
 
-// pointer returns a JSON pointer into o, and what it leads to if that exists.
+// pointer returns a JSON pointer into o and the value there, or nil if it does not exist.
 func (g *generator) pointer(o *node) (string, *node) {
 	path := g.path(o)
 	var b strings.Builder
@@ -197,14 +197,14 @@ func (g *generator) pointer(o *node) (string, *node) {
 	return s, at
 }
 
-// A step leads into a value.
+// A step is one element of a path.
 type step struct {
 	name  string
-	item  *node // the item of a list that the name is the index of
-	value *node // what is there, nil if nothing
+	item  *node // the list item with name as its index
+	value *node // nil if it does not exist
 }
 
-// path returns a way into o, sometimes one step longer or one that does not exist.
+// path returns a random path into o. It may end one step after the last existing value.
 func (g *generator) path(o *node) []step {
 	if o == nil {
 		o = object("metadata", object("name", "a"), "data", object("a", "b"))

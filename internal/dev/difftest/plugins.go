@@ -65,7 +65,7 @@ func (g *generator) replacement() *node {
 	return repl
 }
 
-// constant returns a text that is mostly in quotes, as the configuration wants texts.
+// constant returns a string that is usually quoted, because the configuration requires strings.
 func (g *generator) constant() string {
 	s := g.inlineScalar()
 	if s == "" || s[0] != '"' && s[0] != '\'' && s[0] != '!' && g.chance(0.95) {
@@ -74,7 +74,7 @@ func (g *generator) constant() string {
 	return s
 }
 
-// fieldPath returns a path into o as replacements have it.
+// fieldPath returns a path into o in the syntax of replacements.
 func (g *generator) fieldPath(o *node) string {
 	var parts []string
 	for _, s := range g.path(o) {
@@ -102,7 +102,7 @@ func (g *generator) fieldPath(o *node) string {
 	return path
 }
 
-// plugins adds a generator, transformer or validator that is built in, in a file or a folder.
+// plugins adds a built-in generator, transformer or validator, inline, in a file or in a folder.
 func (g *generator) plugins(dir string, k *node) {
 	field := of(g.random, "transformers", "transformers", "transformers", "transformers", "generators", "generators")
 	if g.chance(0.03) {

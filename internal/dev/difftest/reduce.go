@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// A reducer makes a tree smaller as long as the difference stays the same kind.
+// A reducer reduces a tree while it still shows the same kind of difference.
 type reducer struct {
-	holds func(tree) bool // whether a smaller tree still has the difference
-	left  int             // how many trees may still be tried
+	holds func(tree) bool // reports whether a smaller tree still has the difference
+	left  int             // remaining number of attempts
 }
 
-// reduce returns t with as little in it as possible.
+// reduce returns the smallest tree found. It repeats all reductions until none of them succeeds
+// or no attempts are left.
 func (r *reducer) reduce(t tree) tree {
 	for {
 		size := len(t.String())
@@ -26,8 +27,8 @@ func (r *reducer) reduce(t tree) tree {
 	}
 }
 
-// try returns the tree with another text of one file if the difference is still there; files that nothing refers to are
-// dropped.
+// try replaces the text of a file if the difference persists. It removes files that are no
+// longer referenced.
 func (r *reducer) try(t tree, name, text string) (tree, bool) {
 	if r.left <= 0 || text == t[name] {
 		return t, false
@@ -42,7 +43,8 @@ func (r *reducer) try(t tree, name, text string) (tree, bool) {
 	return smaller, true
 }
 
-// dropUnused removes what no file names: a file, or a folder by the name of its parent.
+// dropUnused removes files that are not referenced. A kustomization file is referenced by the
+// name of its folder.
 func (t tree) dropUnused() {
 	for again := true; again; {
 		again = false
@@ -66,7 +68,7 @@ func (t tree) dropUnused() {
 	}
 }
 
-// dropBlocks removes lines together with the more indented ones below them, large blocks first.
+// dropBlocks removes lines together with the more indented lines below them, large blocks first.
 func (r *reducer) dropBlocks(t tree) tree {
 	for _, name := range t.paths() {
 		for size := 64; size > 0; size /= 2 {
@@ -95,7 +97,8 @@ func (r *reducer) dropBlocks(t tree) tree {
 	return t
 }
 
-// blockEnd returns the line behind the block that starts at line i: a document, or what is indented below it.
+// blockEnd returns the index of the line after the block that starts at line i: a document, or
+// the lines indented below it.
 func blockEnd(lines []string, i int) int {
 	end := i + 1
 	indent := indentation(lines[i])
@@ -106,7 +109,7 @@ func blockEnd(lines []string, i int) int {
 				return end
 			}
 		case strings.TrimSpace(lines[end]) != "" && n <= indent:
-			// A list may be as far left as its key.
+			// A list may have the same indentation as its key.
 			if n < indent || !strings.HasPrefix(strings.TrimSpace(lines[end]), "-") || strings.HasPrefix(strings.TrimSpace(lines[i]), "-") || !strings.HasSuffix(strings.TrimSpace(lines[i]), ":") {
 				return end
 			}
@@ -118,7 +121,7 @@ func blockEnd(lines []string, i int) int {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// dropEntries removes entries of lists and mappings in brackets.
+// dropEntries removes entries of lists and mappings in flow style.
 func (r *reducer) dropEntries(t tree) tree {
 	for _, name := range t.paths() {
 		for i := 0; i < len(t[name]); i++ {
@@ -147,7 +150,7 @@ func (r *reducer) dropEntries(t tree) tree {
 	return t
 }
 
-// entryEnd returns where the entry that starts at i ends, -1 if it is none.
+// entryEnd returns the end of the entry that starts at i, or -1 if there is none.
 func entryEnd(text string, i int) int {
 	depth, start := 0, i
 	for ; i < len(text); i++ {
@@ -171,7 +174,7 @@ func entryEnd(text string, i int) int {
 	return -1
 }
 
-// simplify gives fields simple values and moves parts of lines away.
+// simplify replaces the values of fields with simple ones.
 func (r *reducer) simplify(t tree) tree {
 	for _, name := range t.paths() {
 		lines := strings.SplitAfter(t[name], "\n")

@@ -13,7 +13,7 @@ func (r *random) chance(p float64) bool { return r.Float64() < p }
 // of returns one of the choices.
 func of[T any](r *random, choices ...T) T { return choices[r.IntN(len(choices))] }
 
-// some returns up to n different choices, at least one.
+// some returns between one and n distinct choices.
 func some[T any](r *random, n int, choices ...T) []T {
 	picked := make([]T, 0, n)
 	for _, i := range r.Perm(len(choices))[:1+r.IntN(min(n, len(choices)))] {
@@ -22,7 +22,7 @@ func some[T any](r *random, n int, choices ...T) []T {
 	return picked
 }
 
-// odd are scalars that mean different things to different readers, or that are written in unusual ways.
+// odd lists scalars with an ambiguous type or an unusual form.
 var odd = []string{
 	`1`, `-0`, `0`, `00`, `012`, `0x1F`, `0o17`, `0b11`, `1_000`, `1.10`, `1.0`, `1e3`, `.5`, `5.`, `+1`, `-1`, `80`,
 	`"1"`, `'0'`, `"1.0"`, `"1e3"`, `9223372036854775807`, `18446744073709551615`, `1.5e300`, `0.1`, `"0x1F"`, `1:30`, `"1:30"`,
@@ -37,14 +37,14 @@ var odd = []string{
 	`"aaaaaaaaaaaaaaa: bbbbbbbbbbbbbbbbbbbbbbbbb cccccccccccccccccccccc dddddddddddddddddddd  eeeeeeeeeeeeeee ffffff"`,
 }
 
-// lines are the lines of block scalars.
+// lines are possible lines of block scalars.
 var lines = []string{"a", "b c", "", "  more", "\ttab", " one", "x: y", "- z", "# n", "é", "a\tb", "{a: b}", "null", "1",
 	"aaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbb cccccccccccccccccccccc dddddddddddddddddddddd eeeeeeeeeeeeeeeee ffffff"}
 
-// word returns a short plain text.
+// word returns a short plain string.
 func (r *random) word() string { return of(r, "a", "b", "x", "web", "data", "nginx", "v2") }
 
-// scalar returns the text of a scalar, mostly a word.
+// scalar returns the text of a scalar, usually a word.
 func (r *random) scalar() string {
 	switch n := r.Float64(); {
 	case n < 0.6:
@@ -55,7 +55,7 @@ func (r *random) scalar() string {
 	return r.blockScalar()
 }
 
-// inlineScalar is scalar without block scalars.
+// inlineScalar is like scalar, but never returns a block scalar.
 func (r *random) inlineScalar() string {
 	for {
 		if s := r.scalar(); !strings.Contains(s, "\n") {
@@ -64,7 +64,7 @@ func (r *random) inlineScalar() string {
 	}
 }
 
-// textScalar returns the text of a scalar that is a string.
+// textScalar returns the text of a scalar of type string.
 func (r *random) textScalar() string {
 	if r.chance(0.9) {
 		return r.word()
@@ -89,7 +89,7 @@ func (r *random) blockScalar() string {
 	return header + "\n" + strings.Join(body, "\n")
 }
 
-// value returns a scalar or, sometimes, a list or a mapping.
+// value returns a scalar or, less often, a list or a mapping.
 func (r *random) value(depth int) *node {
 	switch n := r.Float64(); {
 	case depth > 0 && n < 0.1:
@@ -116,7 +116,8 @@ func (r *random) key() string {
 	return of(r, `"1"`, `"true"`, `"a b"`, `"null"`, `y`, `a-b`, `"é"`, `'a:b'`, `"012"`, `n`, `a_1`, `a1`, `a10`, `A`)
 }
 
-// strings returns a mapping as labels, annotations and data are.
+// strings returns a mapping for labels, annotations or data. Its values can be arbitrary
+// scalars.
 func (r *random) strings(n int) *node {
 	m := mapping()
 	for range 1 + r.IntN(n) {
@@ -125,7 +126,7 @@ func (r *random) strings(n int) *node {
 	return m
 }
 
-// plainStrings is strings with fewer surprises.
+// plainStrings is like strings, but all values are strings.
 func (r *random) plainStrings(n int) *node {
 	m := mapping()
 	for range 1 + r.IntN(n) {

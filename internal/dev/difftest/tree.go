@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// A tree is the files of a root, by path; the root is the folder itself.
+// A tree holds the files of a root by path. The root is the top folder.
 type tree map[string]string
 
-// write makes the files of t below dir, which it empties first.
+// write replaces the content of dir with the files of t.
 func (t tree) write(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (t tree) write(dir string) error {
 	return nil
 }
 
-// String returns the tree in the form of a txtar archive.
+// String returns the tree as a txtar archive.
 func (t tree) String() string {
 	var b strings.Builder
 	for _, path := range t.paths() {
@@ -42,7 +42,7 @@ func (t tree) String() string {
 	return b.String()
 }
 
-// paths returns the paths in an order in which the root comes first.
+// paths returns the paths sorted by depth, so that the root comes first.
 func (t tree) paths() []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		if x, y := strings.Count(a, "/"), strings.Count(b, "/"); x != y {
@@ -52,7 +52,7 @@ func (t tree) paths() []string {
 	})
 }
 
-// parseTree reads what [tree.String] returns.
+// parseTree parses the result of [tree.String].
 func parseTree(text string) tree {
 	t := tree{}
 	path := ""

@@ -1,5 +1,5 @@
-// Package longtest separates the tests that take minutes from those that a developer runs after
-// each change. The long ones run with make longtest.
+// Package longtest separates tests that take minutes from those that developers run after each
+// change. Long tests run with make longtest.
 package longtest
 
 import (
@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that asks for the long tests, with any value.
+// Variable is the environment variable that enables long tests. Any non-empty value enables
+// them.
 const Variable = "KRMFLOW_LONG_TESTS"
 
-// On reports whether the long tests are asked for.
+// On reports whether long tests are enabled.
 func On() bool { return os.Getenv(Variable) != "" }
 
-// Only skips a test unless the long tests are asked for.
+// Only skips a test unless long tests are enabled.
 func Only(t testing.TB) {
 	t.Helper()
 	if !On() {
@@ -21,8 +22,8 @@ func Only(t testing.TB) {
 	}
 }
 
-// Rounds returns how often a test repeats something random: few times, or many times in a long
-// test.
+// Rounds returns the number of repetitions for a randomized test: many if long tests are
+// enabled, else few.
 func Rounds(few, many int) int {
 	if On() {
 		return many

@@ -1,4 +1,4 @@
-// Package pagetest opens pages in a real browser and drives them, for tests.
+// Package pagetest controls HTML pages in a real browser for tests.
 package pagetest
 
 import (
@@ -24,7 +24,8 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
-// A Browser shows one page. Its test fails if the page throws an error, breaks its own policy, or asks for anything but itself.
+// A Browser shows one page. At its end, the test fails if the page threw an error, violated its
+// content security policy or requested a URL other than its own.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -35,13 +36,15 @@ type Browser struct {
 	errors   []string
 }
 
-// patience is how long a test waits for what the page should do at once.
+// patience is the timeout for reactions of the page.
 const patience = time.Minute
 
-// limit is how long a page may take for all that a test does: a page that hangs must not hang the tests.
+// limit is the timeout for the whole test of a page, so that a page that hangs cannot block the
+// tests.
 const limit = 3 * time.Minute
 
-// Open shows a page in a window of this size, in dark colours if dark is true. Without a browser the test is skipped, but in CI it fails.
+// Open shows a page in a window of the given size, in dark mode if dark is set. If there is no
+// browser it skips the test, or fails in CI.
 func Open(t testing.TB, html []byte, width, height int, dark bool) *Browser {
 	t.Helper()
 	program := ""
@@ -101,7 +104,7 @@ func call[P, R any](b *Browser, command cdp.Command[P, R], params P) {
 	}
 }
 
-// check fails the test for what a page must not do.
+// check reports errors and forbidden requests of the page.
 func (b *Browser) check() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +121,7 @@ func (b *Browser) check() {
 	}
 }
 
-// Do runs actions, one after the other.
+// Do runs actions in order.
 func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
@@ -146,7 +149,8 @@ func (b *Browser) Wait(expression string) {
 	}
 }
 
-// Slash presses the key that begins a search, as a keyboard does: the page can keep it from being typed.
+// Slash presses the slash key, which starts a search, in the same way as a keyboard, so that the
+// page can prevent the character from being typed.
 func Slash() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/", Code: "Slash", WindowsVirtualKeyCode: 191})
@@ -154,7 +158,8 @@ func Slash() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Picture takes a picture of the window. If KRMFLOW_PICTURES names a folder it is put there under a name, for people to look at.
+// Picture returns a PNG screenshot of the window. If KRMFLOW_PICTURES is set, it also writes the
+// screenshot to that folder under the given name, for inspection.
 func (b *Browser) Picture(name string) []byte {
 	b.t.Helper()
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -169,8 +174,9 @@ func (b *Browser) Picture(name string) []byte {
 	return png
 }
 
-// Confined fails the test if a script in the page can reach a server, or can add a script or style to it, with all ways that the policy of the page
-// must close. What the browser says about that is no mistake of the page.
+// Confined fails the test if a script in the page can reach a server or add another script or
+// style, using all techniques that the content security policy must block. Errors that the
+// browser reports for blocked attempts are ignored.
 func (b *Browser) Confined() {
 	b.t.Helper()
 	var mu sync.Mutex
@@ -205,5 +211,5 @@ return true;
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.errors, b.requests = nil, b.requests[:1] // those that were refused are among them
+	b.errors, b.requests = nil, b.requests[:1] // drop blocked attempts
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// The parts of a bill of materials in the form of CycloneDX 1.6. It has neither a time nor a number of its own: both would make it another
-// one each time.
+// The parts of a bill of materials in CycloneDX 1.6 format. It omits the optional timestamp and
+// serial number, because they would make the file different for each build.
 type (
 	bill struct {
 		Format      string      `json:"bomFormat"`
@@ -40,7 +40,8 @@ type (
 	}
 )
 
-// billOf returns the bill of materials of a program: its modules, as it says itself.
+// billOf returns the bill of materials of a program. The modules are those in its build
+// information.
 func billOf(version string, info *debug.BuildInfo) []byte {
 	b := bill{Format: "CycloneDX", SpecVersion: "1.6", Version: 1}
 	b.Metadata.Component = componentOf("application", info.Main.Path, version)
@@ -61,7 +62,7 @@ func billOf(version string, info *debug.BuildInfo) []byte {
 		}
 		b.Components = append(b.Components, c)
 	}
-	text, _ := json.MarshalIndent(b, "", "  ") // texts and numbers always can be
+	text, _ := json.MarshalIndent(b, "", "  ") // cannot fail for strings and numbers
 	return append(text, '\n')
 }
 
@@ -72,7 +73,8 @@ func componentOf(kind, path, version string) component {
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)(\.\w+)?$`)
 
-// licensesOf returns the licenses of modules, which those who pass them on have to pass on, too, and that of Go.
+// licensesOf returns the licenses of Go and of modules. They must be included in every
+// distribution.
 func licensesOf(modules []*debug.Module) ([]byte, error) {
 	var b bytes.Buffer
 	root, err := goOutput("env", "GOROOT")
@@ -94,13 +96,14 @@ func licensesOf(modules []*debug.Module) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// goOutput returns what a go command prints on its own line.
+// goOutput returns the trimmed output of a go command.
 func goOutput(args ...string) (string, error) {
 	text, err := exec.Command("go", args...).Output()
 	return strings.TrimSpace(string(text)), err
 }
 
-// appendLicenses appends the licenses in dir. A module without one may not be passed on.
+// appendLicenses appends the license files in dir. It returns an error if there are none,
+// because such a module must not be distributed.
 func appendLicenses(b *bytes.Buffer, name, dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Release builds what a release has: for each platform an archive with the program, and a list of what it is made of; and the checksums of
-// all, and the manifest for krew. The same source and the same Go make the same bytes, wherever and whenever.
+// Release builds the files of a release: for each platform an archive with the program and a
+// bill of materials, and for all together the checksums and the krew manifest. The result is
+// reproducible: it depends only on the source and the version of Go.
 //
 //	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build -trimpath …
 package main
@@ -36,7 +37,8 @@ func main() {
 	}
 }
 
-// release fills the folder out. build is the command that builds a Go program.
+// release writes the release to the folder out, which must be empty. build is the command line
+// that builds a Go program.
 func release(version, out string, platforms, build []string) error {
 	if len(build) == 0 {
 		return errors.New("there is no command that builds")
@@ -73,10 +75,10 @@ func release(version, out string, platforms, build []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o666)
 }
 
-// archive is what the manifest for krew says of an archive.
+// archive describes an archive in the krew manifest.
 type archive struct{ Name, OS, Arch, SHA256, Program string }
 
-// writeKrew writes the manifest with which krew installs the archives.
+// writeKrew writes the krew manifest for the archives.
 func writeKrew(to, version string, archives []archive) error {
 	t, err := template.ParseFiles("deploy/krew/krmflow.yaml")
 	if err != nil {
@@ -98,7 +100,8 @@ func programName(system string) string {
 	return "krmflow"
 }
 
-// forPlatform writes the archive of one platform and the list of what is in its program, and returns their names.
+// forPlatform writes the archive and the bill of materials of one platform and returns their
+// names.
 func forPlatform(version, out, platform string, build []string) (names []string, err error) {
 	system, arch, _ := strings.Cut(platform, "/")
 	base := fmt.Sprintf("krmflow_%s_%s_%s", version, system, arch)
@@ -134,7 +137,8 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 	return []string{archive, bill}, os.WriteFile(filepath.Join(out, bill), billOf(version, info), 0o666)
 }
 
-// compile builds the program. What git knows of the source does not get into it: that is not known to all who have the source.
+// compile builds the program. It omits version control information, which is not available to
+// everyone who has the source.
 func compile(version, system, arch, program string, build []string) error {
 	args := append(build[1:len(build):len(build)], "-buildvcs=false", "-ldflags",
 		"-s -w -X github.com/krmflow/krmflow/internal/program.release="+version, "-o", program, "./cmd/krmflow")

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// made is the time of all files in archives: the first one that both forms know.
+// made is the modification time of all files in archives. It is the earliest time that both
+// formats support.
 var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// packTar writes the files, without their folders, into an archive of the name to.
+// packTar writes files to a gzipped tar archive, without their directories.
 func packTar(to string, files []string) error {
 	return create(to, func(w io.Writer) error {
-		zw, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // which is a level
+		zw, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is valid
 		tw := tar.NewWriter(zw)
 		for _, name := range files {
 			data, err := os.ReadFile(name)
@@ -39,7 +40,7 @@ func packTar(to string, files []string) error {
 	})
 }
 
-// packZip is packTar for Windows.
+// packZip writes files to a zip archive, without their directories.
 func packZip(to string, files []string) error {
 	return create(to, func(w io.Writer) error {
 		zw := zip.NewWriter(w)
@@ -62,7 +63,7 @@ func packZip(to string, files []string) error {
 	})
 }
 
-// modeOf returns the mode of a file in an archive.
+// modeOf returns the file mode in an archive.
 func modeOf(name string) os.FileMode {
 	if strings.HasPrefix(filepath.Base(name), "krmflow") {
 		return 0o755

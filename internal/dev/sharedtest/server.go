@@ -1,4 +1,4 @@
-// Package sharedtest runs bazel-remote, for tests of shared caches against a real server.
+// Package sharedtest runs bazel-remote to test shared caches with a real server.
 package sharedtest
 
 import (
@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// Program is what the server is called on PATH: make bazel-remote builds it into .tools.
+// Program is the name of the server on PATH. make bazel-remote builds it in .tools.
 const Program = "bazel-remote"
 
-// A Server is a bazel-remote that runs.
+// A Server is a running bazel-remote.
 type Server struct {
-	// GRPC and HTTP are where it listens: hosts and ports.
+	// GRPC and HTTP are the host:port addresses it listens on.
 	GRPC, HTTP string
 
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// Start starts a server that keeps what it has in dir, and returns when it listens. The caller calls Kill.
+// Start starts a server with its data in dir and returns when the server listens. The caller
+// must call [Server.Kill].
 func Start(dir string, args ...string) (*Server, error) {
 	for attempt := 1; ; attempt++ {
 		var said bytes.Buffer
@@ -33,7 +34,7 @@ func Start(dir string, args ...string) (*Server, error) {
 			return s, nil
 		}
 		s.Kill()
-		if attempt == 3 { // somebody else may have taken a port
+		if attempt == 3 { // a different process may have taken a port
 			return nil, fmt.Errorf("%s does not start:\n%s", Program, said.Bytes())
 		}
 	}
@@ -59,13 +60,14 @@ func start(dir string, said *bytes.Buffer, args []string) (s *Server, err error)
 	return s, nil
 }
 
-// Kill ends the server and returns when it is gone.
+// Kill stops the server and waits for its end.
 func (s *Server) Kill() {
 	s.cmd.Process.Kill()
 	<-s.ended
 }
 
-// listens waits until somebody listens at an address, and reports false if the server has ended before.
+// listens waits until the server listens on an address. It returns false if the server exits
+// first.
 func (s *Server) listens(address string) bool {
 	for {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -80,7 +82,7 @@ func (s *Server) listens(address string) bool {
 	}
 }
 
-// FreeAddress returns an address of this machine that nobody listened at a moment ago.
+// FreeAddress returns a local address with a port that was free during the call.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

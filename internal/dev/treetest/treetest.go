@@ -1,5 +1,6 @@
-// Package treetest has random trees of Kustomizations for tests that compare what comes of them before and after edits: files that change, come and
-// go, links, directories in the place of files, and mistakes.
+// Package treetest generates and edits random trees of Kustomizations, for tests that compare
+// results before and after edits. The edits change, add and remove files, replace files with
+// links and directories, and make mistakes.
 package treetest
 
 import (
@@ -13,17 +14,18 @@ import (
 	"testing"
 )
 
-// A Tree is a random tree of Kustomizations and Components that is edited.
+// A Tree is a random, editable tree of Kustomizations and Components.
 type Tree struct {
 	t   testing.TB
 	rnd *rand.Rand
 	dir string
 }
 
-// Layers is how many directories of layers a Tree has: l0, l1 and so on. The second and the fourth are Components.
+// Layers is the number of layers of a Tree, in the directories l0, l1 and so on. The second and
+// the fourth layer are Components.
 const Layers = 7
 
-// New returns a tree in a directory, which has no layers yet.
+// New returns a tree in a directory, without layers.
 func New(t testing.TB, rnd *rand.Rand, dir string) *Tree { return &Tree{t, rnd, dir} }
 
 // Fill writes random layers.
@@ -37,7 +39,7 @@ func (w *Tree) Fill() *Tree {
 	return w
 }
 
-// Write writes a file of the tree. Sometimes it keeps the time that the file had.
+// Write writes a file of the tree. It sometimes keeps the modification time of the file.
 func (w *Tree) Write(file, text string) {
 	path := filepath.Join(w.dir, file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -47,7 +49,7 @@ func (w *Tree) Write(file, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		w.t.Fatal(err)
 	}
-	if err == nil && w.rnd.IntN(3) == 0 { // as tools do that keep the time of a file
+	if err == nil && w.rnd.IntN(3) == 0 { // as some tools do
 		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
 			w.t.Fatal(err)
 		}
@@ -56,7 +58,7 @@ func (w *Tree) Write(file, text string) {
 
 func (w *Tree) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
 
-// files are those that a layer may name, and what is in them.
+// file writes a file that a layer may refer to, with random content.
 func (w *Tree) file(dir int, name string) {
 	text := ""
 	n := w.rnd.IntN(3)
@@ -79,7 +81,7 @@ func (w *Tree) file(dir int, name string) {
 
 var names = []string{"a.yaml", "b.yaml", "patch.yaml", "data.txt", "values.env"}
 
-// kustomization writes that of a layer, which uses some of the layers before it.
+// kustomization writes the kustomization file of a layer. It uses some of the earlier layers.
 func (w *Tree) kustomization(dir int, name string) {
 	var b strings.Builder
 	component := dir == 1 || dir == 3
@@ -116,13 +118,13 @@ func (w *Tree) kustomization(dir int, name string) {
 			b.WriteString(line)
 		}
 	}
-	if w.rnd.IntN(15) == 0 { // what it makes is kept in no cache
+	if w.rnd.IntN(15) == 0 { // its output is never cached
 		fmt.Fprintf(&b, "secretGenerator: [{name: s%d, envs: [values.env]}]\n", dir)
 	}
 	w.Write(fmt.Sprintf("l%d/%s", dir, name), b.String())
 }
 
-// Edit changes something, and says what.
+// Edit makes a random change and returns a description of it.
 func (w *Tree) Edit() string {
 	dir := w.rnd.IntN(Layers)
 	file := names[w.rnd.IntN(len(names))]
@@ -166,7 +168,7 @@ func (w *Tree) Edit() string {
 	return "change " + path
 }
 
-// Mend makes the tree one without mistakes, but for those in what it is made of.
+// Mend removes all mistakes from the tree except syntax errors in resources.
 func (w *Tree) Mend() {
 	for dir := range Layers {
 		for _, name := range []string{"kustomization.yml", "Kustomization"} {
@@ -185,7 +187,7 @@ func (w *Tree) Mend() {
 	}
 }
 
-// Program builds krmflow, and returns where it is.
+// Program builds krmflow and returns the path of the binary.
 func Program(t testing.TB) string {
 	bin := filepath.Join(t.TempDir(), "krmflow")
 	if out, err := exec.Command("go", "build", "-o", bin, "github.com/krmflow/krmflow/cmd/krmflow").CombinedOutput(); err != nil {

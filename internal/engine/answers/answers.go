@@ -1,5 +1,5 @@
-// Package answers keeps what functions have answered, so that later runs need not run them: in the cache of the user and, if there is one,
-// in a cache that is shared with others.
+// Package answers caches the answers of functions, so that later runs need not call them: in
+// the user's cache and, if configured, in a cache that is shared between machines.
 package answers
 
 import (
@@ -16,47 +16,52 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Kind is the kind of what is kept in the cache of the user.
+// Kind is the kind of the entries in the user's cache.
 const Kind = "calls"
 
-// MaxSize is how many bytes an answer may have that is kept.
+// MaxSize is the maximum size in bytes of a cached answer.
 const MaxSize = 64 << 20
 
-// Shared is a cache that is shared with others. Its methods are called from several goroutines at the same time, and bound how long they take.
-// It decides itself whether it can still be used after an error: one that cannot has nothing and takes nothing.
+// Shared is a cache that is shared between machines. Its methods are called concurrently and
+// must limit their own time. After an error the implementation decides whether it remains
+// usable. If not, Get finds no entries and Put stores none.
 type Shared interface {
-	// Get returns what was put for a key. The error is one of fs.ErrNotExist if there is nothing.
+	// Get returns the data stored for a key. The error wraps fs.ErrNotExist if there is none.
 	Get(ctx context.Context, key krm.Digest) ([]byte, error)
 	// Put stores data for a key.
 	Put(ctx context.Context, key krm.Digest, data []byte) error
 }
 
-// Options say where answers are kept.
+// Options configure the caches.
 type Options struct {
-	// Open opens the cache of the user. It is called when the first answer is looked up, and returns nil if there is no cache.
+	// Open opens the user's cache. It is called at the first lookup, and returns nil if there
+	// is no cache.
 	Open func() *cache.Cache
-	// Shared is asked for what the user's cache does not have, and gets what this run adds to that. It may be nil.
+	// Shared is asked for answers that are not in the user's cache, and receives new answers.
+	// It may be nil.
 	Shared Shared
-	// Failed is told once that nothing more is added to the cache of the user, and why, and once what is wrong with the shared one.
+	// Failed is called with the first error of each cache: for the user's cache, to which no
+	// more answers are added then, and for the shared cache.
 	Failed func(shared bool, why error)
 }
 
-// Answers are those of one run: see [scheduler.Answers]. What goes wrong makes an answer as good as absent.
+// Answers are the cached answers for one run: see [scheduler.Answers]. An answer that cannot be
+// read counts as absent; errors are only reported to [Options.Failed].
 type Answers struct {
 	ctx  context.Context
 	o    Options
-	open func() *cache.Cache // once
+	open func() *cache.Cache // opens the cache once
 
-	full  atomic.Bool // nothing is added to the user's cache
-	told  atomic.Bool // what is wrong with the shared one
+	full  atomic.Bool // stop adding to the user's cache
+	told  atomic.Bool // an error of the shared cache was reported
 	puts  sync.WaitGroup
 	slots chan struct{}
 }
 
-// maxPuts is how many answers are on their way to the shared cache at the same time.
+// maxPuts is the maximum number of concurrent uploads to the shared cache.
 const maxPuts = 4
 
-// New returns the answers of a run that ends with ctx. The caller closes them.
+// New returns the answers for a run that ends with ctx. The caller must close them.
 func New(ctx context.Context, o Options) *Answers {
 	a := &Answers{ctx: ctx, o: o, slots: make(chan struct{}, maxPuts)}
 	a.open = sync.OnceValue(o.Open)
@@ -88,7 +93,8 @@ func (a *Answers) Lookup(ctx context.Context, key krm.Digest) (out function.Outp
 	return out, ok
 }
 
-// Store keeps the answer for a key. It does not wait for the shared cache.
+// Store stores the answer for a key. It does not wait for the shared cache, unless maxPuts
+// uploads are already running.
 func (a *Answers) Store(_ context.Context, key krm.Digest, out function.Output) {
 	if out.List.Len()+len(out.Stderr) > MaxSize-binary.MaxVarintLen64 {
 		return
@@ -111,10 +117,10 @@ func (a *Answers) Store(_ context.Context, key krm.Digest, out function.Output) 
 	})
 }
 
-// Close waits for what is on its way to the shared cache.
+// Close waits for running uploads to the shared cache.
 func (a *Answers) Close() { a.puts.Wait() }
 
-// keep adds to the cache of the user, unless that has failed before.
+// keep adds an answer to the user's cache, unless that has failed before.
 func (a *Answers) keep(c *cache.Cache, key krm.Digest, data []byte) {
 	if c == nil || a.full.Load() {
 		return
@@ -130,7 +136,7 @@ func (a *Answers) tell(why error) {
 	}
 }
 
-// encode returns an answer as it is kept: the length of what was written to stderr, that, and the list.
+// encode returns the stored form of an answer: the length of stderr, stderr, and the list.
 func encode(out function.Output) []byte {
 	data := make([]byte, 0, binary.MaxVarintLen64+len(out.Stderr)+out.List.Len())
 	data = append(binary.AppendUvarint(data, uint64(len(out.Stderr))), out.Stderr...)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// cpuTime returns how much processor time this process has taken, without that of the system: to write thousands of files can take a hundred
-// times as long on a file system where as many were removed a moment ago.
+// cpuTime returns the user processor time of this process. System time is excluded because it
+// varies too much: writing thousands of files can take a hundred times longer on a file system
+// where as many were just removed.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

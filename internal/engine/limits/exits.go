@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// Exits are the functions that remove what a command has made outside of this process. They are safe for concurrent use.
+// Exits are cleanup functions for resources outside this process. They are safe for concurrent
+// use.
 type Exits struct {
 	mu   sync.Mutex
 	list []func()
 }
 
-// Add returns f as a function that can be called any number of times, and calls it once. The command calls it when it ends; if it cannot,
-// Run does.
+// Add registers f and returns a function that calls it. f runs only once, however often that
+// function is called. The command calls it when it ends. If the command cannot end, [Exits.Run]
+// calls f.
 func (e *Exits) Add(f func()) func() {
 	f = sync.OnceFunc(f)
 	e.mu.Lock()
@@ -21,7 +23,7 @@ func (e *Exits) Add(f func()) func() {
 	return f
 }
 
-// Run calls the functions that have not been called.
+// Run calls all functions that have not been called yet.
 func (e *Exits) Run() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -30,7 +32,7 @@ func (e *Exits) Run() {
 	}
 }
 
-// Within calls f and returns when it has, or after a time.
+// Within calls f and waits until it returns, but no longer than limit.
 func Within(limit time.Duration, f func()) {
 	done := make(chan struct{})
 	go func() {

@@ -13,28 +13,28 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// Steps are what a run is doing, for the message when it is ended. The zero Steps is one that has done nothing. It is safe for
-// concurrent use.
+// Steps tracks the current steps of a run, for the message when the run is ended. The zero
+// Steps is ready to use. It is safe for concurrent use.
 type Steps struct {
 	mu      sync.Mutex
-	last    graph.Origin // of the last step that was planned or begun, of those that have a place
+	last    graph.Origin // origin of the last step planned or started, of those with a position
 	running []step
 }
 
-// A step is a node that runs.
+// A step is a running node.
 type step struct {
 	node  *graph.Node
 	since time.Time
 }
 
-// Plan says that a step is planned.
+// Plan records that a step is being planned.
 func (s *Steps) Plan(at graph.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reach(at)
 }
 
-// Begin says that a node is run.
+// Begin records that a node has started.
 func (s *Steps) Begin(n *graph.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,19 +48,20 @@ func (s *Steps) reach(at graph.Origin) {
 	}
 }
 
-// End says that it is done.
+// End records that a node has ended.
 func (s *Steps) End(n *graph.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = slices.DeleteFunc(s.running, func(r step) bool { return r.node == n })
 }
 
-// Slow returns the steps that have run for more than a second, with that time, the longest first: "a (12s), b (3s)".
+// Slow returns the steps that have been running for more than a second with their times, the
+// longest first: "a (12s), b (3s)".
 func (s *Steps) Slow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []string
-	for _, r := range s.running { // in the order in which they began
+	for _, r := range s.running { // in the order in which they started
 		if took := time.Since(r.since); took > time.Second {
 			list = append(list, fmt.Sprintf("%s (%s)", diag.OneLine(r.node.ID), took.Truncate(time.Second)))
 		}
@@ -68,8 +69,9 @@ func (s *Steps) Slow() string {
 	return strings.Join(list, ", ")
 }
 
-// Stopped returns why a run was ended, with what it was doing: at the place of one step if that took too much, else with an error for
-// each.
+// Stopped returns the error for a run that was ended because of cause. If a limit was exceeded,
+// the error has the position of one current step. Otherwise it joins cause with an error for
+// each running step.
 func (s *Steps) Stopped(cause error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,10 +87,10 @@ func (s *Steps) Stopped(cause error) error {
 			return stoppedAt(r.node.Origin, cause)
 		}
 	}
-	return stoppedAt(s.last, cause) // between two steps nothing is running
+	return stoppedAt(s.last, cause) // between two steps, no step is running
 }
 
-// stoppedAt returns the error cause at a place.
+// stoppedAt returns cause as an error with a position.
 func stoppedAt(at graph.Origin, cause error) error {
 	if at.Source == nil {
 		return cause
@@ -98,7 +100,7 @@ func stoppedAt(at graph.Origin, cause error) error {
 	if len(at.Source.Data) < 64<<10 {
 		e.Pos = at.Pos()
 	} else {
-		e.Pos = at.Source.LocateQuickly(at.Path...) // to locate a place in this may be what takes so much
+		e.Pos = at.Source.LocateQuickly(at.Path...) // locating a position exactly in a large file may be the expensive step itself
 	}
 	return &e
 }

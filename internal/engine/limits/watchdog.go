@@ -16,63 +16,71 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// DefaultCPU is the default limit for the processor time of a run. It is far more than any known
-// tree takes: the limit is for small inputs that cause endless work. Each MiB of input adds
-// cpuPerInput.
+// DefaultCPU is the default limit for the processor time of a run. It is far more than any
+// known tree takes: the limit is for small inputs that cause endless work. Each MiB of input
+// adds cpuPerInput.
 const (
 	DefaultCPU  = 10 * time.Minute
 	cpuPerInput = 4 * time.Second
 )
 
-// The memory limit of a run, by the size of its input and output. Typical trees use a few
-// hundredths of it.
+// The memory limit of a run, derived from the size of its input and output. Typical trees use a
+// few hundredths of it.
 const (
-	liveBase    = 128 << 20 // bytes of memory in use, besides
-	livePerByte = 8         // for each byte of input
-	livePerMade = 4         // bytes for which there is one
+	liveBase    = 128 << 20 // bytes of memory in any run
+	livePerByte = 8         // bytes of memory per byte of input
+	livePerMade = 4         // bytes of output per byte of memory
 )
 
-// Usage is what a run has taken in and made so far. It is safe for concurrent use.
+// Usage measures the resources of a run and holds its limits. Made may be updated concurrently.
+// The other fields must not be changed after [Usage.Watch].
 type Usage struct {
 	Input *loaders.Budget
 	Made  atomic.Int64 // bytes of final lists
-	// CPU is the limit for processor time, 0 for no limit. With CPUGrows, it grows with the input.
+	// CPU is the limit for processor time, 0 for no limit. With CPUGrows, it grows with the
+	// input.
 	CPU      time.Duration
 	CPUGrows bool
-	// Limit is the memory limit of the user in bytes, 0 for the limit by input and output. With
-	// Lifts, Limit also applies if it is higher than that.
+	// Limit is the memory limit of the user in bytes, 0 for the limit derived from input and
+	// output. With Lifts, Limit also applies if it is higher than that.
 	Limit int64
 	Lifts bool
-	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
+	// Seen is called regularly with the bytes in use and the fraction of the jobs that may run.
+	// It may be nil.
 	Seen func(live uint64, part float64)
 
-	crowded atomic.Uint64 // the part of the jobs that may not run, as the bits of a float64
-	before  time.Duration // what the process had taken when the run began
+	crowded atomic.Uint64 // fraction of the jobs that may not run, as the bits of a float64
+	before  time.Duration // processor time of the process when the run began
 
-	collected uint64 // how many collections there were before
+	collected uint64 // number of collections when the run began
 }
 
-// The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
-// earlier from then on: the peak of large runs counts more than the little time that they take. Before that is noticed, and near the
-// limit of a run, they come as soon as it takes to tell one that goes too far.
+// Parameters of the garbage collector. The heap may grow to 20 MB before the first collection,
+// which most runs never reach. In a run that reaches it, collections become more frequent,
+// because the peak memory of large runs matters more than the little time for collections.
+//
+// The soft memory limit covers the two cases in between: before the first collection is
+// noticed, and near the limit of a run. There the collector runs often enough to detect a run
+// that exceeds its limit, because only a collection shows how much memory is in use.
 const (
-	gcSeldom  = 500 // per cent
+	gcSeldom  = 500 // percent
 	gcOften   = 100
 	seldomMax = 64 << 20 // bytes
 )
 
-// Begin says that the run begins now, in a process that had others before.
+// Begin starts the measurement of a run in a process that has done other runs before.
 func (u *Usage) Begin() {
 	u.before = cpuTime()
 	_, u.collected = heap()
 	CollectSeldom()
 }
 
-// CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
+// CollectSeldom makes garbage collections rare, until [Usage.Watch] detects the first one.
 func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
 
-// Watch ends the run with stop when this process takes more than the limits allow, until ctx ends. Memory grows fast, so it looks often. The fields
-// of u do not change from then on.
+// Watch monitors the process until ctx ends, and calls stop if it exceeds a limit. It checks
+// every 20 milliseconds, because memory can grow fast. The fields of u must not be changed
+// afterwards.
 func (u *Usage) Watch(ctx context.Context, stop context.CancelCauseFunc) {
 	debug.SetMemoryLimit(u.within(seldomMax))
 	go func() {
@@ -103,7 +111,7 @@ func (u *Usage) Watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}()
 }
 
-// within returns n, or what the user wants at most.
+// within returns n, but at most the limit of the user.
 func (u *Usage) within(n int64) int64 {
 	if u.Limit > 0 {
 		return min(n, u.Limit)
@@ -111,7 +119,8 @@ func (u *Usage) within(n int64) int64 {
 	return n
 }
 
-// part returns which part of the jobs may run: all until half of the user's limit is in use, then fewer and fewer.
+// part returns the fraction of the jobs that may run: all of them until half of the user's
+// limit is in use, then fewer and fewer.
 func (u *Usage) part(live uint64) float64 {
 	if u.Limit <= 0 {
 		return 1
@@ -119,8 +128,8 @@ func (u *Usage) part(live uint64) float64 {
 	return min(1, max(0, 2*(1-float64(live)/float64(u.Limit))))
 }
 
-// Jobs returns a function that returns how many of all steps or functions may run at the moment, for
-// the Limit of [scheduler.Options]. It is nil if all may always run.
+// Jobs returns a function that returns how many of all steps or functions may run at the
+// moment, for the Limit of [scheduler.Options]. It is nil if all may always run.
 func (u *Usage) Jobs() func(all int) int {
 	if u.Limit <= 0 {
 		return nil
@@ -130,7 +139,8 @@ func (u *Usage) Jobs() func(all int) int {
 	}
 }
 
-// heap returns how many bytes the last garbage collection found in use, and how many collections there were.
+// heap returns the number of bytes that the last garbage collection found in use, and the
+// number of collections.
 func heap() (live, collections uint64) {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s)
@@ -143,7 +153,7 @@ func (u *Usage) cpu() time.Duration {
 		return u.CPU
 	}
 	mib := float64(u.Input.Used()) / (1 << 20)
-	return u.CPU + time.Duration(mib*float64(cpuPerInput)) // a product of integers overflows
+	return u.CPU + time.Duration(mib*float64(cpuPerInput)) // a product of integers would overflow
 }
 
 func (u *Usage) checkCPU() error {
@@ -159,7 +169,7 @@ func (u *Usage) checkCPU() error {
 		Hint(endless).Hint("to allow more time, set --max-cpu; 0 is no limit")
 }
 
-// memory returns how many bytes may be in use.
+// memory returns the memory limit in bytes that follows from input and output.
 func (u *Usage) memory() int64 {
 	return liveBase + livePerByte*u.Input.Used() + u.Made.Load()/livePerMade
 }
@@ -179,7 +189,7 @@ func (u *Usage) checkMemory(live uint64) error {
 
 const endless = "this step, or one before it, copies, repeats or searches something very often"
 
-// rounded returns n in full KiB, or MiB if it has one.
+// rounded returns n rounded up to full KiB, or from 1 MiB rounded down to full MiB.
 func rounded(n int64) int64 {
 	if n < 1<<20 {
 		return (n + 1023) >> 10 << 10

@@ -1,4 +1,4 @@
-// Package lockfile reads and writes the lock file beside what a run renders.
+// Package lockfile reads and writes the lock file of rendered roots.
 package lockfile
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
-// Read reads a lock file. Unless it must exist, there may be none: the result is nil then.
+// Read reads a lock file. If must is false and there is no file, the result is nil.
 func Read(path string, must bool) (*lock.File, error) {
 	data, err := loaders.ReadFile(path, yaml.MaxFile)
 	var missing *loaders.NotFoundError
@@ -32,8 +32,10 @@ func Read(path string, must bool) (*lock.File, error) {
 	return lock.Parse(&yaml.Source{File: path, Data: data})
 }
 
-// Outside returns a directory, without credentials, that is not below the working directory, empty if there is none; beside one that is
-// below, remote ones do not count. What lies in the working directory has no say about others: somebody else may be able to write there.
+// Outside returns the first directory that is not below the working directory, or "" if all
+// are. Remote directories are ignored if there are local ones, and are returned without
+// credentials. Files in the working directory must not affect directories elsewhere, because
+// other users may be able to write to it.
 func Outside(dirs []string) string {
 	cwd, err := os.Getwd()
 	remote, below := "", false
@@ -54,16 +56,18 @@ func Outside(dirs []string) string {
 	return remote
 }
 
-// Seen collects what was fetched, and what functions need. It is safe for concurrent use.
+// Seen collects the fetched content and the requirements of functions. Add and Moved may be
+// called concurrently.
 type Seen struct {
 	mu      sync.Mutex
 	entries map[string]lock.Entry
-	// ambiguous has an error for each name that stands for several contents.
+	// ambiguous has an error for each name that refers to different contents.
 	ambiguous []error
-	between   map[string]string // what is said about the commits between two, by the name of the repository
+	between   map[string]string // text about the commits between two versions, by the name of the repository
 }
 
-// Add adds one entry. That of a catalog counts more than that of the file that it is.
+// Add adds an entry. An entry for a catalog takes precedence over the entry for the same
+// content as a file.
 func (s *Seen) Add(e lock.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,13 +84,15 @@ func (s *Seen) Add(e lock.Entry) {
 	}
 }
 
-// maxSubjects is how many commits are printed, and maxSubject how much of the first line of one, in bytes.
+// maxSubjects is the maximum number of commits that are printed, and maxSubject the maximum
+// number of bytes of the first line of each.
 const (
 	maxSubjects = 20
 	maxSubject  = 120
 )
 
-// Moved adds which commits a repository has got, the newest first, or why nobody knows.
+// Moved records the new commits of a repository, the newest first, or the reason why they are
+// unknown.
 func (s *Seen) Moved(name string, subjects []string, err error) {
 	var b strings.Builder
 	for _, subject := range subjects[:min(len(subjects), maxSubjects)] {
@@ -110,11 +116,11 @@ func (s *Seen) Moved(name string, subjects []string, err error) {
 	s.between[name] = b.String()
 }
 
-// Any reports whether anything was added.
+// Any reports whether entries were added.
 func (s *Seen) Any() bool { return len(s.entries) > 0 }
 
-// Ambiguous returns an error for each name that stood for several contents: references that differ only in what their names do not show,
-// such as the value of a parameter.
+// Ambiguous returns an error for each name with different contents. That happens if references
+// differ in parts that their names omit, such as the value of a parameter.
 func (s *Seen) Ambiguous() error { return errors.Join(s.ambiguous...) }
 
 // all returns the entries, sorted by name.
@@ -122,11 +128,11 @@ func (s *Seen) all() []lock.Entry {
 	return slices.SortedFunc(maps.Values(s.entries), func(a, b lock.Entry) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Unlocked returns what has neither an entry in the file nor a version of its own.
+// Unlocked returns the content that has neither an entry in the file nor a fixed version.
 func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
 	now := file.Without(nil)
 	for _, c := range now.Learn(s.all(), lock.Learning{}) {
-		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != "" // which has an entry of its own
+		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != "" // the repository has its own entry
 		if c.Old.Kind == "" && !c.New.Fixed() && !inRepository {
 			missing = append(missing, c)
 		}
@@ -134,18 +140,18 @@ func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
 	return missing
 }
 
-// An Update says what becomes of the entries of a lock file.
+// An Update describes how the entries of a lock file change.
 type Update struct {
-	// Names are those of entries to ask for again: see [lock.Entry.Is].
+	// Names are the names of entries to fetch again: see [lock.Entry.Is].
 	Names []string
-	// All asks for all again, Prune removes those that nothing was found for.
+	// All fetches all entries again. Prune removes entries that are not used.
 	All, Prune bool
 }
 
-// Moves reports whether an entry is to be asked for again.
+// Moves reports whether an entry is fetched again.
 func (u Update) Moves(e lock.Entry) bool { return u.All || slices.ContainsFunc(u.Names, e.Is) }
 
-// Check refuses names that mean no entry.
+// Check returns an error for a name without an entry.
 func (u Update) Check(file *lock.File) error {
 	for _, name := range u.Names {
 		if !slices.ContainsFunc(file.Entries(), func(e lock.Entry) bool { return e.Is(name) }) {
@@ -161,8 +167,9 @@ func (u Update) Check(file *lock.File) error {
 	return nil
 }
 
-// Learn puts what was seen into a lock and returns what has changed. One that is asked for by its name and was not seen goes. An edition of a
-// catalog that is older than the one in the lock is an error that wraps [loaders.ErrVerification]: it may have mistakes that are known.
+// Learn updates a lock with the content of s and returns the changes. An entry that is selected
+// by name but was not seen is removed. An edition of a catalog that is older than the locked
+// one is an error that wraps [loaders.ErrVerification], because it may have known mistakes.
 func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
 	drop := func(e lock.Entry) bool { return u.Prune || slices.ContainsFunc(u.Names, e.Is) }
 	changes := file.Learn(s.all(), lock.Learning{Update: u.Moves, Drop: drop})
@@ -175,8 +182,9 @@ func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
 	return changes, nil
 }
 
-// Write puts what was seen into the lock file at path as it is then: another run may have written to it. If there is none and nothing was
-// seen, none is made.
+// Write updates the lock file at path with the content of s. It reads the file again, because
+// another run may have written to it. If the file does not exist and s is empty, no file is
+// created.
 func (u Update) Write(path string, s *Seen) (file *lock.File, changes []lock.Change, err error) {
 	file = &lock.File{Path: path}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && !s.Any() {
@@ -199,7 +207,7 @@ func (u Update) Write(path string, s *Seen) (file *lock.File, changes []lock.Cha
 	return file, changes, err
 }
 
-// Report returns what people are told about changes.
+// Report returns a description of changes for the user.
 func (s *Seen) Report(file *lock.File, changes []lock.Change) string {
 	var b strings.Builder
 	for _, change := range changes {

@@ -7,24 +7,27 @@ import (
 	"time"
 )
 
-// An Analysis says what a [Profile] means.
+// An Analysis is the evaluation of a [Profile].
 type Analysis struct {
-	// Wall is how long the steps took together as they ran, and Work as if they had run one after the other.
+	// Wall is the elapsed time of all steps as they ran. Work is the sum of their times.
 	Wall time.Duration `json:"wall_ns"`
 	Work time.Duration `json:"work_ns"`
-	// Prepared is how much of Wall had passed when the first step began: functions are prepared before.
+	// Prepared is the part of Wall before the first step, in which functions are prepared.
 	Prepared time.Duration `json:"prepared_ns"`
-	// Parallelism is Work by Wall: how many steps ran at the same time on average.
+	// Parallelism is Work divided by Wall, the average number of steps that ran at the same
+	// time.
 	Parallelism float64 `json:"parallelism"`
-	// Waited is how long all steps together could have run and did not.
+	// Waited is the total time in which steps were ready but not running.
 	Waited time.Duration `json:"waited_ns"`
-	// Critical is the chain of steps, each of which needs the one before it, that takes longest: Length. No number of cores makes a run
-	// faster than that.
+	// Critical is the chain of dependent steps that takes longest, and Length is its time. More
+	// cores cannot make a run faster than that.
 	Critical []int         `json:"critical"`
 	Length   time.Duration `json:"critical_ns"`
-	// Least is the least time that the steps need with these jobs: the longer one of Length and of the work that each job has.
+	// Least is the minimum time of the steps with these jobs: Length or the work per job,
+	// whichever is longer.
 	Least time.Duration `json:"least_ns"`
-	// Gains are the steps without which Least would be shorter, the largest gain first; Slowest are those that took longest.
+	// Gains are the steps whose removal would reduce Least or the critical path, the largest
+	// gain first. Slowest are the longest steps.
 	Gains   []Gain `json:"gains"`
 	Slowest []int  `json:"slowest"`
 	// Layers, Files and Functions are the sums of their steps, the longest first.
@@ -33,33 +36,36 @@ type Analysis struct {
 	Functions []Sum `json:"functions,omitempty"`
 }
 
-// A Gain is what a run would gain if a step took no time.
+// A Gain is the time that a run would save if a step took no time.
 type Gain struct {
 	Step int           `json:"step"`
 	Gain time.Duration `json:"gain_ns"`
-	// Path is by how much the critical path would be shorter.
+	// Path is the reduction of the critical path.
 	Path time.Duration `json:"critical_ns"`
 }
 
-// A Sum is what steps that have something in common took.
+// A Sum is the total of several related steps.
 type Sum struct {
 	Name  string `json:"name"`
 	Steps int    `json:"steps"`
-	// Took is the sum of what they took, and Waited of what they waited; Planned is how long it took to plan the steps of a file.
+	// Took and Waited are the sums of the times of the steps. Planned is the time for planning
+	// the steps of a file.
 	Took    time.Duration `json:"took_ns"`
 	Waited  time.Duration `json:"waited_ns"`
 	Planned time.Duration `json:"planned_ns,omitempty"`
-	// Critical is how much of it is on the critical path, and Gain what a run would gain without the steps.
+	// Critical is the part of Took on the critical path. Gain is the time that a run would save
+	// without the steps.
 	Critical time.Duration `json:"on_critical_ns"`
 	Gain     time.Duration `json:"gain_ns"`
-	// Bytes is the size of a file, or about what the steps made.
+	// Bytes is the size of a file, or the approximate size of the results of the steps.
 	Bytes int `json:"bytes"`
 }
 
-// most is how many steps, files, layers and functions an analysis names. For more than that nobody looks.
+// most is the maximum number of steps, files, layers and functions in an analysis. More would
+// not be useful to a reader.
 const most = 100
 
-// Analyse says what p means.
+// Analyse evaluates p.
 func Analyse(p *Profile) *Analysis {
 	a := &Analysis{Wall: p.Run().Wall, Prepared: max(0, p.First()-p.Run().Start)}
 	for i := range p.Steps {
@@ -77,7 +83,8 @@ func Analyse(p *Profile) *Analysis {
 	return a
 }
 
-// finish returns, for each step, when it would end if it waited for nothing but what it needs. Steps that gone tells take no time.
+// finish returns the end of each step if it waited only for its dependencies. Steps for which
+// gone returns true take no time.
 func finish(steps []Step, gone func(int) bool) []time.Duration {
 	ends := make([]time.Duration, len(steps))
 	for i := range steps {
@@ -94,7 +101,8 @@ func finish(steps []Step, gone func(int) bool) []time.Duration {
 	return ends
 }
 
-// Critical returns the chain of steps that takes longest, and how long it takes: nothing for no steps.
+// Critical returns the chain of steps that takes longest, and its time. Both are zero if there
+// are no steps.
 func Critical(steps []Step) (path []int, length time.Duration) {
 	ends := finish(steps, nil)
 	last := -1
@@ -117,7 +125,8 @@ func Critical(steps []Step) (path []int, length time.Duration) {
 	return path, length
 }
 
-// Without returns how long the critical path would be if the steps that gone tells took no time.
+// Without returns the length of the critical path if the steps for which gone returns true took
+// no time.
 func Without(steps []Step, gone func(int) bool) time.Duration {
 	if len(steps) == 0 {
 		return 0
@@ -125,7 +134,8 @@ func Without(steps []Step, gone func(int) bool) time.Duration {
 	return slices.Max(finish(steps, gone))
 }
 
-// least returns the least time that the steps need with the jobs of p: functions run beside the other steps.
+// least returns the minimum time of the steps with the jobs of p. Functions run in addition to
+// the other steps.
 func least(p *Profile, gone func(int) bool) time.Duration {
 	var work, calls time.Duration
 	for i := range p.Steps {
@@ -140,7 +150,8 @@ func least(p *Profile, gone func(int) bool) time.Duration {
 	return max(Without(p.Steps, gone), work/time.Duration(max(1, p.Jobs)), calls/time.Duration(max(1, p.Calls)))
 }
 
-// order returns the indexes of the first most of n things by a time, the longest first.
+// order returns the indexes of n items in order of their times, the longest first, but no more
+// than most of them.
 func order(n int, by func(int) time.Duration) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -150,7 +161,8 @@ func order(n int, by func(int) time.Duration) []int {
 	return all[:min(n, most)]
 }
 
-// gains finds the steps without which the run would be shorter. Only those can be that take long.
+// gains finds the steps whose removal would make the run shorter. It only tries the longest
+// steps, because others cannot save much.
 func (a *Analysis) gains(p *Profile) {
 	on := map[int]bool{}
 	for _, i := range a.Critical {
@@ -176,7 +188,8 @@ func (a *Analysis) gains(p *Profile) {
 	a.Gains = a.Gains[:min(len(a.Gains), most)]
 }
 
-// sums adds up the steps of each layer, file and function. A layer is planned when its own file is.
+// sums adds up the steps of each layer, file and function. The planning time of a layer is that
+// for its own file.
 func (a *Analysis) sums(p *Profile) {
 	files, layers := map[string]Sum{}, map[string]Sum{}
 	for _, f := range p.Files {
@@ -198,7 +211,8 @@ func (a *Analysis) sums(p *Profile) {
 	a.Functions = a.sum(p, func(s *Step) string { return s.Function }, map[string]Sum{})
 }
 
-// sum adds the steps that of gives the same name to what is known of the names already; "" is none.
+// sum groups the steps by the name that of returns, ignoring steps with an empty name, and adds
+// them to the known sums.
 func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) []Sum {
 	sums := map[string]*Sum{}
 	for name, s := range known {
@@ -219,7 +233,7 @@ func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) 
 		sum.Steps++
 		sum.Took += s.Self
 		sum.Waited += s.Waited
-		if known[name].Bytes == 0 { // it is no file, whose size is known
+		if known[name].Bytes == 0 { // not a file, whose size is known
 			sum.Bytes += s.Made
 		}
 	}

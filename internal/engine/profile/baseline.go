@@ -8,22 +8,26 @@ import (
 	"slices"
 )
 
-// Changes are how a report differs from an earlier one.
+// Changes are the differences between a report and an earlier one.
 type Changes struct {
-	// Cold and Warm have one line for each figure of whole runs and for each stage, and Steps those of the slowest steps of either report.
+	// Cold and Warm have a line for each figure of whole runs and for each stage. Steps has
+	// lines for the slowest steps of both reports.
 	Cold  []Change `json:"cold"`
 	Warm  []Change `json:"warm"`
 	Steps []Change `json:"steps"`
 }
 
-// A Change is how a time has changed, in nanoseconds. What only one of the reports has is 0 in the other one.
+// A Change is the change of a time, in nanoseconds. Old or New is 0 if the report does not have
+// the figure.
 type Change struct {
 	Name string `json:"name"`
 	Old  int64  `json:"old_ns"`
 	New  int64  `json:"new_ns"`
-	// Noise is how far the runs of one report were apart. A change that is not larger says nothing.
+	// Noise is the range of a figure over the runs of a report. A change that is not larger is
+	// not significant.
 	Noise int64 `json:"noise_ns"`
-	// Says is better, worse, or noise; or unknown if a report has one run alone, of which nobody can say how far others were apart.
+	// Says is better, worse or noise. It is unknown if a report has a single run, whose noise
+	// is unknown.
 	Says string `json:"says"`
 }
 
@@ -39,10 +43,10 @@ func ReadReport(r io.Reader) (*Report, error) {
 	return &old, old.Profile.check()
 }
 
-// compared is how many steps [Compare] looks at.
+// compared is the maximum number of steps that [Compare] considers.
 const compared = 20
 
-// Compare says how a report differs from an earlier one.
+// Compare returns the differences between an earlier report and a new one.
 func Compare(old, now *Report) *Changes {
 	c := &Changes{Cold: changesOf(old.Cold, now.Cold), Warm: changesOf(old.Warm, now.Warm), Steps: stepChanges(old.Profile, now.Profile)}
 	if min(old.Cold.Runs, now.Cold.Runs) < 2 {

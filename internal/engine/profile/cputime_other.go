@@ -4,5 +4,5 @@ package profile
 
 import "time"
 
-// cpuTime is not known here.
+// cpuTime returns 0: the processor time is unknown on this system.
 func cpuTime() time.Duration { return 0 }

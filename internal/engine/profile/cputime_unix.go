@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime returns how much processor time this process has taken, and those that it has waited for.
+// cpuTime returns the processor time of this process and of the child processes that it has
+// waited for.
 func cpuTime() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/bench"
 )
 
-// A Spread is what a figure was over several runs.
+// A Spread is the median and range of a figure over several runs.
 type Spread struct {
 	Median int64 `json:"median"`
 	Min    int64 `json:"min"`
@@ -30,7 +30,8 @@ func spread(values []int64) Spread {
 	return Spread{(v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[0], v[len(v)-1]}
 }
 
-// A Series is what several runs of the same command cost, as whole processes. Times are nanoseconds.
+// A Series has the costs of several runs of a command, measured for whole processes. Times are
+// in nanoseconds.
 type Series struct {
 	Runs   int     `json:"runs"`
 	Wall   Spread  `json:"wall_ns"`
@@ -39,55 +40,61 @@ type Series struct {
 	Stages []Phase `json:"stages"`
 }
 
-// A Phase is a stage over several runs.
+// A Phase is a stage, measured over several runs.
 type Phase struct {
 	Name string `json:"name"`
 	Wall Spread `json:"wall_ns"`
 	CPU  Spread `json:"cpu_ns"`
 }
 
-// A Report is what bench says about directories.
+// A Report is the result of bench for directories.
 type Report struct {
 	Krmflow string   `json:"krmflow"`
 	Args    []string `json:"command"`
 	Dirs    []string `json:"directories"`
-	// Failed is how many of the roots cannot be rendered, if the runs keep going without these.
+	// Failed is the number of roots that cannot be rendered, if the runs continue without them.
 	Failed int `json:"failedRoots,omitempty"`
-	// Cold are runs with an empty cache, and Warm those after one that filled it.
+	// Cold are runs with an empty cache. Warm are runs after a run that filled the cache.
 	Cold Series `json:"cold"`
 	Warm Series `json:"warm"`
-	// Profile is that of the cold run in the middle. Its steps have the figures of all cold runs.
+	// Profile is the profile of the median cold run. Its steps have the figures of all cold
+	// runs.
 	Profile  *Profile  `json:"profile"`
 	Analysis *Analysis `json:"analysis"`
-	// Versus compares with another program, whose command line is Against, and Changes with an earlier report.
+	// Versus is the comparison with another program, whose command line is Against. Changes is
+	// the comparison with an earlier report.
 	Against string        `json:"against,omitempty"`
 	Versus  *bench.Report `json:"versus,omitempty"`
 	Changes *Changes      `json:"changes,omitempty"`
 }
 
-// Options say what [Measure] repeats.
+// Options configure [Measure].
 type Options struct {
-	// Program is krmflow, Flags and Dirs what apply-render gets, and Shown the flags as the report has them, without secrets.
+	// Program is the path of krmflow. Flags and Dirs are the arguments of apply-render. Shown
+	// are the flags in the report, without secrets.
 	Program            string
 	Flags, Shown, Dirs []string
-	// Folder asks for an output folder; else the output goes nowhere.
+	// Folder writes the output to a folder. Otherwise it is discarded.
 	Folder bool
-	// OwnCache means that the flags say which cache is used: then there is nothing that empties it.
+	// OwnCache reports that the flags select the cache. The runs then do not start with an
+	// empty cache.
 	OwnCache bool
-	// KeepGoing means that the flags make a run go on without the roots that cannot be rendered, and Roots is how many there are.
+	// KeepGoing reports that the flags make a run continue without the roots that cannot be
+	// rendered. Roots is the number of roots.
 	KeepGoing bool
 	Roots     int
-	// Runs is how often cold and warm runs are repeated.
+	// Runs is the number of cold and warm runs.
 	Runs int
-	// Work is a folder for what is made, which the caller removes.
+	// Work is a folder for temporary files. The caller removes it.
 	Work string
-	// Log is called with what is done next; it may be nil.
+	// Log is called with a description of the next run. It may be nil.
 	Log func(string)
 }
 
-// Measure runs apply-render of directories in processes of their own: cold and warm in turn, so that a change in the machine's speed meets
-// both. A first run, which counts for nothing, makes sure that the files are in memory. What whole runs cost is measured without a
-// profile, which takes time to be written.
+// Measure runs apply-render in separate processes, alternating cold and warm runs, so that a
+// change of the machine's speed affects both. The first pair is not counted; it loads the files
+// into memory. Whole runs are measured without a profile, because writing it takes time, so
+// each pair is run a second time for the profile.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Krmflow: o.Program, Dirs: o.Dirs, Args: append([]string{"apply-render"}, o.Shown...)}
 	var cold, warm []measured
@@ -116,7 +123,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// PProf runs apply-render once more, for profiles of processor time and memory in the folder to.
+// PProf runs apply-render once more and writes profiles of processor time and memory to the
+// folder to.
 func PProf(ctx context.Context, o Options, to string) error {
 	dir := filepath.Join(o.Work, "pprof")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -126,15 +134,15 @@ func PProf(ctx context.Context, o Options, to string) error {
 	return err
 }
 
-// measured is one run.
+// measured is the result of one run.
 type measured struct {
 	sample  bench.Sample
 	profile *Profile
 }
 
-// args returns the command line of a run that keeps its output and its cache in dir.
+// args returns the command line of a run with its output and its cache in dir.
 func (o *Options) args(dir string, more ...string) []string {
-	out := "-" // bench.Run takes it to nowhere
+	out := "-" // bench.Run discards it
 	if o.Folder {
 		out = filepath.Join(dir, "out") + string(filepath.Separator)
 	}
@@ -144,7 +152,8 @@ func (o *Options) args(dir string, more ...string) []string {
 	return slices.Concat([]string{"apply-render", "--quiet", "--output=" + out}, more, o.Flags, []string{"--"}, o.Dirs)
 }
 
-// pair runs the command with an empty cache and again with what that has left in it.
+// pair runs the command with an empty cache, and again with the cache that the first run
+// filled.
 func (o *Options) pair(ctx context.Context, record bool) (pair [2]measured, err error) {
 	dir, err := os.MkdirTemp(o.Work, "")
 	if err != nil {
@@ -179,7 +188,8 @@ func (o *Options) once(ctx context.Context, dir string, record bool) (m measured
 	return m, nil
 }
 
-// run runs the command once. Roots that cannot be rendered are no error if others are, and the flags say so.
+// run runs the command once. With KeepGoing, roots that cannot be rendered are not an error if
+// the output was written.
 func (o *Options) run(ctx context.Context, dir string, more ...string) (bench.Sample, error) {
 	sample, err := bench.Run(ctx, nil, o.Program, o.args(dir, more...)...)
 	var exit *exec.ExitError
@@ -219,7 +229,8 @@ func series(runs []measured) Series {
 	return s
 }
 
-// middle returns the profile of the run with the median time. Its steps get the spread over all runs.
+// middle returns the profile of the run with the median time. Its steps get their spread over
+// all runs.
 func middle(runs []measured) *Profile {
 	sorted := slices.SortedStableFunc(slices.Values(runs), func(x, y measured) int { return cmp.Compare(x.profile.Wall(), y.profile.Wall()) })
 	p := sorted[(len(sorted)-1)/2].profile
@@ -237,7 +248,7 @@ func middle(runs []measured) *Profile {
 	return p
 }
 
-// Brief returns a time in at most three digits.
+// Brief formats a time with at most three digits.
 func Brief(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

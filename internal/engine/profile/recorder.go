@@ -14,8 +14,9 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// A Recorder collects what one command does, from its beginning to [Recorder.Profile]. It is safe for concurrent use, and so is a nil
-// one, which records nothing.
+// A Recorder collects the events of one command from its start to [Recorder.Profile]. It is
+// safe for concurrent use. A nil Recorder records nothing, but Profile must not be called on
+// it.
 type Recorder struct {
 	began time.Time
 	jobs  int
@@ -23,22 +24,23 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	stages  []Stage
-	cpu     time.Duration // when the last stage began
+	cpu     time.Duration // processor time when the last stage began
 	events  map[string]scheduler.Event
 	planned []Planned
 	last    time.Time       // when the last step was planned
 	outputs map[string]Step // by root
 	memory  Memory
-	every   int // of so many samples one is kept
+	every   int // one of this many samples is kept
 	samples int
 }
 
-// New returns a Recorder of a command that began at a time, and that may run so many steps, and so many functions, at the same time.
+// New returns a Recorder for a command that started at began. jobs and calls are the maximum
+// numbers of concurrent steps and functions.
 func New(began time.Time, jobs, calls int) *Recorder {
 	return &Recorder{began: began, jobs: jobs, calls: calls, events: map[string]scheduler.Event{}, outputs: map[string]Step{}, stages: []Stage{{Name: Starting}}, memory: Memory{Least: jobs}, every: 1}
 }
 
-// Stage says that a stage begins, and that the one before it has ended.
+// Stage records the start of a stage, which is the end of the previous one.
 func (r *Recorder) Stage(name string) {
 	if r == nil {
 		return
@@ -57,10 +59,12 @@ func (r *Recorder) endStage(now time.Time) {
 	r.cpu = cpu
 }
 
-// maxPlanned is how many stretches of planning are kept; the steps behind them count for the last one of their file.
+// maxPlanned is the maximum number of entries in [Profile.Planned]. Further steps are added to
+// the last entry.
 const maxPlanned = 50_000
 
-// Plan says that a step is planned. What has passed since the one before it was for this one.
+// Plan records that a step has been planned. The time since the previous step is attributed to
+// it.
 func (r *Recorder) Plan(at graph.Origin) {
 	if r == nil {
 		return
@@ -77,7 +81,7 @@ func (r *Recorder) Plan(at graph.Origin) {
 	r.last = now
 }
 
-// Event says that a node has ended.
+// Event records the end of a node.
 func (r *Recorder) Event(e scheduler.Event) {
 	if r == nil {
 		return
@@ -87,7 +91,7 @@ func (r *Recorder) Event(e scheduler.Event) {
 	r.events[e.Node.ID] = e
 }
 
-// Root says that a root's list was handed to the output, which began at a time and ends now.
+// Root records that the list of a root was passed to the output, from start until now.
 func (r *Recorder) Root(root graph.Root, list *krm.List, start time.Time) {
 	if r == nil {
 		return
@@ -97,10 +101,10 @@ func (r *Recorder) Root(root graph.Root, list *krm.List, start time.Time) {
 	r.outputs[root.Dir] = Step{ID: root.Dir, Verb: Output, Layer: OutputLayer, Start: start.Sub(r.began), End: time.Since(r.began), Resources: list.Len(), Taken: list.Size()}
 }
 
-// maxSamples is how many samples of memory are kept.
+// maxSamples is the maximum number of memory samples.
 const maxSamples = 2000
 
-// Memory says how many bytes are in use, and which part of the jobs may run.
+// Memory records the bytes in use and the fraction of the jobs that may run.
 func (r *Recorder) Memory(live uint64, part float64) {
 	if r == nil {
 		return
@@ -113,7 +117,7 @@ func (r *Recorder) Memory(live uint64, part float64) {
 		return
 	}
 	r.memory.Samples = append(r.memory.Samples, Sample{time.Since(r.began), live, jobs})
-	if len(r.memory.Samples) == maxSamples { // half of them say as much
+	if len(r.memory.Samples) == maxSamples { // keep every second one
 		for i := range maxSamples / 2 {
 			r.memory.Samples[i] = r.memory.Samples[2*i+1]
 		}
@@ -121,8 +125,8 @@ func (r *Recorder) Memory(live uint64, part float64) {
 	}
 }
 
-// Profile ends the last stage and returns what was recorded of a run of g, for which files were read. Both may be empty if the command
-// ended before it had them.
+// Profile ends the last stage and returns the profile of a run of g with the given input files.
+// Both may be nil if the command ended before it had them.
 func (r *Recorder) Profile(g *graph.Graph, files []*yaml.Source) *Profile {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +147,8 @@ func (r *Recorder) Profile(g *graph.Graph, files []*yaml.Source) *Profile {
 	return p
 }
 
-// steps returns the nodes of g that ran, each before the outputs of its list, and whose these are.
+// steps returns the steps of g that ran, each followed by the outputs of its list, and the
+// roots of these outputs.
 func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 	outputs := map[graph.NodeID][]Step{}
 	for _, root := range g.Roots {
@@ -152,7 +157,7 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 			roots = append(roots, root.Dir)
 		}
 	}
-	at := make([]int, len(g.Nodes)) // the index of a node's step, from 1
+	at := make([]int, len(g.Nodes)) // index of a node's step plus 1, 0 if it did not run
 	since := func(t time.Time) time.Duration {
 		if t.IsZero() {
 			return 0
@@ -192,17 +197,17 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 	return steps, roots
 }
 
-// derive works out from the moments of the steps how long each took and waited.
+// derive computes the times for which steps ran and waited from their start and end times.
 func (p *Profile) derive() {
 	first := p.First()
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		ready, began := min(first, s.Start), s.Start // nothing waits while functions are prepared
+		ready, began := min(first, s.Start), s.Start // steps do not wait while functions are prepared
 		for _, b := range s.Before {
 			ready = max(ready, p.Steps[b].End)
 		}
 		if s.Called > s.Start {
-			s.Waited, began = s.Called-s.Start, s.Called // for functions to be prepared
+			s.Waited, began = s.Called-s.Start, s.Called // for the preparation of functions
 		}
 		s.Self = max(0, s.End-began)
 		s.Waited += max(0, s.Start-ready)

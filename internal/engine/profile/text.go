@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// shown is how many lines each table of the text has. JSON and HTML have more.
+// shown is the number of lines in each table of the text. JSON and HTML have more.
 const shown = 10
 
 // WriteJSON writes r as one JSON document.
@@ -23,7 +23,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteText writes r for people: what whole runs cost, then what the run in the middle did.
+// WriteText writes r as text: first the costs of whole runs, then the details of the median
+// run.
 func (r *Report) WriteText(w io.Writer) error {
 	p, a := r.Profile, r.Analysis
 	out := &text{w: diag.SanitisingWriter(w)}
@@ -55,7 +56,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return out.err
 }
 
-// text writes lines and tables, until that fails.
+// text writes lines and tables, until the first write error.
 type text struct {
 	w   io.Writer
 	err error
@@ -67,7 +68,7 @@ func (t *text) line(format string, args ...any) {
 	}
 }
 
-// table writes rows below a heading, all but the last cell of each aligned to the right.
+// table writes rows below a heading. All cells except the last are aligned to the right.
 func (t *text) table(heading string, rows [][]string) {
 	if len(rows) == 0 || t.err != nil {
 		return
@@ -85,7 +86,7 @@ func (t *text) table(heading string, rows [][]string) {
 	}
 }
 
-// series writes what whole runs and their stages cost.
+// series writes the costs of whole runs and their stages.
 func (r *Report) series(out *text) {
 	row := func(name string, s Series) []string {
 		return []string{Brief(time.Duration(s.Wall.Median)), around(s.Wall), Brief(time.Duration(s.CPU.Median)), around(s.CPU), MB(s.Peak.Median), name}
@@ -99,7 +100,8 @@ func (r *Report) series(out *text) {
 	out.table("cold wall\tCPU\twarm wall\tCPU\t  stage", rows)
 }
 
-// Ratio returns how many times as much processor time and wall time the other program has taken as krmflow in s; 0 if it was not measured.
+// Ratio returns the processor time and wall time of the other program divided by the figures of
+// krmflow in s. Both are 0 if the other program was not measured.
 func (r *Report) Ratio(s Series) (cpu, wall float64) {
 	if r.Versus == nil || s.CPU.Median == 0 || s.Wall.Median == 0 {
 		return 0, 0
@@ -113,7 +115,7 @@ func (r *Report) Ratio(s Series) (cpu, wall float64) {
 	return cpu * 1e9 / float64(s.CPU.Median), wall * 1e9 / float64(s.Wall.Median)
 }
 
-// versus writes how another program compares.
+// versus writes the comparison with another program.
 func (r *Report) versus(out *text) {
 	if r.Versus == nil {
 		return
@@ -135,11 +137,11 @@ func (r *Report) versus(out *text) {
 	}
 }
 
-// around returns half of how far figures are apart.
+// around returns half of the range of a figure.
 func around(s Spread) string { return Brief(time.Duration(s.Max-s.Min) / 2) }
 
-// Chain returns the steps of the critical path that are worth to be shown, in order, so many at most, and how many others there are. Those
-// that take less than a hundredth of it are not.
+// Chain returns the longest steps of the critical path in order, limited to most, and the
+// number of omitted steps. Steps that take less than a hundredth of the path are omitted.
 func (r *Report) Chain(most int) (shown []int, rest int) {
 	p, a := r.Profile, r.Analysis
 	took := func(i int) time.Duration { return p.Steps[a.Critical[i]].Self }
@@ -169,7 +171,7 @@ func (r *Report) chain(out *text) {
 	out.table("took\twaited\tmade\t  longest chain", rows)
 }
 
-// steps writes the slowest steps, with what the run would gain without them.
+// steps writes the slowest steps and the time that the run would save without each.
 func (r *Report) steps(out *text) {
 	p, a := r.Profile, r.Analysis
 	gain := map[int]time.Duration{}
@@ -212,7 +214,8 @@ func (c *Changes) write(out *text) {
 	}
 }
 
-// Percent returns how much c is of the old time: "+12 %". What was not there before is new.
+// Percent returns the change as a percentage of the old time, such as "+12 %". It returns "new"
+// or "gone" for a figure that is in only one report.
 func (c Change) Percent() string {
 	switch {
 	case c.Old == 0 && c.New == 0:
@@ -225,7 +228,7 @@ func (c Change) Percent() string {
 	return fmt.Sprintf("%+.0f %%", 100*float64(c.New-c.Old)/float64(c.Old))
 }
 
-// Meaning returns what the change says.
+// Meaning returns a description of the significance of the change.
 func (c Change) Meaning() string {
 	switch c.Says {
 	case "noise":
@@ -236,7 +239,7 @@ func (c Change) Meaning() string {
 	return c.Says
 }
 
-// Some returns the first of several names.
+// Some returns the first names of a list and the number of the others.
 func Some(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + " and " + diag.Count(len(names)-3, "other")
@@ -244,10 +247,10 @@ func Some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// MB returns a number of bytes in megabytes.
+// MB formats a number of bytes in megabytes.
 func MB(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/(1<<20)) }
 
-// Bytes returns a number of bytes in two or three digits.
+// Bytes formats a number of bytes with two or three digits.
 func Bytes(n int) string {
 	switch {
 	case n >= 10<<20:

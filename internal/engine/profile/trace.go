@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A Span is a stretch of time of something, by its index.
+// A Span is the time interval of the item with an index.
 type Span struct {
 	Start, End time.Duration
 	Index      int
 }
 
-// Lanes returns spans in as few lanes as possible, so that none of a lane overlaps with another one of it. Within a lane they are in the
-// order of time.
+// Lanes distributes spans over as few lanes as possible, so that the spans in a lane do not
+// overlap. Each lane is sorted by time.
 func Lanes(spans []Span) [][]Span {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(x, y Span) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End)) })
@@ -34,7 +34,7 @@ func Lanes(spans []Span) [][]Span {
 	return lanes
 }
 
-// Spans returns when steps ran, and when their functions did.
+// Spans returns the intervals in which steps ran, and in which their functions ran.
 func (p *Profile) Spans() (steps, calls []Span) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -42,7 +42,7 @@ func (p *Profile) Spans() (steps, calls []Span) {
 			calls = append(calls, Span{s.Called, s.Answered, i})
 		}
 		start := s.Start
-		if s.Answered > start { // what comes before it is the function
+		if s.Answered > start { // before that, the function ran
 			start = min(s.End, s.Answered)
 		}
 		if start < s.End {
@@ -52,7 +52,7 @@ func (p *Profile) Spans() (steps, calls []Span) {
 	return steps, calls
 }
 
-// An event is one of a trace as browsers and Perfetto read it. Times are microseconds.
+// An event is an event in the trace format of browsers and Perfetto. Times are in microseconds.
 type event struct {
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
@@ -64,14 +64,15 @@ type event struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// A trace is a file in Chrome's format for traces. Readers of that take no notice of the profile that is in it as well.
+// A trace is a file in Chrome's trace format. It also contains the profile, which other readers
+// of the format ignore.
 type trace struct {
 	Events  []event  `json:"traceEvents"`
 	Unit    string   `json:"displayTimeUnit"`
 	Profile *Profile `json:"krmflow"`
 }
 
-// The threads of a trace: lanes of the same kind have successive numbers.
+// The threads of a trace. Lanes of the same kind have consecutive numbers.
 const (
 	stageThread = 1
 	planThread  = 2
@@ -79,10 +80,10 @@ const (
 	callThread  = 2000
 )
 
-// TraceBegins is what the text of each trace begins with.
+// TraceBegins is the beginning of every trace file.
 const TraceBegins = `{"traceEvents":[`
 
-// WriteTrace writes p in Chrome's format for traces, which Perfetto opens.
+// WriteTrace writes p in Chrome's trace format, which Perfetto can open.
 func WriteTrace(w io.Writer, p *Profile) error {
 	t := trace{Unit: "ms", Profile: p}
 	t.name("process_name", 0, "krmflow "+p.Command)
@@ -116,7 +117,7 @@ func WriteTrace(w io.Writer, p *Profile) error {
 	return json.NewEncoder(w).Encode(t)
 }
 
-// name gives a thread, or the process, a name.
+// name sets the name of a thread or the process.
 func (t *trace) name(what string, thread int, name string) {
 	t.Events = append(t.Events, event{Name: what, Phase: "M", Process: 1, Thread: thread, Args: map[string]any{"name": name}})
 }
@@ -125,7 +126,7 @@ func (t *trace) span(name, category string, thread int, start, end time.Duration
 	t.Events = append(t.Events, event{Name: name, Category: category, Phase: "X", Time: us(start), Duration: us(end - start), Process: 1, Thread: thread, Args: args})
 }
 
-// lanes adds spans, each lane as a thread.
+// lanes adds spans, with one thread per lane.
 func (t *trace) lanes(thread int, name string, spans []Span, of func(int) (name, category string, args map[string]any)) {
 	for k, lane := range Lanes(spans) {
 		t.name("thread_name", thread+k, fmt.Sprintf("%s %d", name, k+1))
@@ -139,7 +140,7 @@ func (t *trace) lanes(thread int, name string, spans []Span, of func(int) (name,
 func us(d time.Duration) float64 { return float64(d) / 1e3 }
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// ReadTrace returns the profile in what [WriteTrace] has written.
+// ReadTrace returns the profile in a trace written by [WriteTrace].
 func ReadTrace(r io.Reader) (*Profile, error) {
 	var t struct {
 		Profile *Profile `json:"krmflow"`
@@ -153,8 +154,9 @@ func ReadTrace(r io.Reader) (*Profile, error) {
 	return t.Profile, t.Profile.check()
 }
 
-// check refuses steps that need later ones: nothing here could follow them. Earlier versions bounded
-// functions by the number of jobs, and did not write Calls.
+// check returns an error if a step depends on a later one, which this package cannot process.
+// It also sets Calls, which earlier versions did not write because the number of jobs limited
+// functions.
 func (p *Profile) check() error {
 	if p.Calls == 0 {
 		p.Calls = p.Jobs

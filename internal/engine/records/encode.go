@@ -15,10 +15,11 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// encoder appends what records are made of. The cache has digests of them: nothing here needs to find damage.
+// encoder encodes the parts of records. The encoding does not detect damage, because the cache
+// verifies digests of its entries.
 type encoder struct{ b []byte }
 
-// newEncoder returns one with room for about so many files.
+// newEncoder returns an encoder with a capacity for about this many files.
 func newEncoder(files int) *encoder { return &encoder{make([]byte, 0, 1<<10+160*files)} }
 
 func (e *encoder) uint(n uint64)       { e.b = binary.AppendUvarint(e.b, n) }
@@ -84,8 +85,8 @@ func (e *encoder) fetch(f fetch) {
 	e.text(f.came)
 }
 
-// contentsOf returns what a root was made from, whatever the file system said of the files: the beginning of a record, and what its inputs are the
-// digest of.
+// contentsOf returns the encoded inputs of a root, without the metadata of files. It is the
+// first part of an encoded record, and its digest is the digest of the inputs.
 func contentsOf(settings []Setting, t *trace) []byte {
 	e := newEncoder(len(t.files))
 	list(e, settings, e.setting)
@@ -125,14 +126,15 @@ func (e *encoder) record(r *Record) {
 
 var errRecord = errors.New("a record that ends too soon")
 
-// decoder reads what an encoder has written. After an error all values are zero.
+// decoder decodes the output of an encoder. After an error all values are zero.
 type decoder struct {
 	b   string
 	err error
 }
 
-// newDecoder returns one that takes data over: nobody may change it any more. The texts that it returns are parts of data, not copies, because
-// records have a hundred times as many as anybody looks at.
+// newDecoder returns a decoder that takes ownership of data, which must not be changed
+// afterwards. Decoded strings refer to data instead of being copied, because records have a
+// hundred times more strings than a run uses.
 func newDecoder(data []byte) *decoder {
 	return &decoder{b: unsafe.String(unsafe.SliceData(data), len(data))}
 }
@@ -187,7 +189,7 @@ func (d *decoder) stat() filestat.Stat {
 
 func items[T any](d *decoder, one func() T) []T {
 	n := d.uint()
-	if n > uint64(len(d.b)) { // each takes a byte at least
+	if n > uint64(len(d.b)) { // each item takes at least one byte
 		d.fail()
 		return nil
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 )
 
-// outputs is what the cache calls what is known of output folders.
+// outputs is the kind of the cache entries for output folders.
 const outputs = "outputs1"
 
-// Output returns what is known of the files of an output folder: nothing, if no run has written it. The cache may be nil.
+// Output returns the known metadata of the files in an output folder. It is empty if no run has
+// written the folder. The cache may be nil.
 func Output(c *cache.Cache, folder string) *known.Files {
 	k := known.New()
 	if c == nil {
@@ -33,7 +34,7 @@ func Output(c *cache.Cache, folder string) *known.Files {
 	return k
 }
 
-// SaveOutput remembers what is known of the files of an output folder, if that has changed.
+// SaveOutput stores the metadata of the files in an output folder, if it has changed.
 func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 	if !k.Changed || c == nil {
 		return
@@ -46,10 +47,10 @@ func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 		e.stat(f.Stat)
 		e.digest(f.Sum)
 	}
-	_ = c.Keep(outputs, PathKey(folder), e.b) // without it the files are read again
+	_ = c.Keep(outputs, PathKey(folder), e.b) // on failure, the next run reads the files again
 }
 
-// PathKey returns the key of cache entries about a path of this machine.
+// PathKey returns the key of cache entries for a local path.
 func PathKey(path string) krm.Digest {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

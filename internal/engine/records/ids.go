@@ -5,23 +5,26 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// IDs are what a repository of git calls files, by the digests of their contents: whoever knows the digest of a file need not read it to compare it with a
-// revision. They are not safe for concurrent use.
+// IDs are the object ids of files in a git repository, by the digests of their contents. With
+// them, a file whose digest is known can be compared with a revision without reading it. IDs
+// must not be used concurrently.
 type IDs struct {
 	cache *cache.Cache
 	key   krm.Digest
 	known map[krm.Digest]string
 	used  map[krm.Digest]string
-	fresh bool // one of them was not known
+	fresh bool // there are new ids
 }
 
-// ids is what the cache calls them.
+// ids is the kind of the cache entries for object ids.
 const ids = "objects1"
 
-// maxIDs is how many of a repository are kept that the last run has not used.
+// maxIDs is the maximum number of stored ids of a repository. If there are more, only the ids
+// that the last run has used are kept.
 const maxIDs = 100_000
 
-// OpenIDs returns what the cache, which may be nil, knows of the repository with this top directory.
+// OpenIDs returns the cached ids of the repository with this top directory. The cache may be
+// nil.
 func OpenIDs(c *cache.Cache, top string) *IDs {
 	i := &IDs{cache: c, key: krm.DigestOf([]byte(top)), known: map[krm.Digest]string{}, used: map[krm.Digest]string{}}
 	if c == nil {
@@ -42,7 +45,8 @@ func OpenIDs(c *cache.Cache, top string) *IDs {
 	return i
 }
 
-// Of returns the id of the file whose content has this digest. If it is not known, id is called, which returns "" if it does not know either.
+// Of returns the id of the file whose content has this digest. If it is not cached, Of calls
+// id, which returns "" if it cannot determine the id.
 func (i *IDs) Of(sum krm.Digest, id func() string) string {
 	known, ok := i.known[sum]
 	if !ok {
@@ -55,7 +59,7 @@ func (i *IDs) Of(sum krm.Digest, id func() string) string {
 	return known
 }
 
-// Save keeps them, if there are new ones.
+// Save stores the ids, if there are new ones.
 func (i *IDs) Save() {
 	if i.cache == nil || !i.fresh {
 		return
@@ -70,5 +74,5 @@ func (i *IDs) Save() {
 		e.digest(sum)
 		e.text(id)
 	}
-	_ = i.cache.Keep(ids, i.key, e.b) // without them files are read again
+	_ = i.cache.Keep(ids, i.key, e.b) // on failure, the next run reads the files again
 }

@@ -1,13 +1,15 @@
-// Package records remembers what the roots of earlier runs were made from and what came of it, so that a run need not make again what has
-// not changed.
+// Package records stores the inputs and results of rendered roots, so that later runs need not
+// render unchanged roots again.
 //
-// A [Record] has what decided about the result: settings, and everything that the layers of the root have seen of the file system, down to
-// the files that were looked for and not there. A later run looks at all of that again. A file that has the size, the times and the number
-// that it had is not read for that: see package filestat. If everything is as it was, so is the result.
+// A [Record] has all inputs of the result: settings, and everything that the layers of the root
+// have accessed in the file system, including files that were looked for and did not exist. A
+// later run checks all of them. A file whose size, times and inode number are unchanged is not
+// read again: see package filestat. If all inputs are unchanged, so is the result.
 //
-// A reference to something remote is opened again, as planning would, and must yield the same version.
+// Remote references are resolved again, as planning would, and must yield the same version.
 //
-// Only roots are reused whose results follow from these alone: none that calls a function.
+// Only roots whose results are fully determined by these inputs are reused. Roots that call
+// functions are not.
 package records
 
 import (
@@ -25,39 +27,44 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Setting is something besides files that decides about results: a flag, or the version of krmflow.
+// A Setting is an input of results other than a file: a flag, or the version of krmflow.
 type Setting struct{ Name, Value string }
 
-// A Record is what is remembered of one render of a root.
+// A Record describes one render of a root.
 type Record struct {
 	settings []Setting
 	trace    trace
-	inputs   krm.Digest // of contents
-	contents []byte     // settings and trace in bytes, whatever the file system said of the files: nil if the record was read
+	inputs   krm.Digest // digest of contents
+	contents []byte     // encoded settings and trace without file metadata; nil for a record that was read
 
 	// Rendered is false if the root was only planned.
 	Rendered bool
-	// Functions are the functions that it calls, if there are some: such a record does not hold for a later run, it only tells what the last
-	// one was made from.
+	// Functions are the functions that the root calls. A record with functions is not valid for
+	// later runs; it only describes the inputs of the last run.
 	Functions []Setting
-	// Planned and Ran are the warnings that planning the root and rendering it gave.
+	// Planned and Ran are the warnings of planning and of rendering the root.
 	Planned, Ran []planner.Warning
-	// Unavailable is not empty if the root could not be planned, because what it refers to could not be fetched: all that was wrong.
+	// Unavailable has all errors of a root that could not be planned, if the only reason was
+	// that references could not be fetched. It is empty otherwise.
 	Unavailable []planner.Warning
-	// Text is a digest of the YAML stream, which the cache keeps for the Inputs. It is zero if the stream was not kept.
+	// Text is the digest of the YAML stream, which the cache stores under the Inputs. It is
+	// zero if the stream was not stored.
 	Text krm.Digest
 
 	forms []form
-	fresh bool // something of the trace is new
+	fresh bool // the trace has new metadata
 }
 
-// A form tells what files a root has in an output folder, without their contents.
+// A form has the digest of a root's files in output folders with the same options. The contents
+// of the files are not stored.
 type form struct{ key, files krm.Digest }
 
-// maxForms is how many forms are remembered: a tree is usually rendered to one folder.
+// maxForms is the maximum number of forms of a record. A tree is usually rendered to one
+// folder.
 const maxForms = 4
 
-// Form returns the digest of the files that the root has in folders of a form, and whether it is known.
+// Form returns the digest of the root's files in output folders of a form, and whether it is
+// known.
 func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
 	i := slices.IndexFunc(r.forms, func(f form) bool { return f.key == key })
 	if i < 0 {
@@ -66,16 +73,17 @@ func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
 	return r.forms[i].files, true
 }
 
-// SetForm remembers the digest of the files that the root has in folders of a form.
+// SetForm records the digest of the root's files in output folders of a form.
 func (r *Record) SetForm(key, files krm.Digest) {
 	r.forms = slices.DeleteFunc(slices.Clone(r.forms), func(f form) bool { return f.key == key })
 	r.forms = append([]form{{key, files}}, r.forms[:min(len(r.forms), maxForms-1)]...)
 }
 
-// Inputs returns a digest of what the root was made from: settings, contents, and what was not there.
+// Inputs returns a digest of all inputs of the root: settings, contents, and the absence of
+// files.
 func (r *Record) Inputs() krm.Digest { return r.inputs }
 
-// Contradicts reports whether r says that something else was made than o says.
+// Contradicts reports whether r and o describe different results.
 func (r *Record) Contradicts(o *Record) bool {
 	none := krm.Digest{}
 	if r.Text != o.Text && r.Text != none && o.Text != none {
@@ -87,14 +95,14 @@ func (r *Record) Contradicts(o *Record) bool {
 	})
 }
 
-// Bytes returns all that there is to a record.
+// Bytes returns the encoded record.
 func (r *Record) Bytes() []byte {
 	e := newEncoder(len(r.trace.files))
 	e.record(r)
 	return e.b
 }
 
-// Dirs yields the directories that the layers of the root were found in, without symbolic links.
+// Dirs yields the directories of the root's layers, with symbolic links resolved.
 func (r *Record) Dirs(yield func(string) bool) {
 	for _, d := range r.trace.dirs {
 		if d.real != "" && !yield(d.real) {
@@ -103,9 +111,9 @@ func (r *Record) Dirs(yield func(string) bool) {
 	}
 }
 
-// A Part is one thing that the layers of a root have seen of the file system.
+// A Part is a single access of a root's layers to the file system.
 type Part struct {
-	// Path is absolute, and Real is where a file or directory is without symbolic links.
+	// Path is absolute. Real is the path of a file or directory with symbolic links resolved.
 	Path, Real string
 	// Kind is [loaders.SawFile], SawDir, SawFolder, SawNothing or SawNoDir.
 	Kind loaders.Kind
@@ -113,7 +121,7 @@ type Part struct {
 	Sum krm.Digest
 }
 
-// Parts yields all that the root was made from, but for what is remote.
+// Parts yields all inputs of the root in the file system. Remote references are not included.
 func (r *Record) Parts(yield func(Part) bool) {
 	for _, d := range r.trace.dirs {
 		if d.real != "" && !yield(Part{Path: d.path, Real: d.real, Kind: loaders.SawDir}) {
@@ -126,7 +134,7 @@ func (r *Record) Parts(yield func(Part) bool) {
 		switch d := r.trace.dirs[f.dir]; {
 		case f.link != "":
 		case d.real == d.path:
-			p.Real = p.Path // as nearly always, and there are thousands
+			p.Real = p.Path // the common case; joining thousands of paths takes time
 		default:
 			p.Real = filepath.Join(d.real, f.name)
 		}
@@ -136,10 +144,10 @@ func (r *Record) Parts(yield func(Part) bool) {
 	}
 }
 
-// Remote reports whether the root refers to something remote.
+// Remote reports whether the root has remote references.
 func (r *Record) Remote() bool { return len(r.trace.fetches) > 0 }
 
-// Files yields the paths of the files that the root was made from.
+// Files yields the paths of the input files of the root.
 func (r *Record) Files(yield func(string) bool) {
 	for i := range r.trace.files {
 		if f := &r.trace.files[i]; f.kind == loaders.SawFile && !yield(r.trace.path(f)) {
@@ -148,30 +156,31 @@ func (r *Record) Files(yield func(string) bool) {
 	}
 }
 
-// Records are those that a cache has. They are not safe for concurrent use.
+// Records are the records in a cache. They must not be used concurrently.
 type Records struct {
 	cache    *cache.Cache
 	settings []Setting
 	begun    time.Time
-	view     *view // before anything is read
-	after    *view // when everything was rendered
+	view     *view // the file system before any input is read
+	after    *view // the file system after all inputs were read
 	known    map[string][]*Record
 	watched  watched
 }
 
-// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before, but it may have
-// looked for directories. fetch fetches what is remote, and may be nil.
+// Open returns the records in a cache for a run with these settings. It must be called before
+// the run reads any input, but directories may have been looked up already. fetch fetches
+// remote content and may be nil. c may be nil.
 func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch, dirs *filestat.Dirs) *Records {
 	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch, dirs), known: map[string][]*Record{}}
 }
 
-// kind is what the cache calls records. Its number changes with their form.
+// kind is the kind of the cache entries. Its number changes with their format.
 const kind = "roots3"
 
-// maxRecords is how many records of a root are kept: of several branches, or with several flags.
+// maxRecords is the maximum number of records of a root, for different branches or flags.
 const maxRecords = 4
 
-// of returns the records of a root, the last one first.
+// of returns the records of a root, the latest first.
 func (rs *Records) of(real string) []*Record {
 	all, ok := rs.known[real]
 	if !ok && rs.cache != nil {
@@ -190,7 +199,8 @@ func (rs *Records) read(real string) []*Record {
 	return all
 }
 
-// Find returns the record of the root in each of these directories, absolute paths: nil for a root that has none that still holds.
+// Find returns a valid record for the root in each of these directories, which are absolute
+// paths. The result is nil for roots without one.
 func (rs *Records) Find(dirs []string) []*Record {
 	found := make([]*Record, len(dirs))
 	all := make([][]*Record, len(dirs))
@@ -218,14 +228,15 @@ func (rs *Records) Find(dirs []string) []*Record {
 		}
 		if r.fresh || r != all[i][0] {
 			real := rs.view.dirs.Real(dirs[i])
-			_ = rs.keep(real, rs.add(real, all[i], r)) // the next run takes more time without it
+			_ = rs.keep(real, rs.add(real, all[i], r)) // on failure, the next run only takes longer
 		}
 	}
 	return found
 }
 
-// New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
-// since. It is to be called when all roots are rendered.
+// New returns a record of a root whose layers have made these observations since the run began.
+// It returns nil if a directory has changed since. It must be called after all roots are
+// planned.
 func (rs *Records) New(seen []*loaders.Observation) *Record {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
@@ -242,8 +253,9 @@ func (rs *Records) afterwards() {
 	}
 }
 
-// Save makes each of these the last record of the root in a directory, an absolute path. They are written on all cores: each has a file of its own. After an
-// error some are not kept.
+// Save stores each record as the latest record of the root in a directory, which is an absolute
+// path. The records are written in parallel, since each root has its own cache entry. After an
+// error some records may not be stored.
 func (rs *Records) Save(records iter.Seq2[string, *Record]) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -256,7 +268,7 @@ func (rs *Records) Save(records iter.Seq2[string, *Record]) error {
 	return g.Wait()
 }
 
-// add makes r the last record of a root that has others, and returns those that count from now on.
+// add makes r the latest record of a root and returns the records to keep.
 func (rs *Records) add(real string, all []*Record, r *Record) []*Record {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
@@ -264,7 +276,7 @@ func (rs *Records) add(real string, all []*Record, r *Record) []*Record {
 	return all
 }
 
-// keep writes the records of a root.
+// keep writes the records of a root to the cache.
 func (rs *Records) keep(real string, all []*Record) error {
 	if rs.cache == nil {
 		return nil

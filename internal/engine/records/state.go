@@ -6,19 +6,21 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A State is what has become of a root since it was rendered last.
+// A State describes the changes of a root since it was last rendered.
 type State struct {
-	// Known tells that it was rendered before.
+	// Known reports whether the root was rendered before.
 	Known bool
-	// Calls tells that it called functions then.
+	// Calls reports whether it called functions.
 	Calls bool
-	// Last is what it was made from then: see [Record.Inputs].
+	// Last is the digest of its inputs: see [Record.Inputs].
 	Last krm.Digest
-	// Changes are what is different now; without any the result is what it was, unless functions are called that make something else.
+	// Changes are the changed inputs. Without changes the result is the same, unless a function
+	// returns a different answer.
 	Changes []Change
 }
 
-// State returns what has become of the root in a directory, an absolute path. functions are those that it calls now.
+// State returns the changes of the root in a directory, which is an absolute path. functions
+// are the functions that it calls now.
 func (rs *Records) State(dir string, functions []Setting) State {
 	real := rs.view.dirs.Real(dir)
 	if real == "" {
@@ -34,7 +36,7 @@ func (rs *Records) State(dir string, functions []Setting) State {
 		Changes: slices.Concat(differences(r.settings, rs.settings), differences(r.Functions, functions), r.trace.changes(rs.view))}
 }
 
-// differences returns what of the settings has changed.
+// differences returns the settings that have changed.
 func differences(old, new []Setting) (changes []Change) {
 	value := func(of []Setting, name string) string {
 		i := slices.IndexFunc(of, func(s Setting) bool { return s.Name == name })

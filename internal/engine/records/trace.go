@@ -15,30 +15,31 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A trace is what a root was made from: what its layers have seen of the file system.
+// A trace has the inputs of a root that its layers accessed: files, directories and remote
+// references.
 type trace struct {
 	dirs    []dir
 	files   []file
 	fetches []fetch
 }
 
-// A dir is a directory, or what leads to one.
+// A dir is a directory, or a path at which one was looked for.
 type dir struct {
 	path string
-	real string // without symbolic links, "" if there was none
+	real string // with symbolic links resolved, "" if it did not exist
 }
 
-// A file is something in a directory that was looked for.
+// A file is an entry of a directory that was looked for.
 type file struct {
-	dir  int // of trace.dirs
+	dir  int // index of trace.dirs
 	name string
-	kind loaders.Kind // SawFile, SawFolder, SawNothing or SawNoDir; watched files have SawOther, too
+	kind loaders.Kind // SawFile, SawFolder, SawNothing or SawNoDir; watched files also have SawOther
 	stat filestat.Stat
 	sum  krm.Digest
-	link string // where a symbolic link leads to, "" for any other file
+	link string // target of a symbolic link, "" for any other file
 }
 
-// A fetch is a reference to something remote, and what came of it.
+// A fetch is a remote reference and the version that it yielded.
 type fetch struct {
 	text string
 	use  reference.Use
@@ -46,8 +47,9 @@ type fetch struct {
 	came string
 }
 
-// newTrace returns the trace of what was seen since begun, but for what is SawOther, and reports false if a directory is another one now. Files need no
-// second look: one that has changed since does not hold for the next run.
+// newTrace returns the trace of observations made since begun, without those of kind SawOther.
+// same is false if a directory has changed since. Files are not checked again: the record of a
+// file that has changed since is not valid for the next run.
 func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
 	t, same = &trace{files: make([]file, 0, len(seen))}, true
 	at := map[string]int{}
@@ -60,9 +62,9 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 		}
 		return i
 	}
-	up := "" // of the last file: most have it, too
+	up := "" // directory of the last file, which most files share
 	for _, o := range seen {
-		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // what uses a whole thing calls a function
+		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // only functions use a whole file or directory
 			continue
 		}
 		if o.Kind == loaders.SawFetched {
@@ -90,7 +92,7 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 			if !o.Plain {
 				f.link = v.look(o.Path).real
 			}
-			if o.Stat.Settled(begun) { // a change since then has given it another one
+			if o.Stat.Settled(begun) { // later changes have given it a different Stat
 				f.stat = o.Stat
 			}
 		}
@@ -99,24 +101,25 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 	return t, same
 }
 
-// in reports whether a path is that of something in a directory, and not further below; both are clean.
+// in reports whether path is a direct entry of dir. Both must be clean.
 func in(path, dir string) bool {
 	i := strings.LastIndexByte(path, filepath.Separator)
 	return i > 0 && path[:i] == dir
 }
 
-// A Change is why something that was made once does not hold any more.
+// A Change is a changed input that makes a record invalid.
 type Change struct {
-	// What is the absolute path of a file or directory, a reference to something remote, the name of a flag or of a function.
+	// What is the absolute path of a file or directory, a remote reference, or the name of a
+	// flag or function.
 	What string
-	// Setting tells that it is nothing of the tree.
+	// Setting is true for flags and functions, which are not part of the tree.
 	Setting bool
-	// Old and New are what was there and is, in words: digests of files for instance.
+	// Old and New describe the former and the current state, for example with digests of files.
 	Old, New string
 }
 
-// seen reports whether everything that was seen of the file system is as it was. A file that holds although it was written again gets what
-// the file system says now.
+// seen reports whether all inputs in the file system are unchanged. The record of a file that
+// was written again with the same content gets the new metadata.
 func (r *Record) seen(v *view) bool {
 	t := &r.trace
 	for _, d := range t.dirs {
@@ -139,12 +142,12 @@ func (r *Record) seen(v *view) bool {
 	return true
 }
 
-// came reports whether each fetch comes to the same.
+// came reports whether all remote references yield the same versions.
 func (t *trace) came(v *view) bool {
 	return !slices.ContainsFunc(t.fetches, func(f fetch) bool { return v.came(f) != f.came })
 }
 
-// changes returns all that has changed.
+// changes returns all changes.
 func (t *trace) changes(v *view) (changes []Change) {
 	for _, d := range t.dirs {
 		if now := v.dirs.Real(d.path); now != d.real {
@@ -167,7 +170,8 @@ func (t *trace) changes(v *view) (changes []Change) {
 
 func (t *trace) path(f *file) string { return t.dirs[f.dir].path + string(filepath.Separator) + f.name }
 
-// check reports whether a file is as it was, and whether it had to be read to know that.
+// check reports whether a file is unchanged. again reports that it was read for that and has
+// new metadata.
 func (f *file) check(path string, v *view) (holds, again bool) {
 	now := v.look(path)
 	switch f.kind {
@@ -195,7 +199,7 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 	return true, false
 }
 
-// change says what of a file has changed.
+// change describes the change of a file.
 func (f *file) change(path string, v *view) Change {
 	c := Change{What: path, Old: "none", New: "none"}
 	switch now := v.look(path); {

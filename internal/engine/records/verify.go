@@ -9,11 +9,11 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// VerifyRoots reads the files that remembered roots were rendered from and that a run would not
-// read again, because their metadata is unchanged. A program that writes through a shared memory
-// map can change the content nevertheless. VerifyRoots calls changed with the path of each changed
-// file and, unless dryRun is true, forgets the roots rendered from it. It returns the number of
-// remembered roots, and the cause of ctx if that ends.
+// VerifyRoots reads the input files of recorded roots that a run would not read again, because
+// their metadata is unchanged. A program that writes through a shared memory map can
+// nevertheless have changed their content. VerifyRoots calls changed with the path of each
+// changed file and, unless dryRun is true, removes the records of the roots rendered from it.
+// It returns the number of recorded roots, and the cause of ctx if that ends.
 func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(path string)) (n int, err error) {
 	v := newView(nil, &filestat.Dirs{})
 	told := map[string]bool{}
@@ -46,7 +46,7 @@ func (t *trace) unnoticed(v *view) iter.Seq[string] {
 		for i := range t.files {
 			f, path := &t.files[i], t.path(&t.files[i])
 			if f.kind != loaders.SawFile || f.stat == (filestat.Stat{}) {
-				continue // a run reads it
+				continue // every run reads it
 			}
 			now := v.look(path)
 			if now.mode.IsRegular() && now.real == f.link && now.stat == f.stat && now.sum(path) != f.sum && !yield(path) {
@@ -56,8 +56,8 @@ func (t *trace) unnoticed(v *view) iter.Seq[string] {
 	}
 }
 
-// decodeRecords returns the records that the cache has kept for a root. ok is false if data is not
-// a list of records.
+// decodeRecords returns the records that the cache has stored for a root. ok is false if data
+// is not a list of records.
 func decodeRecords(data []byte) (all []*Record, ok bool) {
 	d := newDecoder(data)
 	all = items(d, d.record)

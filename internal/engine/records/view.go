@@ -16,34 +16,35 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
+// A view is the file system as one run sees it: each path is looked up once. A view must not be
+// used concurrently.
 type view struct {
 	dirs    *filestat.Dirs
 	files   map[string]*look
-	near    *filestat.Looker // as long as files are looked at one after the other, else nil
-	fetches map[fetch]string // what came of them; those have none
+	near    *filestat.Looker // used while files are looked up one after another, otherwise nil
+	fetches map[fetch]string // versions of references, whose came is empty
 	fetch   loaders.Fetch    // nil if nothing is fetched
 }
 
-// look is what there is at a path.
+// look is the file at a path.
 type look struct {
-	mode fs.FileMode // its type alone counts; fs.ModeIrregular if there is nothing
+	mode fs.FileMode // only the type; fs.ModeIrregular if there is no file
 	stat filestat.Stat
-	real string // if it is a symbolic link: the file or directory that it leads to, "" if there is none
+	real string // the target of a symbolic link, "" for other files and broken links
 
 	isLink bool
 
 	hashed   bool
-	digest   krm.Digest // zero if it cannot be read
+	digest   krm.Digest // zero if the file cannot be read
 	hashedAt time.Time
 }
 
-// newView returns the view of a run that may have looked for directories before.
+// newView returns a view. dirs may already contain directories that the run has looked up.
 func newView(get loaders.Fetch, dirs *filestat.Dirs) *view {
 	return &view{dirs: dirs, files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
 }
 
-// came fetches a reference, as planning would, and returns what comes of that.
+// came fetches a reference, as planning would, and returns the resulting version.
 func (v *view) came(f fetch) string {
 	f.came = ""
 	came, ok := v.fetches[f]
@@ -57,10 +58,11 @@ func (v *view) came(f fetch) string {
 	return came
 }
 
-// maxFetches is how many references are opened at the same time: to wait for them takes no core.
+// maxFetches is the maximum number of references resolved at the same time. Waiting for them
+// does not occupy a core.
 const maxFetches = 8
 
-// fetchAll opens references.
+// fetchAll resolves references concurrently.
 func (v *view) fetchAll(list []fetch) {
 	var mu sync.Mutex
 	var g errgroup.Group
@@ -80,10 +82,10 @@ func (v *view) fetchAll(list []fetch) {
 			return nil
 		})
 	}
-	_ = g.Wait() // none of them fails
+	_ = g.Wait() // the functions never return an error
 }
 
-// look looks at a path.
+// look looks up a path.
 func (v *view) look(path string) *look {
 	if l := v.files[path]; l != nil {
 		return l
@@ -109,11 +111,11 @@ func (v *view) look(path string) *look {
 	return l
 }
 
-// exists reports whether there is something, and not only a link that leads nowhere.
+// exists reports whether there is a file, other than a broken symbolic link.
 func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
 
-// sum returns the digest of a regular file, or of the names in a directory; the zero Digest if there is none that can be read, or more than a
-// run reads.
+// sum returns the digest of a regular file, or of the names in a directory. It returns the zero
+// Digest for other files, and for files that cannot be read or are too large.
 func (l *look) sum(path string) krm.Digest {
 	if l.hashed {
 		return l.digest
@@ -129,7 +131,7 @@ func (l *look) sum(path string) krm.Digest {
 	if !l.mode.IsRegular() {
 		return l.digest
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
 	if err != nil {
 		return l.digest
 	}
@@ -142,12 +144,13 @@ func (l *look) sum(path string) krm.Digest {
 	if _, err := io.Copy(h, io.LimitReader(f, loaders.MaxProgram)); err != nil {
 		return l.digest
 	}
-	l.stat = filestat.Of(info) // of what was read
+	l.stat = filestat.Of(info) // the metadata of the content that was read
 	h.Sum(l.digest[:0])
 	return l.digest
 }
 
-// whatever returns a digest of what there is, a regular file with its permissions or not: it may be a program.
+// whatever returns a digest of the type, the permissions and, for a regular file, the content.
+// Permissions matter because the file may be a program.
 func (l *look) whatever(path string) krm.Digest {
 	text := []byte((l.mode | l.stat.Mode).String())
 	if l.mode.IsRegular() {

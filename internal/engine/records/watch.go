@@ -11,27 +11,29 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// A watched set of roots is what the last run was made from, for a process that waits until that changes.
+// watched has the inputs of the last run, for a process that waits for changes to them.
 type watched struct {
 	roots map[string]*Record
-	// files leads from the directory entries that decide about files to the paths by which layers name these; leads are those that decide where
-	// directories are, or are symbolic links.
+	// files maps the directory entries that affect files to the paths by which layers refer to
+	// these. leads are the entries that affect the location of directories, and symbolic links.
 	files map[string][]string
 	leads map[string]bool
 }
 
-// Again prepares rs for another run in the same process. c may be nil: then nothing is kept for other processes. What was seen is not looked at
-// again but for what [Records.Forget] says.
+// Again prepares rs for another run in the same process. c may be nil: then no records are
+// stored for other processes. Files that were looked up are not looked up again, unless
+// [Records.Forget] invalidates them.
 func (rs *Records) Again(c *cache.Cache, settings []Setting, fetch loaders.Fetch) {
 	rs.cache, rs.settings, rs.begun, rs.after, rs.view.fetch = c, settings, time.Now(), nil, fetch
 }
 
-// Saw makes what the last run has seen of a root, by the path of its directory, what is watched. nil stands for a root that was not looked at.
+// Saw adds the observations of the last run for a root, given by the path of its directory, to
+// the watched inputs. seen is nil for a root that was not looked at.
 func (rs *Records) Saw(root string, seen []*loaders.Observation) {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
-		t.files = append(t.files, file{kind: loaders.SawOther}) // it has changed meanwhile: nothing is like that
+		t.files = append(t.files, file{kind: loaders.SawOther}) // a directory has changed meanwhile: never valid
 	}
 	for _, o := range seen {
 		if o.Kind == loaders.SawOther && o.Path != "" {
@@ -42,7 +44,7 @@ func (rs *Records) Saw(root string, seen []*loaders.Observation) {
 	rs.watch(root, &Record{trace: *t})
 }
 
-// SawFiles makes files that no layer has read what is watched.
+// SawFiles adds files that layers have not read to the watched inputs.
 func (rs *Records) SawFiles(paths []string) {
 	rs.afterwards()
 	r := &Record{}
@@ -52,7 +54,7 @@ func (rs *Records) SawFiles(paths []string) {
 	rs.watch("", r)
 }
 
-// Used makes what a record holds of what is watched, which was found for a root.
+// Used adds the inputs of a root's record to the watched inputs.
 func (rs *Records) Used(dir string, r *Record) { rs.watch(dir, r) }
 
 func (rs *Records) watch(dir string, r *Record) {
@@ -62,10 +64,10 @@ func (rs *Records) watch(dir string, r *Record) {
 	rs.watched.roots[dir] = r
 }
 
-// Unwatch ends the watch of all roots.
+// Unwatch removes all watched inputs.
 func (rs *Records) Unwatch() { rs.watched.roots = nil }
 
-// addDir adds a directory, and returns where it is in t.dirs.
+// addDir adds a directory, and returns its index in t.dirs.
 func (t *trace) addDir(path string, v *view) int {
 	i := slices.IndexFunc(t.dirs, func(d dir) bool { return d.path == path })
 	if i < 0 {
@@ -75,8 +77,10 @@ func (t *trace) addDir(path string, v *view) int {
 	return i
 }
 
-// addFile adds what is at a path, whatever it is. What the last run has found there is not known: it is what was there before, if that is known, or
-// what is there now, if that has not changed since. Otherwise nothing is like it.
+// addFile adds the file at a path, of any type. The state that the last run found there is not
+// known exactly. addFile uses the state before the run, if it is known, or else the current
+// state, if it has not changed since the run began. Otherwise the entry never matches, so that
+// another round follows.
 func (rs *Records) addFile(t *trace, path string) {
 	now := rs.view.files[path]
 	if now == nil {
@@ -92,14 +96,15 @@ func (rs *Records) addFile(t *trace, path string) {
 	t.files = append(t.files, f)
 }
 
-// Entries returns the directory entries that decide about all that is watched, as paths: what is watched is as it was until one of them changes.
+// Entries returns the paths of the directory entries that affect the watched inputs. The inputs
+// cannot change unless one of these entries does.
 func (rs *Records) Entries() map[string]bool {
 	w := &rs.watched
 	w.files, w.leads = map[string][]string{}, map[string]bool{}
-	dirs := map[string]string{} // without symbolic links
+	dirs := map[string]string{} // with symbolic links resolved
 	lead := func(entry string) { w.leads[entry] = true }
 	leads := func(path, real string) {
-		if path != real { // there is a link on the way, or nothing
+		if path != real { // the path has symbolic links or does not exist
 			filestat.Entries(path, lead)
 			return
 		}
@@ -137,7 +142,7 @@ func (rs *Records) Entries() map[string]bool {
 			}
 		}
 	}
-	// What was looked at besides is not watched.
+	// Forget all other paths that were looked up, since they are not watched.
 	maps.DeleteFunc(rs.view.files, func(path string, _ *look) bool { return !looked[path] })
 	rs.view.dirs.Only(maps.Keys(dirs))
 	all := maps.Clone(w.leads)
@@ -147,15 +152,18 @@ func (rs *Records) Entries() map[string]bool {
 	return all
 }
 
-// Decides reports whether one of the entries that [Records.Entries] has returned last is this one.
+// Decides reports whether entry affects a watched input, according to the last call of
+// [Records.Entries].
 func (rs *Records) Decides(entry string) bool {
 	return rs.watched.leads[entry] || rs.watched.files[entry] != nil || rs.watched.files[listOf(entry)] != nil
 }
 
-// listOf returns how the directory that an entry is in is called among the files of [watched], if what comes and goes there decides.
+// listOf returns the key in [watched].files for the directory of an entry, which is set if
+// additions to and removals from it matter.
 func listOf(entry string) string { return filepath.Dir(entry) + string(filepath.Separator) }
 
-// Forget makes the next run look again at what some directory entries decide about, or at everything.
+// Forget makes the next run look up the paths again that are affected by these directory
+// entries, or all paths.
 func (rs *Records) Forget(entries []string, all bool) {
 	for _, entry := range entries {
 		all = all || rs.watched.leads[entry]
@@ -174,12 +182,13 @@ func (rs *Records) Forget(entries []string, all bool) {
 	}
 }
 
-// Holds reports whether a record of an earlier run of this process holds. What is remote is not asked for again.
+// Holds reports whether a record of an earlier run of this process is valid. Remote references
+// are not resolved again.
 func (rs *Records) Holds(r *Record) bool {
 	return slices.Equal(r.settings, rs.settings) && r.seen(rs.view)
 }
 
-// Hold reports whether all that is watched is as it was.
+// Hold reports whether all watched inputs are unchanged.
 func (rs *Records) Hold() bool {
 	for _, r := range rs.watched.roots {
 		if !r.seen(rs.view) {

@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// CheckBuild returns the error of [WriteBuild] that can be known before there is anything to write.
+// CheckBuild returns the errors of [WriteBuild] that can be detected before there is output.
 func CheckBuild(path string) error {
 	if !isFolder(path) {
 		return output.CheckFile(path)
@@ -24,11 +24,11 @@ func CheckBuild(path string) error {
 	return nil
 }
 
-// WriteBuild writes the resources of l as `kustomize build -o path` does: one file for each resource
-// if path is a folder, else one file. Names that are not a single path component, and names that several
-// resources share, are those of [names.Of]. Other files in the folder stay. Each file is replaced
-// atomically, the folder is not. WriteBuild calls wrote with the digest of the one file, after it
-// was written.
+// WriteBuild writes the resources of l as `kustomize build -o path` does: one file for each
+// resource if path is a folder, otherwise a single file. Names that are not a single path
+// component, and names that several resources share, are those of [names.Of]. Other files in
+// the folder are kept. Each file is replaced atomically, the folder is not. After writing a
+// single file, WriteBuild calls wrote with its digest.
 func WriteBuild(path string, l *krm.List, wrote func(file string, sum krm.Digest)) error {
 	if !isFolder(path) {
 		text := l.AppendYAML(nil)

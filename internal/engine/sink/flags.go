@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FolderFlags are the flags that say what an output folder has: one command writes it with them, and another compares with it.
+// FolderFlags are the flags that determine the content of an output folder. They are shared by
+// the commands that write a folder and that compare with it.
 type FolderFlags struct {
-	// OnlyThese keeps what the folder has of roots that are not rendered.
+	// OnlyThese keeps the files of roots that are not rendered.
 	OnlyThese bool
 	// Redact replaces the values of Secrets.
 	Redact bool
@@ -30,13 +31,13 @@ func (f *FolderFlags) Register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
 }
 
-// Check refuses values of the flags that mean nothing.
+// Check returns an error for invalid values of the flags.
 func (f *FolderFlags) Check() error {
 	_, err := names.ParseLayout(f.layout, f.names)
 	return err
 }
 
-// Options returns what the flags and the roots mean for a folder. An error is about the command line.
+// Options returns the options of a folder for these roots. An error concerns the command line.
 func (f *FolderFlags) Options(roots render.Roots) (output.Options, error) {
 	layout, err := names.ParseLayout(f.layout, f.names)
 	if err != nil {
@@ -45,12 +46,14 @@ func (f *FolderFlags) Options(roots render.Roots) (output.Options, error) {
 	return output.Options{Inputs: roots.Dirs(), Layout: layout, Roots: roots.Outs(), Base: roots.Base(), OnlyThese: f.OnlyThese}, nil
 }
 
-// Form tells apart flags that make other files of the same list.
+// Form returns a key for the flags. Flags with different keys may write different files for the
+// same list.
 func (f *FolderFlags) Form() krm.Digest {
 	return krm.DigestOf(fmt.Appendf(nil, "%q %q %t", f.layout, f.names, f.Redact))
 }
 
-// Clean returns the list that is written to the folder for a root. earlier has the meaning of the field of [Secrets].
+// Clean returns the list to write to the folder for a root. earlier has the same meaning as the
+// field of [Secrets].
 func (f *FolderFlags) Clean(dir string, list *krm.List, earlier func(dir string, s *secret.Set)) *krm.List {
 	if f.Redact {
 		return redact(dir, list, earlier)

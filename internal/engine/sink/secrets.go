@@ -15,17 +15,18 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// Secrets says what becomes of the values of Secrets. The zero value passes them on.
+// Secrets controls the handling of the values of Secrets. The zero value passes them on.
 type Secrets struct {
-	// Redact replaces each of them by [Redacted].
+	// Redact replaces each value with [Redacted].
 	Redact bool
 	// Fail makes [Sink.Commit] fail if there are any.
 	Fail bool
-	// Earlier adds what the steps of a root have from Secrets, which need not be in its list. It may be nil.
+	// Earlier adds the values that the steps of a root took from Secrets, which need not be in
+	// its list. It may be nil.
 	Earlier func(dir string, s *secret.Set)
 }
 
-// Guard returns a Sink that passes on to to what s allows.
+// Guard returns a Sink that passes to to only what s allows.
 func (s Secrets) Guard(to Sink) Sink {
 	switch {
 	case s.Redact:
@@ -50,8 +51,8 @@ func (s redacting) Put(r render.Root, list *krm.List) error {
 	return s.Sink.Put(r, redact(r.Dir, list, s.earlier))
 }
 
-// redact returns the list of a root without the values of Secrets and without copies of them by
-// steps and authors.
+// redact returns the list of a root without the values of Secrets, and without copies of them
+// made by steps or authors.
 func redact(dir string, list *krm.List, earlier func(dir string, s *secret.Set)) *krm.List {
 	clean := list
 	copies := secret.NewSet(func(s *secret.Set) {
@@ -66,7 +67,7 @@ func redact(dir string, list *krm.List, earlier func(dir string, s *secret.Set))
 			continue
 		}
 		if clean == list {
-			clean = list.Clone() // which others may have, too
+			clean = list.Clone() // the list may be shared
 		}
 		c := item.Copy()
 		c.Unlink()
@@ -83,10 +84,10 @@ func redacted(_ yaml.Value, at secret.Place) yaml.Value {
 	return yaml.Str(Redacted)
 }
 
-// ErrSecrets is wrapped by the error of a run that must have no Secrets.
+// ErrSecrets is wrapped by the error of a run that has Secrets but must not.
 var ErrSecrets = errors.New("there are Secrets")
 
-// A refusing Sink returns an error for resources with values of Secrets.
+// A refusing Sink returns an error on Commit if there were resources with values of Secrets.
 type refusing struct {
 	Sink
 	mu    sync.Mutex
@@ -117,7 +118,8 @@ func takenBy(r *krm.Resource) *secret.Set {
 	return s
 }
 
-// where returns the file that a resource comes from, its root if that is not known, and its name as it may be shown.
+// where returns the position and the id of a resource. If its file is not known, the position
+// is the root. Secrets in the id are hidden.
 func where(r render.Root, item *krm.Resource, hide *secret.Set) string {
 	file := item.Pos.File
 	if file == "" {
@@ -128,7 +130,7 @@ func where(r render.Root, item *krm.Resource, hide *secret.Set) string {
 	return diag.Pos{File: file, Line: item.Pos.Line}.String() + ": " + id.String()
 }
 
-// Reuse looks at the list: only that has the values.
+// Reuse returns false: only the list shows whether there are values of Secrets.
 func (s *refusing) Reuse(render.Root, Made) (bool, error) { return false, nil }
 
 func (s *refusing) Commit() error {

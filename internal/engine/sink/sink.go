@@ -1,4 +1,5 @@
-// Package sink takes the lists that a run makes: to a stream, to a file, or to a folder. Nothing of them is visible before [Sink.Commit].
+// Package sink writes the lists of a run to a stream, a file or a folder. The output becomes
+// visible on [Sink.Commit].
 package sink
 
 import (
@@ -17,37 +18,40 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// ErrChanged is wrapped by errors of [Sink.Commit] that say what would change in an output that is only compared.
+// ErrChanged is wrapped by errors of [Sink.Commit] that describe the differences of an output
+// that is only compared.
 var ErrChanged = errors.New("the output would change")
 
 // A Sink takes the results of a run.
 type Sink interface {
-	// Put takes the list of a root. It may be called from several goroutines.
+	// Put takes the list of a root. It may be called concurrently.
 	Put(r render.Root, list *krm.List) error
-	// Keep says that a root has failed.
+	// Keep records that a root has failed, so that its previous output is kept.
 	Keep(r render.Root) error
-	// Reuse is Put of what an earlier run has made. It reports false if it needs the list. It is called before Put.
+	// Reuse takes the result of an earlier run, like Put. It returns false if it needs the list
+	// instead. It must be called before Put.
 	Reuse(r render.Root, made Made) (bool, error)
-	// Note adds to made what was put of a root, for a later Reuse.
+	// Note adds the result of Put for a root to made, for a later Reuse.
 	Note(r render.Root, made Made)
 	// Commit makes the results visible.
 	Commit() error
-	// Abort drops what Put has taken. It does nothing after Commit.
+	// Abort discards the results. It does nothing after Commit.
 	Abort()
 }
 
-// Made is what is known of an earlier render of a root.
+// Made is the record of an earlier render of a root.
 type Made interface {
-	// Form returns the digest of the files in folders of a form, if it is known, and SetForm sets it.
+	// Form returns the digest of the files in folders of a form, if it is known. SetForm sets
+	// it.
 	Form(key krm.Digest) (krm.Digest, bool)
 	SetForm(key, files krm.Digest)
 }
 
-// stream makes one YAML stream of all roots, in the order they were given.
+// stream writes one YAML stream of all roots, in the order in which they were given.
 type stream struct {
 	roots render.Roots
 	write func(text func(io.Writer) error, perm fs.FileMode) error
-	only  *krm.List // of the only root
+	only  *krm.List // the list of the only root
 	texts spool
 }
 
@@ -56,18 +60,18 @@ func Stream(w io.Writer, roots render.Roots) Sink {
 	return &stream{roots: roots, write: func(text func(io.Writer) error, _ fs.FileMode) error { return text(w) }}
 }
 
-// FileOptions says how [File] treats the file.
+// FileOptions configure [File].
 type FileOptions struct {
 	// Check compares the file and writes nothing.
 	Check bool
-	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A
-	// nil Mine allows every replacement.
+	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile].
+	// A nil Mine allows every replacement.
 	Mine func(krm.Digest) bool
 	// Wrote is called with the change to the file and the digest of its new content.
 	Wrote func(output.Change, krm.Digest)
 }
 
-// File returns a Sink that replaces the file called path by one YAML stream of all roots.
+// File returns a Sink that replaces the file at path with one YAML stream of all roots.
 func File(path string, roots render.Roots, o FileOptions) (Sink, error) {
 	if err := output.CheckFile(path); err != nil && !o.Check {
 		return nil, err
@@ -88,7 +92,7 @@ func File(path string, roots render.Roots, o FileOptions) (Sink, error) {
 	}}, nil
 }
 
-// compare returns an error if a file has other content than data, or is missing.
+// compare returns an error if the content of a file differs from data, or if it does not exist.
 func compare(path string, data []byte) error {
 	old, err := loaders.ReadFile(path, yaml.MaxFile)
 	var missing *loaders.NotFoundError
@@ -123,15 +127,16 @@ func (s *stream) Commit() error {
 
 // folder writes one file per resource.
 type folder struct {
-	mu      sync.RWMutex // Abort may come while others use out
+	mu      sync.RWMutex // guards out: Abort may be called concurrently
 	out     *output.Dir
 	form    krm.Digest
 	check   bool
 	changed func(output.Changes)
 }
 
-// Folder returns a Sink that writes one file per resource to the folder called path, and calls changed when it has. If o.Check is true it
-// compares them. form tells apart options that make other files of the same list.
+// Folder returns a Sink that writes one file per resource to the folder at path, and then calls
+// changed. If o.Check is true, it only compares the files. form is a key for the options:
+// options that make different files from the same list must have different keys.
 func Folder(path string, o output.Options, form krm.Digest, changed func(output.Changes)) (Sink, error) {
 	out, err := output.Open(path, o)
 	if err != nil {
@@ -140,7 +145,8 @@ func Folder(path string, o output.Options, form krm.Digest, changed func(output.
 	return &folder{out: out, form: form, check: o.Check, changed: changed}, nil
 }
 
-// formOf returns the key of the form of a root's files: records of Secrets depend on where they are.
+// formOf returns the key for a root's files. It includes the place of the root in the folder,
+// because records of Secrets depend on it.
 func (s *folder) formOf(r render.Root) krm.Digest {
 	return krm.DigestOf(append(s.form[:], r.Out...))
 }
@@ -184,7 +190,8 @@ func (s *folder) Commit() error {
 	return nil
 }
 
-// describe returns an error that lists what would change, at most a few files of each kind.
+// describe returns an error that lists the differences, with a limited number of files of each
+// kind.
 func describe(c output.Changes) *diag.Error {
 	e := diag.Errorf(diag.Pos{}, "", "the output would be changed: %d added, %d changed, %d removed, %d unchanged", len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged).With(diag.OutputDiffers)
 	e.Err = ErrChanged

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// inMemory is how many bytes of text a spool holds in memory.
+// inMemory is the maximum number of bytes that a spool holds in memory.
 const inMemory = 1 << 20
 
-// A spool holds texts: the first ones in memory, the others in a temporary file that has no name any more, as the output of
-// a thousand roots would be most of what is in memory. Without a place for the file all of them are in memory. The zero spool is
-// empty. Put and Close are safe for concurrent use.
+// A spool holds texts, first in memory and then in an unnamed temporary file. The output of a
+// thousand roots would otherwise be most of the memory in use. If the file cannot be created,
+// all texts stay in memory. The zero spool is empty. Put and Close may be called concurrently.
 type spool struct {
 	mu     sync.Mutex
 	texts  map[string][]section
@@ -23,14 +23,15 @@ type spool struct {
 	end    int64
 }
 
-// A section is a part of a text: in memory, or at an offset of the file.
+// A section is a part of a text, either in memory or at an offset in the file.
 type section struct {
 	text   []byte
 	at, n  int64
 	inFile bool
 }
 
-// Put holds what write writes as the text called name. After an error there is no such text.
+// Put stores the output of write as the text called name. After an error the text does not
+// exist.
 func (s *spool) Put(name string, write func(io.Writer) error) error {
 	w := writer{spool: s}
 	if err := write(&w); err != nil {
@@ -45,7 +46,7 @@ func (s *spool) Put(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writer takes a text that nobody needs in one piece.
+// writer collects a text in sections, because it is not needed in one piece.
 type writer struct {
 	spool *spool
 	list  []section
@@ -67,7 +68,7 @@ func (s *spool) keep(text []byte) section {
 	return section{text: bytes.Clone(text)}
 }
 
-// reserve returns a place in the file for n bytes, if they belong there.
+// reserve returns an offset in the file for n bytes. ok is false if they must stay in memory.
 func (s *spool) reserve(n int) (at int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,7 @@ func (s *spool) reserve(n int) (at int64, ok bool) {
 	if s.file == nil && !s.failed {
 		file, err := os.CreateTemp("", "krmflow-out-")
 		if err == nil {
-			os.Remove(file.Name()) // fails on Windows: Close does it there
+			os.Remove(file.Name()) // fails on Windows, where Close removes it
 		}
 		s.file, s.failed = file, err != nil
 	}
@@ -87,8 +88,8 @@ func (s *spool) reserve(n int) (at int64, ok bool) {
 	return at, !s.failed
 }
 
-// WriteYAML writes those of the texts called names that are there and not empty, in that order, as one YAML stream. Nothing may be
-// put meanwhile.
+// WriteYAML writes the texts called names, in this order, as one YAML stream. Missing and empty
+// texts are skipped. Put must not be called at the same time.
 func (s *spool) WriteYAML(w io.Writer, names []string) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	first := true
@@ -103,7 +104,7 @@ func (s *spool) WriteYAML(w io.Writer, names []string) error {
 			}
 		}
 	}
-	return b.Flush() // says what went wrong before, too
+	return b.Flush() // also returns earlier write errors
 }
 
 func (s *spool) writeSection(w io.Writer, x section) error {
@@ -115,7 +116,8 @@ func (s *spool) writeSection(w io.Writer, x section) error {
 	return err
 }
 
-// Close removes the file. It may be called at any time, also twice; a text that is put later stays in memory.
+// Close removes the file. It may be called at any time and more than once. Texts put later stay
+// in memory.
 func (s *spool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

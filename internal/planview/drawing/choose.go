@@ -11,20 +11,21 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// choice is the part of a plan that is drawn.
+// choice is the part of a plan to draw.
 type choice struct {
 	plan   *planner.Plan
 	all    []*layers.Layer
-	number map[string]int // of the layers of all, by file
-	layers []bool         // those that are drawn
-	nodes  []bool         // those that are drawn
+	number map[string]int // index in all by file
+	layers []bool         // selected elements of all
+	nodes  []bool         // selected nodes of the plan's graph
 	roots  []graph.Root
 	failed []planner.RootError
-	uses   *layers.Graph        // of all
+	uses   *layers.Graph        // of all layers
 	left   map[layers.Step]bool // references that are not drawn
 }
 
-// choose returns what is drawn of a plan.
+// choose selects the part of a plan to draw. It returns an error if an option names a root,
+// layer, node or file that is not part of the plan.
 func choose(p *planner.Plan, o Options) (*choice, error) {
 	uses := p.Layers()
 	c := &choice{plan: p, all: uses.All(), number: map[string]int{}, uses: uses}
@@ -58,7 +59,8 @@ func choose(p *planner.Plan, o Options) (*choice, error) {
 	return c, nil
 }
 
-// chooseRoots chooses the roots called so, all if there are none, and what they need.
+// chooseRoots selects the named roots, or all roots if names is empty, together with their
+// dependencies.
 func (c *choice) chooseRoots(names []string) error {
 	var known []string
 	for _, r := range c.plan.Graph.Roots {
@@ -69,7 +71,7 @@ func (c *choice) chooseRoots(names []string) error {
 	}
 	named := map[string]bool{}
 	for _, name := range names {
-		dir := diag.Redact(name) // as the plan does
+		dir := diag.Redact(name) // matches the redacted names in the plan
 		if !slices.Contains(known, dir) {
 			dir = filepath.Clean(name)
 		}
@@ -97,7 +99,7 @@ func (c *choice) chooseRoots(names []string) error {
 	return nil
 }
 
-// to leaves out what does not lead to a layer or node.
+// to keeps only the layers and nodes that the named layer or node depends on, and itself.
 func (c *choice) to(name string) error {
 	nodes, chosen := make([]bool, len(c.nodes)), make([]bool, len(c.all))
 	for i, n := range c.plan.Graph.Nodes {
@@ -125,10 +127,10 @@ func (c *choice) to(name string) error {
 	return nil
 }
 
-// from leaves out what a file does not lead to.
+// from keeps only the layers and nodes that depend on the named file or layer, and itself.
 func (c *choice) from(name string) error {
 	nodes, chosen := make([]bool, len(c.nodes)), make([]bool, len(c.all))
-	whole := map[int]bool{} // layers of which every step depends on the file
+	whole := map[int]bool{} // layers all of whose steps depend on the file
 	for i, l := range c.all {
 		whole[i] = l.Is(name)
 		chosen[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
@@ -153,7 +155,9 @@ func (c *choice) from(name string) error {
 	return nil
 }
 
-// readers adds the steps of layers that may have read a file that no step loads: all but those that load something else.
+// readers selects the steps of layers that may have read a file without a load step, such as a
+// file read by a generator. It skips layers that have a selected step already, and steps that
+// load a different file.
 func (c *choice) readers(nodes, chosen []bool) {
 	done := map[int]bool{}
 	for i, n := range c.plan.Graph.Nodes {
@@ -169,7 +173,7 @@ func (c *choice) readers(nodes, chosen []bool) {
 	}
 }
 
-// only leaves out what is not in layers and nodes.
+// only restricts the selection to the given layers and nodes.
 func (c *choice) only(chosen, nodes []bool) {
 	for i := range chosen {
 		c.layers[i] = c.layers[i] && chosen[i]
@@ -179,7 +183,7 @@ func (c *choice) only(chosen, nodes []bool) {
 	}
 }
 
-// path leaves out what is not on the way from one layer to another. A step is of its layer.
+// path keeps only the layers on a path from one layer to another, and their steps.
 func (c *choice) path(path []layers.Step) {
 	chosen, nodes := make([]bool, len(c.all)), make([]bool, len(c.nodes))
 	on := map[layers.Step]bool{}
@@ -202,7 +206,7 @@ func (c *choice) path(path []layers.Step) {
 	c.only(chosen, nodes)
 }
 
-// closure adds to the chosen layers what reach says of them.
+// closure adds the layers that reach returns for the chosen ones.
 func (c *choice) closure(chosen []bool, reach func(files ...string) map[string]int) {
 	var files []string
 	for i, is := range chosen {
@@ -215,8 +219,9 @@ func (c *choice) closure(chosen []bool, reach func(files ...string) map[string]i
 	}
 }
 
-// standIns returns layers with those that stand for the ones among them that have no steps, because they take one list as it is or are
-// evaluated to make a plan: what can be reached from these.
+// standIns returns the chosen layers and replacements for those without steps. A layer has no
+// steps if it passes on a single list unchanged or is evaluated while planning. Its replacements
+// are the nearest layers with steps in the direction of way.
 func (c *choice) standIns(chosen []bool, way func(l, used int) (from, to int)) []bool {
 	steps := make([]bool, len(c.all))
 	for _, n := range c.plan.Graph.Nodes {
@@ -229,7 +234,8 @@ func (c *choice) standIns(chosen []bool, way func(l, used int) (from, to int)) [
 	return all
 }
 
-// reach adds to layers what can be reached by the steps that way makes of uses, from those that may be left.
+// reach extends chosen along the references of layers. way maps a reference to the direction to
+// follow, and leave reports whether the search continues from a layer.
 func (c *choice) reach(chosen []bool, way func(l, used int) (from, to int), leave func(int) bool) {
 	next := make([][]int, len(c.all))
 	for i, l := range c.all {
@@ -259,7 +265,8 @@ func (c *choice) reach(chosen []bool, way func(l, used int) (from, to int), leav
 	}
 }
 
-// needed adds to nodes those that they need: a node comes after what it needs.
+// needed adds the dependencies of the selected nodes. One pass in reverse order suffices,
+// because the nodes are in topological order.
 func needed(g *graph.Graph, nodes []bool) {
 	for i := len(nodes) - 1; i >= 0; i-- {
 		if nodes[i] {
@@ -270,7 +277,7 @@ func needed(g *graph.Graph, nodes []bool) {
 	}
 }
 
-// affected adds to nodes those that need them.
+// affected adds the nodes that depend on the selected ones.
 func affected(g *graph.Graph, nodes []bool) {
 	for i := range nodes {
 		for in := range g.Nodes[i].Before() {
@@ -279,13 +286,14 @@ func affected(g *graph.Graph, nodes []bool) {
 	}
 }
 
-// layerOf returns the number of the layer in whose file a node is configured.
+// layerOf returns the index of the layer in whose file a node is configured, and false if there
+// is none.
 func (c *choice) layerOf(n *graph.Node) (int, bool) {
 	i, ok := c.number[n.Origin.File()]
 	return i, ok
 }
 
-// names returns what a name can stand for: layers, and nodes or files.
+// names returns the valid names for suggestions: layers, and nodes or files.
 func (c *choice) names(nodes bool) (all []string) {
 	for _, l := range c.all {
 		all = append(all, filepath.Dir(l.File), l.File)
@@ -301,7 +309,7 @@ func (c *choice) names(nodes bool) (all []string) {
 	return all
 }
 
-// unknown is the error about a name that the plan does not have.
+// unknown returns an error for a name that is not in the plan, with hints at similar names.
 func unknown(flag, name, what string, known []string) error {
 	e := diag.Errorf(diag.Pos{}, "", "%s %s: %s", flag, diag.Redact(name), what)
 	base := filepath.Base(name)
@@ -310,7 +318,7 @@ func unknown(flag, name, what string, known []string) error {
 		return e
 	}
 	var near []string
-	for _, k := range known { // the end of a path alone
+	for _, k := range known { // same base name
 		if strings.HasSuffix(k, "/"+base) && !slices.Contains(near, k) {
 			near = append(near, k)
 		}
@@ -323,7 +331,7 @@ func unknown(flag, name, what string, known []string) error {
 	return e
 }
 
-// title says how much is drawn.
+// title returns the caption of the drawing.
 func (c *choice) title(o Options, below string) string {
 	n := 0
 	for _, is := range c.layers {

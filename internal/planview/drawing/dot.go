@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteDOT writes the drawing in the DOT language. Names of nodes are n0, n1, …, and all text is escaped. The class of a box has
-// the verbs of its steps.
+// WriteDOT writes the drawing in the DOT language. The nodes are named n0, n1, … and all text is
+// escaped. The class attribute of a box lists the verbs of its steps.
 func (d *Drawing) WriteDOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"node\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
@@ -38,7 +38,7 @@ func (d *Drawing) WriteDOT(w io.Writer) error {
 	return b.Flush()
 }
 
-// edgeTip says what an edge means.
+// edgeTip returns the tooltip of an edge.
 func (d *Drawing) edgeTip(e edge) string {
 	tip := strings.Join(d.boxes[e.from].title, "") + " → " + strings.Join(d.boxes[e.to].title, "")
 	if ways := strings.Join(e.ways, ", "); ways != asInput {
@@ -47,7 +47,7 @@ func (d *Drawing) edgeTip(e edge) string {
 	return tip
 }
 
-// boxStyle returns the attributes of the border and the background of a box.
+// boxStyle returns the attributes for the border and background of a box.
 func boxStyle(x box) string {
 	style := "filled"
 	if looks[x.kind].border != "" {
@@ -69,7 +69,8 @@ func boxStyle(x box) string {
 	return fmt.Sprintf("style=%q, fillcolor=%q, color=%q%s", style, looks[x.kind].fill, looks[x.kind].stroke, more)
 }
 
-// tableDOT returns the label of a box: its name, what it is, and a row with a mark for each line.
+// tableDOT returns the label of a box: its name, its note and one row per line, with a colored
+// mark for lines that have a verb.
 func tableDOT(x box) string {
 	var b strings.Builder
 	b.WriteString(`<table border="0" cellborder="0" cellspacing="0" cellpadding="1">`)
@@ -107,14 +108,16 @@ func (d *Drawing) legendDOT(b *bufio.Writer) {
 	b.WriteString("</table>>];\n")
 }
 
-// quoteDOT returns text as a quoted string. It is clean but for line ends.
+// quoteDOT returns text as a quoted string. Line breaks are the only control characters the text
+// may contain.
 func quoteDOT(text string) string {
 	return `"` + dotText.Replace(text) + `"`
 }
 
 var dotText = strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`)
 
-// escapeXML returns clean text as it stands in XML, and in the labels of DOT that are like HTML.
+// escapeXML escapes text for XML and for HTML-like labels in DOT. Line breaks are the only
+// control characters the text may contain.
 func escapeXML(text string) string { return xmlText.Replace(text) }
 
 var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;", "\n", "&#10;", "\ufffe", "�", "\uffff", "�")

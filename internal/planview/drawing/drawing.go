@@ -1,5 +1,8 @@
-// Package drawing draws plans: as boxes for layers or for steps, with edges from what is used to what uses it, in the DOT language, as a
-// Mermaid flowchart or as SVG. The same plan and options give the same bytes. All text of a tree is escaped: it cannot change the structure of a drawing.
+// Package drawing draws plans as boxes for layers or steps, with edges from inputs to their
+// consumers. It writes the DOT language, Mermaid flowcharts and SVG.
+//
+// The output is deterministic. All text from a tree is escaped, so it cannot change the
+// structure of a drawing.
 package drawing
 
 import (
@@ -12,61 +15,66 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// Options say what is drawn.
+// Options select the content of a drawing.
 type Options struct {
-	// Steps draws the nodes of the plan, and not its layers.
+	// Steps draws the nodes of the plan instead of its layers.
 	Steps bool
-	// Roots are the directories of the roots that are drawn, as the plan names them; none means all.
+	// Roots are the directories of the roots to draw, as named in the plan. If it is empty, all
+	// roots are drawn.
 	Roots []string
-	// To leaves out what does not lead to a layer or node: a directory, the file of a layer, or the id of a node.
+	// To draws only the dependencies of a layer or node, and itself. It is the directory or file
+	// of a layer, or the ID of a node.
 	To string
-	// From leaves out what a file does not lead to, in the layers that read it: the path of a file, or the directory of a layer.
+	// From draws only the consumers of a file, starting at the layers that read it. It is the
+	// path of a file or the directory of a layer.
 	From string
-	// Path draws the layers alone by which one comes from the first of two layers to the other, see [layers.Graph.Path].
+	// Path draws only the layers and references on the paths between two layers: see
+	// [layers.Graph.Path].
 	Path []layers.Step
-	// Reduce leaves out references of layers that follow from others.
+	// Reduce omits references between layers that other references imply.
 	Reduce bool
-	// Fold draws what is alike as one box when there are many boxes.
+	// Fold draws similar boxes as one if there are many boxes.
 	Fold bool
-	// Legend explains the drawing in it.
+	// Legend adds a legend to the drawing.
 	Legend bool
 }
 
-// A Drawing is a plan as boxes and edges. It must not be changed.
+// A Drawing is a plan as boxes and edges. It is immutable after [New].
 type Drawing struct {
 	title  string
-	boxes  []box // each comes after those that lead to it
+	boxes  []box // in topological order
 	edges  []edge
 	legend bool
 }
 
-// A box is a layer, a run of steps of one layer, or several layers that are folded.
+// A box shows a layer, a run of steps of one layer, or several folded layers.
 type box struct {
-	title []string // its name, in lines
-	note  string   // what it is, empty for a Kustomization
+	title []string // the name, in lines
+	note  string   // the kind and remarks; empty for a Kustomization
 	kind  class
 	root  bool
-	many  bool // it stands for several layers
+	many  bool // the box shows several layers
 	lines []line
-	verbs []string // of its steps, each once
-	tip   string   // what does not fit in, in lines
+	verbs []string // verbs of the steps, without duplicates
+	tip   string   // tooltip with the remaining text, one entry per line
 }
 
-// A line of a box says how many steps of one kind there are, or what one step does.
+// A line of a box shows the number of steps of one kind, or a single step.
 type line struct {
 	text string
 	verb class
-	like string // what it is without its configuration
+	like string // the text without its configuration, compared by fold
 }
 
-// An edge leads from what is used to what uses it.
+// An edge leads from an input to its consumer.
 type edge struct {
 	from, to int
-	ways     []string // how it is used, in alphabetical order
-	len      int      // how many columns it spans at least
+	ways     []string // kinds of use, sorted
+	len      int      // minimum number of columns it spans
 }
 
-// New draws a plan. Names in the options that the plan does not have are an error, with what is near.
+// New draws a plan. It returns an error with suggestions if a name in the options is not part of
+// the plan.
 func New(p *planner.Plan, o Options) (*Drawing, error) {
 	c, err := choose(p, o)
 	if err != nil {
@@ -91,7 +99,7 @@ func New(p *planner.Plan, o Options) (*Drawing, error) {
 	return d, nil
 }
 
-// addFailed adds one box for the roots that could not be planned.
+// addFailed adds one box for all roots that could not be planned.
 func (d *Drawing) addFailed(failed []planner.RootError) {
 	if len(failed) == 0 {
 		return
@@ -107,14 +115,19 @@ func (d *Drawing) addFailed(failed []planner.RootError) {
 	d.boxes = append(d.boxes, b)
 }
 
-// columnHeight is how many boxes that lead nowhere, or that nothing leads to, stand in one column if there are not hundreds.
+// columnHeight is the maximum number of movable boxes in a column, unless there are hundreds:
+// see [crowd].
 const columnHeight = 12
 
-// stagger sets how many columns edges span, so that no column is crowded: what nothing uses, with what it alone uses, is moved to the right,
-// and what uses nothing to the left.
+// stagger sets the minimum span of each edge so that boxes spread over several columns.
+//
+// A plan often has hundreds of boxes without inputs, and hundreds of roots without consumers. If
+// each set had a single column, the drawing would be a tall strip. stagger therefore moves a box
+// at the end, together with the chain of boxes that lead only to it, to the right, and boxes
+// without inputs to the left.
 func (d *Drawing) stagger() {
 	in, out, rank := make([]int, len(d.boxes)), make([]int, len(d.boxes)), make([]int, len(d.boxes))
-	first := make([]int, len(d.boxes)) // the first column in which a box is used
+	first := make([]int, len(d.boxes)) // the column of the first consumer
 	for i := range d.edges {
 		e := &d.edges[i]
 		e.len = 1
@@ -129,14 +142,14 @@ func (d *Drawing) stagger() {
 			first[e.from] = rank[e.to]
 		}
 	}
-	tail := make([]bool, len(d.boxes)) // only one way leads on from here, to the end
+	tail := make([]bool, len(d.boxes)) // whether a single chain leads from the box to an end
 	next := map[int]int{}
 	for _, e := range d.edges {
 		if out[e.from] == 1 && in[e.to] == 1 {
 			next[e.from] = e.to
 		}
 	}
-	inside := map[int]bool{} // a tail that begins before
+	inside := map[int]bool{} // tails whose chain starts earlier
 	for i := len(d.boxes) - 1; i >= 0; i-- {
 		to, ok := next[i]
 		tail[i] = out[i] == 0 || ok && tail[to]
@@ -151,7 +164,10 @@ func (d *Drawing) stagger() {
 	}
 }
 
-// crowd returns by how many columns boxes are moved. column returns the column of a box, and whether it may be moved.
+// crowd returns the number of columns by which each box is moved. column returns the current
+// column of a box and whether the box may be moved. Columns hold columnHeight boxes, or more if
+// there are many, so that the drawing's width grows only with the square root of the number of
+// boxes.
 func crowd(boxes []box, column func(i int) (int, bool)) []int {
 	count, moved := map[int]int{}, make([]int, len(boxes))
 	for i := range boxes {
@@ -170,7 +186,8 @@ func crowd(boxes []box, column func(i int) (int, bool)) []int {
 	return moved
 }
 
-// sorted returns the edges by the box that they start from: each comes after those that lead to that.
+// sorted returns the edges by their start. Boxes are in topological order, so an edge follows
+// all edges that lead to its start.
 func (d *Drawing) sorted() []edge {
 	return slices.SortedStableFunc(slices.Values(d.edges), func(a, b edge) int { return a.from - b.from })
 }

@@ -7,16 +7,20 @@ import (
 )
 
 const (
-	// unfolded is how many boxes are drawn one by one: as many as can be looked at together. More than crowded are folded in any way.
+	// Drawings with at most unfolded boxes, which fit into one view, are not folded. Drawings
+	// that still have more than crowded boxes after the first two kinds of folding are folded
+	// further.
 	unfolded = 24
 	crowded  = 100
-	// leastAlike is how many layers that are alike become one box, and longestChain how many that are used by one another.
+	// leastAlike is the minimum number of similar layers that fold into one box. longestChain is
+	// the maximum number of layers in a folded chain.
 	leastAlike   = 3
 	longestChain = 4
 )
 
-// fold makes one part of several, if there are many: first of those that nothing uses and that use the same in the same ways, then of
-// chains, and at last of all that have alike places.
+// fold combines parts if there are many. The three kinds of folding are tried in order, from the
+// one that hides least to the one that hides most, and only while the drawing is too large:
+// similar parts without consumers, then chains, then all similar parts.
 func (p parts) fold() parts {
 	if len(p.list) > unfolded {
 		p = p.joined(p.alike(false))
@@ -30,8 +34,13 @@ func (p parts) fold() parts {
 	return p
 }
 
-// alike returns for each part the first one that it is like: that does the same with the same for the same users. What is private to a
-// part, because it alone uses that, is the same if it is alike. Without deep only parts that nothing uses are compared, and nothing is private.
+// alike returns, for each part, the first part that is similar to it, or the part itself.
+// Similar parts have the same steps, inputs and consumers.
+//
+// If deep is set, private inputs, those with a single consumer, are equal if they are similar to
+// each other. The search proceeds from the parts without consumers to their inputs, so consumers
+// that fold into one part count as the same consumer. If deep is not set, only parts without
+// consumers are compared and no input is private.
 func (p parts) alike(deep bool) []int {
 	in, out := make([][]edge, len(p.list)), make([][]edge, len(p.list))
 	for _, e := range p.edges {
@@ -67,7 +76,9 @@ func (p parts) alike(deep bool) []int {
 	return into
 }
 
-// does returns for each part a number that is the same for those that do the same with the same.
+// does returns a number for each part. Parts with equal kinds, roots, steps and inputs have
+// equal numbers. Private inputs are compared by their own numbers, other inputs by identity. The
+// inputs of a part precede it in the list, so their numbers are known.
 func (p parts) does(in [][]edge, private func(int) bool) []int {
 	numbers, does := map[string]int{}, make([]int, len(p.list))
 	for i, part := range p.list {
@@ -81,7 +92,7 @@ func (p parts) does(in [][]edge, private func(int) bool) []int {
 		}
 		slices.Sort(from)
 		if len(part.names) > 1 {
-			from = append(from, part.names[0]) // it is folded already
+			from = append(from, part.names[0]) // already folded
 		}
 		key := fmt.Sprint(part.kind, part.roots, from)
 		for _, s := range part.steps {
@@ -95,7 +106,8 @@ func (p parts) does(in [][]edge, private func(int) bool) []int {
 	return does
 }
 
-// levels returns the parts by how far they are from those that nothing uses, these first.
+// levels groups the parts by their longest distance from a part without consumers, starting with
+// distance 0.
 func levels(out [][]edge) (all [][]int) {
 	level := make([]int, len(out))
 	for i := len(out) - 1; i >= 0; i-- {
@@ -113,7 +125,9 @@ func levels(out [][]edge) (all [][]int) {
 	return all
 }
 
-// chains returns for each layer the one that it is used by, at the end of a chain in which each has one user and uses one, as a resource.
+// chains returns, for each part, the part at the end of its chain, or the part itself. In a
+// chain, each part has one consumer and one input, both used as resources. Chains are limited to
+// [longestChain] parts.
 func (p parts) chains() []int {
 	in, out := make([]int, len(p.list)), make([]int, len(p.list))
 	for _, e := range p.edges {
@@ -136,7 +150,7 @@ func (p parts) chains() []int {
 	return into
 }
 
-// apart returns for each part itself.
+// apart returns the identity mapping: each part stays separate.
 func (p parts) apart() []int {
 	into := make([]int, len(p.list))
 	for i := range into {
@@ -145,7 +159,8 @@ func (p parts) apart() []int {
 	return into
 }
 
-// joined makes one part of those that into gives the same number.
+// joined combines the parts that into maps to the same part. Edges within a combined part are
+// dropped.
 func (p parts) joined(into []int) parts {
 	number := make([]int, len(p.list))
 	for i := range number {
@@ -160,7 +175,7 @@ func (p parts) joined(into []int) parts {
 			continue
 		}
 		to := &out.list[number[into[i]]]
-		if to.chain { // what uses the others stands behind them in the list
+		if to.chain { // the consumer follows its inputs in the list, but comes first in names
 			to.names, to.tips, to.tally = append(part.names, to.names...), append(part.tips, to.tips...), append(part.tally, to.tally...)
 		} else {
 			to.names, to.tips, to.tally = append(to.names, part.names...), append(to.tips, part.tips...), append(to.tally, part.tally...)
@@ -184,7 +199,7 @@ func (p parts) joined(into []int) parts {
 	return out
 }
 
-// distinct sorts edges and makes one of those that lead the same way.
+// distinct sorts the edges and combines edges between the same parts.
 func distinct(edges []edge) []edge {
 	slices.SortStableFunc(edges, func(a, b edge) int {
 		if a.from != b.from {
@@ -204,7 +219,8 @@ func distinct(edges []edge) []edge {
 	return out
 }
 
-// label returns what an edge is called: nothing for the usual way, and for a Component, which can be used in one way alone.
+// label returns the label of an edge. Plain resources and step inputs need no label, and neither
+// do Components, which are drawn dashed.
 func (e edge) label() string {
 	if len(e.ways) == 1 && (e.ways[0] == asResource || e.ways[0] == asComponent || e.ways[0] == asInput) {
 		return ""

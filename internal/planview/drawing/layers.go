@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// layerParts returns a part for each layer that is drawn, those that are used first.
+// layerParts returns a part for each selected layer. A layer follows the layers it uses.
 func (c *choice) layerParts() parts {
 	var p parts
 	rootsOf := map[int]int{}
@@ -42,7 +42,7 @@ func (c *choice) layerParts() parts {
 	return p
 }
 
-// ordered returns the layers that are drawn, each after those that it uses.
+// ordered returns the selected layers in topological order: each follows the layers it uses.
 func (c *choice) ordered() (order []int) {
 	done := make([]bool, len(c.all))
 	var visit func(i int)
@@ -64,15 +64,15 @@ func (c *choice) ordered() (order []int) {
 	return order
 }
 
-// work is what the steps of a layer do.
+// work summarizes the steps of a layer.
 type work struct {
 	tally
-	kinds map[string]int // of resources
-	notes []string       // about all others
+	kinds map[string]int // loaded resources by kind
+	notes []string       // about all other steps
 	seen  map[string]bool
 }
 
-// works returns what the layers do. A step counts once, in however many roots it is.
+// works returns the work of each layer. A step that occurs in several roots is counted once.
 func (c *choice) works() []work {
 	all := make([]work, len(c.all))
 	for _, n := range c.plan.Graph.Nodes {
@@ -102,7 +102,7 @@ func (w *work) add(p *planner.Plan, n *graph.Node) {
 	case graph.Load:
 		kinds, err := krm.Kinds(op.Source)
 		if err != nil {
-			return // planning has said so
+			return // already reported by the planner
 		}
 		for kind := range kinds {
 			w.kinds[kind.Kind]++
@@ -135,7 +135,7 @@ func (w *work) add(p *planner.Plan, n *graph.Node) {
 	}
 }
 
-// denial returns why a call is denied, and whether it is.
+// denial returns the reason a call is denied, and whether it is denied.
 func denial(p *planner.Plan, n *graph.Node) (why string, no bool) {
 	dec := p.Decisions[n.ID]
 	if dec == nil || dec.Allowed {
@@ -148,7 +148,7 @@ func denial(p *planner.Plan, n *graph.Node) (why string, no bool) {
 	return clean(n.Origin.Pos().String()), true
 }
 
-// tip returns what a box has no place for.
+// tip returns the tooltip text of a layer: everything that does not fit into its box.
 func (w *work) tip(l *layers.Layer) []string {
 	lines := []string{clean(l.File), l.Kind}
 	var kinds []string
@@ -180,7 +180,7 @@ func kindClass(kind string) class {
 	return kustomization
 }
 
-// wayOf returns in which way a layer uses another one that it names in a field.
+// wayOf returns the kind of use for a reference in the given field.
 func wayOf(field string) string {
 	names := strings.Split(field, ".")
 	name, _, _ := strings.Cut(names[len(names)-1], "[")

@@ -6,16 +6,18 @@ import (
 	"slices"
 )
 
-// The layout is that of Sugiyama: each box has a column behind those that lead to it, edges that pass a column have a place of their own in it,
-// the places of a column are sorted by what they are connected with, and then moved as near to that as can be. All numbers are
-// integers: floating-point numbers are not the same on all machines.
+// The layout follows Sugiyama's method. Each box gets a column to the right of its inputs. Edges
+// that pass through a column get a place of their own in it. The places of each column are
+// sorted to reduce crossings, and then moved toward their neighbors. All numbers are integers,
+// because floating-point results can differ between machines and drawings must be deterministic.
 
 const (
 	columnGap = 44
 	boxGap    = 14
-	lineGap   = 9 // between edges that pass a column
+	lineGap   = 9 // between edges that pass through a column
 	partGap   = 28
-	// maxPlaces bounds the places of edges in columns that they pass: what has more goes straight.
+	// maxPlaces bounds the total number of places for passing edges. Further edges are drawn as
+	// straight curves from box to box.
 	maxPlaces = 20000
 	sweeps    = 8
 )
@@ -23,27 +25,29 @@ const (
 type (
 	size  struct{ w, h int }
 	point struct{ x, y int }
-	// route is the way of an edge: its points come in pairs, from the end of a column to the beginning of the next one.
+	// route is the path of an edge. Its points come in pairs: the right side of a column and the
+	// left side of the next one.
 	route []point
 )
 
-// place is a box, or an edge that passes a column.
+// place is a box, or a passing edge, in a column.
 type place struct {
 	box       int // -1 for an edge
-	rank, pos int // its column, and its number there
+	rank, pos int // column, and index in the column
 	size
-	y         int // of its middle
+	y         int // y of the center
 	ins, outs []*place
 }
 
-// layout says where everything is.
+// layout holds the coordinates of a drawing.
 type layout struct {
 	size
-	boxes  []point // left upper corners
+	boxes  []point // top left corners
 	routes []route
 }
 
-// arrange finds a place for boxes of these sizes. label returns how much room the label of an edge needs.
+// arrange computes the layout for boxes of the given sizes. label returns the width of an edge's
+// label.
 func (d *Drawing) arrange(sizes []size, label func(edge) int) layout {
 	l := layout{boxes: make([]point, len(d.boxes)), routes: make([]route, len(d.edges))}
 	var done []*cluster
@@ -55,17 +59,17 @@ func (d *Drawing) arrange(sizes []size, label func(edge) int) layout {
 	return l
 }
 
-// cluster is a part of the drawing that is connected.
+// cluster is a connected component of the drawing.
 type cluster struct {
-	boxes, edges []int // numbers in the drawing
+	boxes, edges []int // indexes in the drawing
 	columns      [][]*place
-	places       map[int]*place // of boxes
-	ways         [][]*place     // of edges, as far as they have places
+	places       map[int]*place // of boxes, by index
+	ways         [][]*place     // the places each edge passes through, including both ends
 	x, wide      []int          // of columns
 	size
 }
 
-// components returns the parts of the drawing that are not connected with each other.
+// components returns the connected components of the drawing.
 func (d *Drawing) components() []*cluster {
 	up := make([]int, len(d.boxes))
 	for i := range up {
@@ -136,7 +140,8 @@ func (c *cluster) arrange(d *Drawing, sizes []size, label func(edge) int) {
 	}
 }
 
-// rank gives each box a column: as far to the left as can be, and if nothing leads to it as far to the right.
+// rank assigns a column to each box: the leftmost one to the right of its inputs. A box without
+// inputs moves right, next to its nearest consumer. Unused columns are removed.
 func (c *cluster) rank(d *Drawing, sizes []size) {
 	c.places = map[int]*place{}
 	for _, i := range c.boxes {
@@ -182,7 +187,7 @@ func (c *cluster) rank(d *Drawing, sizes []size) {
 	}
 }
 
-// connect gives each edge a place in the columns that it passes.
+// connect gives each edge a place in each column that it passes through.
 func (c *cluster) connect(d *Drawing) {
 	n := 0
 	c.ways = make([][]*place, len(c.edges))
@@ -204,7 +209,9 @@ func (c *cluster) connect(d *Drawing) {
 	}
 }
 
-// order sorts the places of columns so that few edges cross: by the mean of the numbers of what they are connected with, to and fro.
+// order sorts the places of the columns to reduce crossings. It uses the barycenter heuristic:
+// places are sorted by the mean position of their neighbors, alternately on the left and on the
+// right side. The best result of all sweeps is kept.
 func (c *cluster) order() {
 	c.number()
 	best, least := c.copy(), c.crossings()
@@ -254,10 +261,11 @@ func (c *cluster) copy() [][]*place {
 	return out
 }
 
-// crossings returns how many edges between neighbouring columns cross.
+// crossings returns the number of crossings between edges of adjacent columns.
 func (c *cluster) crossings() (n int) {
 	for i := 1; i < len(c.columns); i++ {
-		counts := make([]int, len(c.columns[i])+1) // a Fenwick tree: how many edges end at each place
+		// counts is a Fenwick tree of the number of edges that end at each place.
+		counts := make([]int, len(c.columns[i])+1)
 		total := 0
 		for _, p := range c.columns[i-1] {
 			var ends []int
@@ -283,7 +291,7 @@ func (c *cluster) crossings() (n int) {
 	return n
 }
 
-// align moves the places of columns up and down, in their order, towards what they are connected with.
+// align moves the places of the columns vertically toward their neighbors and keeps their order.
 func (c *cluster) align() {
 	for _, column := range c.columns {
 		y := 0
@@ -308,7 +316,7 @@ func (c *cluster) align() {
 	}
 }
 
-// distance returns how far the middles of neighbours are apart at least.
+// distance returns the minimum vertical distance between the centers of adjacent places.
 func distance(a, b *place) int {
 	gap := boxGap
 	if a.box < 0 || b.box < 0 {
@@ -317,8 +325,9 @@ func distance(a, b *place) int {
 	return (a.h+1)/2 + (b.h+1)/2 + gap
 }
 
-// settle moves each place of a column as near as can be to the mean of what it is connected with, so that the sum of the squares is least:
-// places that would overlap become a block, which moves together.
+// settle moves the places of a column toward the mean of their neighbors such that the weighted
+// sum of squared distances is minimal. This is isotonic regression by pooling: places that would
+// overlap become a block, and a block moves as a whole.
 func settle(column []*place, side func(*place) []*place) {
 	type block struct{ first, sum, weight int }
 	var blocks []block
@@ -333,7 +342,7 @@ func settle(column []*place, side func(*place) []*place) {
 			for _, q := range list {
 				sum += q.y
 				if q.box < 0 && p.box < 0 {
-					weight += 6 // edges shall be straight where they are long
+					weight += 6 // keep long edges straight
 				}
 			}
 			want, weight = sum/len(list), weight+2
@@ -360,7 +369,7 @@ func settle(column []*place, side func(*place) []*place) {
 	}
 }
 
-// floor divides a by b, which is positive.
+// floor returns a divided by b, rounded down. b must be positive.
 func floor(a, b int) int {
 	if a < 0 {
 		return -((-a + b - 1) / b)
@@ -368,7 +377,7 @@ func floor(a, b int) int {
 	return a / b
 }
 
-// pack puts components into rows, the highest first.
+// pack arranges the components in rows, the tallest first.
 func (l *layout) pack(list []*cluster) {
 	area, widest := 0, 0
 	for _, c := range list {
@@ -377,9 +386,9 @@ func (l *layout) pack(list []*cluster) {
 	}
 	slices.SortStableFunc(list, func(a, b *cluster) int { return cmp.Compare(b.h, a.h) })
 	width := max(widest, int(math.Sqrt(float64(area)*1.8)))
-	type stack struct{ x, w, end int } // of components below each other
+	type stack struct{ x, w, end int } // components below each other
 	var row []stack
-	x, end := 0, 0 // of the row
+	x, end := 0, 0 // of the current row
 	for _, c := range list {
 		i := slices.IndexFunc(row, func(s stack) bool { return c.w <= s.w && s.end+partGap+c.h <= end })
 		switch {
@@ -401,7 +410,7 @@ func (l *layout) pack(list []*cluster) {
 	l.h = end
 }
 
-// put says where the boxes and edges of a component are that begins at p.
+// put sets the coordinates of the boxes and edges of a component whose top left corner is p.
 func (c *cluster) put(l *layout, p point) {
 	for _, i := range c.boxes {
 		b := c.places[i]

@@ -3,11 +3,11 @@ package drawing
 // key is an entry of the legend.
 type key struct {
 	class  class
-	stroke stroke // of an edge, if it has a name
+	stroke stroke // of an edge, if its name is set
 	text   string
 }
 
-// keys returns the entries of the legend: what occurs in the drawing.
+// keys returns the legend entries for everything that occurs in the drawing.
 func (d *Drawing) keys() (list []key) {
 	kinds, verbs := map[class]bool{}, map[class]bool{}
 	root, many := false, false

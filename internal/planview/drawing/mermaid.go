@@ -10,13 +10,14 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// What GitHub and others draw of Mermaid without settings of their own.
+// The limits of Mermaid's default configuration, which GitHub uses.
 const (
 	mermaidEdges = 500
 	mermaidText  = 50000
 )
 
-// WriteMermaid writes the drawing as a flowchart. One that is larger than what is drawn without settings is an error.
+// WriteMermaid writes the drawing as a Mermaid flowchart. It returns an error, and writes
+// nothing, if the drawing exceeds Mermaid's default limits.
 func (d *Drawing) WriteMermaid(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "flowchart LR\n  %%%% %s\n", strings.NewReplacer("{", "(", "}", ")").Replace(d.title))
@@ -48,7 +49,7 @@ func (d *Drawing) WriteMermaid(w io.Writer) error {
 	return err
 }
 
-// classMermaid returns the name of the class of a box, and what it looks like.
+// classMermaid returns the name and the definition of the class of a box.
 func classMermaid(x box) (name, definition string) {
 	look, width := looks[x.kind], 1
 	name = strings.ToLower(look.name)
@@ -81,11 +82,11 @@ func (d *Drawing) legendMermaid(b *bytes.Buffer) {
 	for _, k := range d.keys() {
 		switch {
 		case k.stroke == dashed, k.stroke == thick, k.stroke == dotted:
-			continue // these have names
+			continue // the edges have labels
 		case k.stroke == solid:
 			lines = append(lines, escapeMermaid(k.stroke.dot+" line: "+k.text))
 		case k.class >= loads:
-			continue // it has no marks for lines
+			continue // the lines have no marks
 		default:
 			lines = append(lines, escapeMermaid(k.text))
 		}
@@ -93,8 +94,8 @@ func (d *Drawing) legendMermaid(b *bytes.Buffer) {
 	fmt.Fprintf(b, "  legend[\"%s\"]\n", strings.Join(lines, "<br/>"))
 }
 
-// escapeMermaid returns clean text as it stands in a quoted label. Every mark that Mermaid, its Markdown or HTML may take for something
-// else is written by its number.
+// escapeMermaid escapes text for a quoted label. Every character with a meaning in Mermaid, its
+// Markdown or HTML becomes a numeric entity.
 func escapeMermaid(text string) string {
 	var b strings.Builder
 	for _, r := range text {

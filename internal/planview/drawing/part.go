@@ -9,16 +9,16 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A part is what becomes one box: a layer, a run of steps, or several of these.
+// A part is the content of one box: a layer, a run of steps, or several of these.
 type part struct {
-	names []string // of the directories of its layers; of a chain, what uses the others comes first
+	names []string // directories of the layers; in a chain, consumers come first
 	chain bool
-	note  string // what else it is, of a run of steps
+	note  string // additional remark for a run of steps
 	kind  class
-	roots int // how many of its layers are roots
+	roots int // number of layers that are roots
 	tally []tally
 	steps []line
-	verbs []string // of steps, each once
+	verbs []string // verbs of the steps, without duplicates
 	tips  []string
 }
 
@@ -27,10 +27,10 @@ type parts struct {
 	edges []edge
 }
 
-// A tally counts what a layer does itself, by the numbers of counted.
+// A tally counts the direct steps of a layer. Its indexes are the same as in counted.
 type tally [7]int
 
-// counted are the things that are counted, and the verbs of their steps.
+// counted lists the counted items: the class of their steps and their names.
 var counted = [...]struct {
 	verb      class
 	one, many string
@@ -54,7 +54,7 @@ const (
 	countDenied
 )
 
-// box returns the box of a part. below is the directory that names start from.
+// box returns the box of a part. It strips the prefix below from names.
 func (p *part) box(below string) box {
 	b := box{kind: p.kind, verbs: p.verbs, root: p.roots > 0, many: len(p.names) > 1}
 	names := make([]string, len(p.names))
@@ -76,7 +76,7 @@ func (p *part) box(below string) box {
 		for _, name := range some(names, someNames) {
 			b.lines = append(b.lines, line{text: shortPath(name, lineWidth)})
 		}
-	case b.many: // a Component, which has steps for each of its users
+	case b.many: // a Component, which has separate steps for each consumer
 		b.title = wrap(names[0])
 		notes = append(notes, diag.Count(len(names), "time"))
 	default:
@@ -92,12 +92,13 @@ func (p *part) box(below string) box {
 }
 
 const (
-	// someNames is how many names a box shows that stands for several layers, and maxSteps how many steps of a run.
+	// someNames is the maximum number of names in a box for several layers. maxSteps is the
+	// maximum number of lines for the steps of a run.
 	someNames = 4
 	maxSteps  = 14
 )
 
-// number says how many layers a part stands for.
+// number returns the number of layers of a part as text.
 func (p *part) number() string {
 	if p.roots == len(p.names) {
 		return diag.Count(p.roots, "root")
@@ -105,7 +106,7 @@ func (p *part) number() string {
 	return diag.Count(len(p.names), "layer")
 }
 
-// shown returns the first steps of a run.
+// shown returns the lines for the steps of a run, shortened to [maxSteps].
 func (p *part) shown() []line {
 	if len(p.steps) <= maxSteps {
 		return p.steps
@@ -114,7 +115,8 @@ func (p *part) shown() []line {
 	return append(p.steps[:maxSteps-1:maxSteps-1], line{text: "and " + more})
 }
 
-// tip returns what a box has no place for: the names of what is alike, or else all about it.
+// tip returns the tooltip of a part: the names of similar layers, or the details of a single
+// layer or chain.
 func (p *part) tip(names []string) string {
 	lines := p.tips
 	if len(names) > 1 && !p.chain {
@@ -127,7 +129,8 @@ func (p *part) tip(names []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// counts returns what the layers of a part do: those of a chain together, those of others each.
+// counts returns the lines for the tallies of a part: the sums for a chain, and otherwise the
+// range per layer.
 func (p *part) counts() (lines []line) {
 	for i, c := range counted {
 		least, most := 0, 0
@@ -162,7 +165,9 @@ func (p *part) counts() (lines []line) {
 	return lines
 }
 
-// commonDir returns the directory, with a slash behind it, that all layers are below, empty if that is none.
+// commonDir returns the directory that contains all layers, with a trailing slash. It returns ""
+// if there is no such directory or fewer than two parts. References to remote layers are
+// ignored.
 func commonDir(list []part) string {
 	first := true
 	var common string

@@ -1,10 +1,12 @@
 package drawing
 
-// A Point is a place in a drawing, in pixels from its left upper corner.
+// A Point is a position in a drawing, in pixels from its top left corner.
 type Point struct{ X, Y int }
 
-// Place finds places for n boxes of one size, so that edges lead from left to right: the left upper corner of each box, and for each edge the ends of
-// the columns that it passes, of which there are two for each column. Each edge leads from a box to one with a higher number.
+// Place computes the layout of n boxes of equal size with edges from left to right. Each edge
+// must lead from a box to a box with a higher index. boxes holds the top left corner of each
+// box. passes holds, for each edge, two points per column that it passes through: the column's
+// left and right side.
 func Place(n, width, height int, edges [][2]int) (boxes []Point, passes [][]Point) {
 	d := &Drawing{boxes: make([]box, n)}
 	for _, e := range edges {

@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// stepParts returns a part for each run of steps that is drawn.
+// stepParts returns a part for each run of selected steps.
 func (c *choice) stepParts() parts {
 	var p parts
 	into := c.runs()
@@ -51,9 +51,12 @@ func (p *parts) addEdge(number map[int]int, into []int, from, to int, way string
 	}
 }
 
-// runs returns for each node one that stands for its run: steps of one layer of which each takes the list of the one before, which nobody
-// else takes but for a root. Files that are loaded for a run belong to it. Calls stand alone, and those that generate lead to the run
-// that absorbs their answers.
+// runs returns, for each node, the representative of its run. A run is a chain of steps of one
+// layer in which each step takes the list of the previous one and no other step does. Only the
+// output of a root may have further consumers. Files loaded for a run belong to it.
+//
+// Calls and fetches are never part of a run, see [alone]. A step that absorbs the results of
+// generators belongs to the run of its consumer.
 func (c *choice) runs() []int {
 	nodes := c.plan.Graph.Nodes
 	users := make([]int, len(nodes))
@@ -80,7 +83,7 @@ func (c *choice) runs() []int {
 			_, loads := before.Op.(graph.Load)
 			switch {
 			case before.Layer != n.Layer || alone(before):
-			case finishes && users[in] > 1: // others take what the root is made of
+			case finishes && users[in] > 1: // the output of the root has other consumers
 				into[i] = int(in)
 			case users[in] == 1 && (loads || absorbs || len(n.Inputs) == 1):
 				into[in] = into[i]
@@ -93,7 +96,8 @@ func (c *choice) runs() []int {
 	return into
 }
 
-// alone reports whether a node is drawn by itself: what runs programs is what people look for.
+// alone reports whether a node is drawn as a box of its own. Calls and fetches are, because
+// readers of a plan look for external programs first.
 func alone(n *graph.Node) bool {
 	switch n.Op.(type) {
 	case graph.Call, graph.Fetch:
@@ -102,7 +106,7 @@ func alone(n *graph.Node) bool {
 	return false
 }
 
-// runOf returns the part of a run that n is in, without steps.
+// runOf returns the part for the run that contains n, without steps.
 func (c *choice) runOf(n *graph.Node) part {
 	names := strings.Split(n.Layer, " > ")
 	var dirs []string
@@ -128,10 +132,10 @@ func (c *choice) runOf(n *graph.Node) part {
 func (p *part) add(c *choice, n *graph.Node) {
 	field := strings.TrimPrefix(strings.TrimPrefix(n.ID, n.Layer), "#")
 	field = strings.TrimSuffix(field, "."+n.Op.Verb())
-	if len(p.tips) < maxTip { // a line is looked up in the file
+	if len(p.tips) < maxTip { // details are in the file
 		p.tips = append(p.tips, stepTip(n, field))
 	} else {
-		p.tips = append(p.tips, "") // is only counted
+		p.tips = append(p.tips, "") // counted only
 	}
 	why, no := denial(c.plan, n)
 	if no {
@@ -143,7 +147,7 @@ func (p *part) add(c *choice, n *graph.Node) {
 	}
 }
 
-// stepTip says where a step is configured, and all about it.
+// stepTip returns the location and the description of a step.
 func stepTip(n *graph.Node, field string) string {
 	tip := n.Origin.Pos().String() + ": " + n.Op.Verb()
 	if field != n.Op.Verb() {
@@ -155,7 +159,8 @@ func stepTip(n *graph.Node, field string) string {
 	return clean(tip)
 }
 
-// stepLine returns what a box says about a step: its verb, if its field does not say that, the field and what it is given.
+// stepLine returns the line of a step: its verb, unless the field implies it, the field and the
+// summary.
 func stepLine(n *graph.Node, field string, no bool) line {
 	l := line{verb: verbClass(n.Op.Verb())}
 	verb := n.Op.Verb() + " "
@@ -172,7 +177,7 @@ func stepLine(n *graph.Node, field string, no bool) line {
 		field, given = "", filepath.Base(given)
 	case l.verb == others && (field+" " == verb || field == "resources"):
 		field = ""
-	case n.Item != nil && strings.HasSuffix(field, "/"+n.Item.Name): // its summary says no more
+	case n.Item != nil && strings.HasSuffix(field, "/"+n.Item.Name): // the summary repeats the name
 		given = ""
 	}
 	l.text = strings.TrimSpace(verb + clean(field))
@@ -183,8 +188,8 @@ func stepLine(n *graph.Node, field string, no bool) line {
 	return l
 }
 
-// reordered returns the parts in an order in which each comes after those that lead to it. A run is where its first step is, which may
-// be before the end of one that leads to it.
+// reordered returns the parts in topological order. A run is listed at its first step, which may
+// precede the end of a run that leads to it.
 func (p parts) reordered() parts {
 	before := make([][]int, len(p.list))
 	for _, e := range p.edges {

@@ -1,6 +1,7 @@
 package drawing
 
-// A class is what a box or a line is, for its look. All that colour says is said by words, borders or dashes, too.
+// A class determines the appearance of a box or line. Everything shown by color is also shown by
+// text, borders or dashes.
 type class int
 
 const (
@@ -18,10 +19,10 @@ const (
 	others
 )
 
-// A look is how a class is drawn: by colours that people with any kind of colour vision can tell apart (those of Okabe and Ito, and
-// tints of them), for light and dark.
+// A look is the appearance of a class. The colors are from the Okabe-Ito palette and tints of
+// it, which people with any type of color vision can distinguish, in a light and a dark variant.
 type look struct {
-	name             string // in the legend and in style sheets
+	name             string // in the legend and style sheets
 	fill, stroke     string
 	darkFill, border string // border is the dash pattern of a box
 }
@@ -41,7 +42,7 @@ var looks = [...]look{
 	others:        {"merge, finish …", "#999999", "#999999", "#999999", ""},
 }
 
-// verbClass returns the class of the verb of a node.
+// verbClass returns the class for the verb of a node.
 func verbClass(verb string) class {
 	for c := loads; c < denied; c++ {
 		if looks[c].name == verb {
@@ -51,16 +52,16 @@ func verbClass(verb string) class {
 	return others
 }
 
-// The ways in which one box uses another. One that is not here is the name of a field.
+// Kinds of use between boxes. All other kinds are the names of fields.
 const (
 	asResource  = "resource"
 	asComponent = "component"
 	asImport    = "import"
-	asInput     = "" // of steps
+	asInput     = "" // between steps
 	asOrder     = "after"
 )
 
-// A stroke is how an edge is drawn.
+// A stroke is the line style of an edge.
 type stroke struct{ name, dot, dash, mermaid string }
 
 var (
@@ -70,7 +71,7 @@ var (
 	dotted = stroke{"other uses", "dotted", "2 3", "-.->"}
 )
 
-// stroke returns how an edge is drawn: by its first way.
+// stroke returns the line style of an edge, which depends on its first kind of use.
 func (e edge) stroke() stroke {
 	switch {
 	case e.ways[0] == asResource || e.ways[0] == asInput:

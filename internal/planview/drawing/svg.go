@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Sizes in an SVG, in pixels.
+// Dimensions in an SVG, in pixels.
 const (
 	margin     = 16
 	padding    = 8
@@ -19,8 +19,8 @@ const (
 	headHeight = 26
 )
 
-// WriteSVG writes the drawing as an SVG that needs nothing else: colours are those of a light or a dark page, and what a box has no place for
-// is its tooltip.
+// WriteSVG writes the drawing as a self-contained SVG. The colors follow the light or dark theme
+// of the viewer. Text that does not fit into a box is in its tooltip.
 func (d *Drawing) WriteSVG(w io.Writer) error {
 	sizes := make([]size, len(d.boxes))
 	for i, x := range d.boxes {
@@ -50,7 +50,7 @@ func (d *Drawing) WriteSVG(w io.Writer) error {
 
 func pixels(text string, size int) int { return (textWidth(text)*size + 99) / 100 }
 
-// sizeOf returns the size of a box.
+// sizeOf returns the size of a box in pixels.
 func sizeOf(x box) size {
 	s := size{60, 2*padding + titleLine*len(x.title) + textLine*len(x.lines)}
 	for _, t := range x.title {
@@ -127,7 +127,7 @@ func (d *Drawing) edgeSVG(b *bufio.Writer, e edge, r route) {
 	b.WriteString("</g>\n")
 }
 
-// svg returns the attributes of an edge.
+// svg returns the SVG attributes of the line style.
 func (s stroke) svg() string {
 	switch {
 	case s == thick:
@@ -138,7 +138,7 @@ func (s stroke) svg() string {
 	return ""
 }
 
-// legendBox is the legend, of which rows are not wider than the drawing.
+// legendBox is the rendered legend. Its rows are wrapped to the width of the drawing.
 type legendBox struct {
 	size
 	text string
@@ -174,7 +174,7 @@ func (d *Drawing) legendSVG(width int) (box legendBox) {
 	return legendBox{size{box.w, y + textLine + 12}, b.String()}
 }
 
-// styleSheet returns the colours.
+// styleSheet returns the style sheet with the light and dark colors.
 func styleSheet() string {
 	var light, dark strings.Builder
 	light.WriteString("text{font:11px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}.t{font-weight:bold;font-size:12px}.n{font-style:italic}\n")

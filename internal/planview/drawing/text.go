@@ -9,21 +9,24 @@ import (
 )
 
 const (
-	// titleWidth and lineWidth are how wide the lines of a box may be, in letters of usual width.
+	// titleWidth and lineWidth are the maximum widths of the lines of a box, in characters of
+	// average width.
 	titleWidth = 26
 	lineWidth  = 40
-	// maxTip is how many lines a tooltip has.
+	// maxTip is the maximum number of lines in a tooltip.
 	maxTip = 40
-	// maxTipWidth bounds each of them, in letters.
+	// maxTipWidth is the maximum length of a tooltip line, in characters.
 	maxTipWidth = 200
 )
 
-// clean returns text of a tree as one line without anything that could steer or disguise.
+// clean returns untrusted text as a single line, without control and direction-changing
+// characters.
 func clean(text string) string {
 	return strings.ReplaceAll(diag.OneLine(diag.Sanitise(text)), "\t", " ")
 }
 
-// short returns text with … in its middle if it is longer than max letters. The end of a path says more than its beginning.
+// short replaces the middle of text with an ellipsis if it is longer than max characters. It
+// keeps more of the end, because the end of a path is more specific.
 func short(text string, max int) string {
 	n := utf8.RuneCountInString(text)
 	if n <= max {
@@ -34,7 +37,7 @@ func short(text string, max int) string {
 	return string(letters[:head]) + "…" + string(letters[n-(max-head-1):])
 }
 
-// cut returns the first max letters of text.
+// cut truncates text to max characters, including an ellipsis.
 func cut(text string, max int) string {
 	if utf8.RuneCountInString(text) <= max {
 		return text
@@ -42,7 +45,7 @@ func cut(text string, max int) string {
 	return string([]rune(text)[:max-1]) + "…"
 }
 
-// some returns the first n of many lines, and how many there are besides.
+// some returns the first n lines, followed by the number of the remaining ones.
 func some(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -50,8 +53,9 @@ func some(lines []string, n int) []string {
 	return append(lines[:n:n], "and "+diag.Count(len(lines)-n, "other"))
 }
 
-// shortPath returns a path with … for directories in its middle, if it is longer than max letters: the first ones tell applications apart,
-// the last ones what they are.
+// shortPath replaces directories in the middle of a path with an ellipsis if it is longer than
+// max characters. It keeps the first directories, which distinguish applications, and the last
+// ones, which distinguish environments and layers.
 func shortPath(path string, max int) string {
 	parts := strings.Split(path, "/")
 	for head := 2; head > 0; head-- {
@@ -64,7 +68,8 @@ func shortPath(path string, max int) string {
 	return short(path, max)
 }
 
-// wrap breaks a name into at most three lines, after a slash if it can, or else after another mark.
+// wrap breaks a name into at most three lines: after a slash if possible, else after other
+// punctuation.
 func wrap(name string) []string {
 	rest := []rune(shortPath(name, 2*titleWidth))
 	var lines []string
@@ -81,7 +86,8 @@ func wrap(name string) []string {
 	return append(lines, string(rest))
 }
 
-// textWidth returns how wide a text is at most, in hundredths of the size of the letters. It knows no font: widths are those of a wide one.
+// textWidth returns an upper bound for the width of text, in hundredths of the font size. The
+// viewer's font is unknown, so the widths are taken from a wide font.
 func textWidth(text string) (w int) {
 	for _, r := range text {
 		switch {

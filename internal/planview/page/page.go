@@ -1,5 +1,5 @@
-// Package page writes HTML pages that need nothing else: no network, no files beside them, and no script or style but their own. Texts of others are
-// never more than text in them.
+// Package page writes self-contained HTML pages: they need no network, no other files, and only
+// their own script and style. Untrusted text in a page is always escaped.
 package page
 
 import (
@@ -17,13 +17,14 @@ import (
 //go:embed page.css
 var common string
 
-// A Page is one that is being written. Its zero value is empty.
+// A Page is the content of an HTML page. Its zero value is an empty page ready to use.
 type Page struct{ strings.Builder }
 
-// Raw is text that is HTML already.
+// Raw is text that is already HTML.
 type Raw string
 
-// F writes a text. All operands that are texts but Raw are escaped, so that none can be more than text.
+// F writes formatted text. It escapes all string arguments except those of type [Raw], and
+// modifies args.
 func (p *Page) F(format string, args ...any) {
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -36,18 +37,20 @@ func (p *Page) F(format string, args ...any) {
 	fmt.Fprintf(p, format, args...)
 }
 
-// A Head is what stands before the content of a page, and decides about all of it.
+// A Head describes the part of a page before its content.
 type Head struct {
-	// Begins is what the page begins with: a document type, and a comment by which it is known.
+	// Begins is the start of the page: the document type and a comment that identifies the page.
 	Begins string
 	Title  string
-	// Style and Script are those of the page, in addition to what all pages have, and the only ones that browsers take.
+	// Style and Script are the page's style sheet and script. The common style sheet is added to
+	// Style. The content security policy allows no others.
 	Style, Script string
-	// StyleAttributes lets elements have styles of their own.
+	// StyleAttributes permits style attributes on elements.
 	StyleAttributes bool
 }
 
-// Begin writes all up to the content. No other script runs, whatever a name in the page is, and nothing is fetched or sent.
+// Begin writes the page up to its content. The content security policy blocks all other scripts
+// and all network requests, so that even a mistake in escaping cannot run code.
 func (p *Page) Begin(h Head) {
 	style := common + h.Style
 	attributes := ""
@@ -60,7 +63,7 @@ func (p *Page) Begin(h Head) {
 	p.F("<title>%s</title>\n<style>%s</style></head><body>\n", h.Title, Raw(style))
 }
 
-// End writes what comes behind the content.
+// End writes the script and the end of the page.
 func (p *Page) End(h Head) { p.F("<script>%s</script></body></html>\n", Raw(h.Script)) }
 
 func hash(text string) string {
@@ -68,10 +71,11 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Data writes a value as JSON, for the script of the page. Nothing in it can end the element that it stands in. Its texts are as they are: the
-// script makes nothing but text of them, and [Text] has made harmless what would steer that.
+// Data writes a value as a JSON element for the page's script. The JSON cannot end the element
+// it is embedded in. Its strings are not HTML-escaped: the script must insert them as text only,
+// and callers pass them through [Text] first.
 func (p *Page) Data(id string, value any) error {
-	text, err := json.Marshal(value) // it escapes <, > and &
+	text, err := json.Marshal(value) // Marshal escapes <, > and &
 	if err != nil {
 		return err
 	}
@@ -81,10 +85,11 @@ func (p *Page) Data(id string, value any) error {
 	return nil
 }
 
-// Text returns a text of others as pages show it: on one line, and without what changes the direction of letters.
+// Text returns untrusted text as a single line without characters that change the text
+// direction.
 func Text(s string) string { return diag.OneLine(diag.Sanitise(s)) }
 
-// Name returns a name as pages show it: as [Text] does, and not without end.
+// Name returns a name in the form of [Text], with the middle omitted if it is very long.
 func Name(s string) string {
 	const longest = 240
 	r := []rune(Text(s))

@@ -12,21 +12,23 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
-// The sizes of boxes in pixels, which the script knows, too.
+// Sizes of boxes in pixels. planpage.js has the same values.
 const (
 	layerWidth, layerHeight = 220, 46
 	stepWidth, stepHeight   = 240, 42
 )
 
-// data is what the script of the page knows: everything that can be looked at in the graph. Layers, steps, functions and roots are named by their
-// places in these lists. Names are short, because there may be tens of thousands of each.
+// data is the input of the page's script: all items in the graph. Layers, steps, functions and
+// roots refer to each other by their indexes in these lists. The JSON keys are short because a
+// plan can have tens of thousands of items.
 type data struct {
-	Layers    []layer              `json:"layers"`
-	Ways      [][]int              `json:"ways"` // between layers: from, to, and the points on the way
+	Layers []layer `json:"layers"`
+	// Ways are edges between layers: from, to, and the points on the way.
+	Ways      [][]int              `json:"ways"`
 	Steps     []step               `json:"steps"`
 	Functions []*planview.Function `json:"functions"`
 	Roots     []root               `json:"roots"`
-	Compared  bool                 `json:"compared"` // with another plan
+	Compared  bool                 `json:"compared"` // whether the plan was compared with another
 }
 
 type layer struct {
@@ -38,7 +40,7 @@ type layer struct {
 	Files []string `json:"p,omitempty"`
 	Roots []string `json:"r,omitempty"`
 	Steps []int    `json:"s,omitempty"`
-	Ways  [][]int  `json:"w,omitempty"` // between its steps, as far as they pass others
+	Ways  [][]int  `json:"w,omitempty"` // edges between its steps that pass others, as in data.Ways
 	change
 }
 
@@ -58,15 +60,15 @@ type step struct {
 	Y       int      `json:"y"`
 	Inputs  []int    `json:"n,omitempty"`
 	After   []int    `json:"z,omitempty"`
-	Call    int      `json:"c,omitempty"` // its place in Functions, plus one
+	Call    int      `json:"c,omitempty"` // index in Functions plus one
 	Since   string   `json:"h,omitempty"`
-	By      []string `json:"b,omitempty"` // what changed its configuration
+	By      []string `json:"b,omitempty"` // steps that changed its configuration
 	Item    string   `json:"t,omitempty"`
-	Root    int      `json:"r,omitempty"` // that it yields the output of, plus one
+	Root    int      `json:"r,omitempty"` // index of the root it renders plus one
 	change
 }
 
-// A change is what has become of something since the other plan: its sign, and the fields.
+// A change is the change of an item since the other plan: its mark, and the changed fields.
 type change struct {
 	Mark   string   `json:"m,omitempty"`
 	Fields []string `json:"d,omitempty"`
@@ -78,14 +80,14 @@ type root struct {
 	Resources []string `json:"k,omitempty"`
 }
 
-// A builder makes data of a plan.
+// A builder builds data from a plan.
 type builder struct {
 	data
 	layers, steps map[string]int
 }
 
-// newData returns the data of a plan. Of old, if it is not nil, it has the layers and steps that now does not have, and of d what has become of the
-// others.
+// newData returns the data of a plan. old and d are nil without a comparison. Otherwise the data
+// also contains the layers and steps that exist only in old, and the changes in d.
 func newData(now, old *planview.Document, d *planview.Difference) *data {
 	b := &builder{layers: map[string]int{}, steps: map[string]int{}}
 	b.Layers, b.Ways, b.Steps, b.Functions, b.Roots = []layer{}, [][]int{}, []step{}, []*planview.Function{}, []root{}
@@ -134,10 +136,11 @@ func (b *builder) addLayers(layers []planview.Layer, changes map[string]planview
 	}
 }
 
-// elsewhere is the layer of steps that no layer configures: images and programs that are fetched.
+// elsewhere is the name of a pseudo layer for steps that no layer configures: fetches of images
+// and programs.
 const elsewhere = "images and programs of functions"
 
-// layerOf returns the layer of a step.
+// layerOf returns the index of the layer of a step. It adds the pseudo layer if necessary.
 func (b *builder) layerOf(n *planview.Node) int {
 	at, ok := b.layers[n.Origin.File]
 	if ok && n.Verb != "fetch" {
@@ -185,7 +188,7 @@ func (b *builder) addSteps(nodes []planview.Node, changes map[string]planview.Ch
 	}
 }
 
-// shown returns a function with texts that can be shown.
+// shown returns a copy of a function whose texts are safe to show.
 func shown(f *planview.Function) *planview.Function {
 	c := *f
 	for _, s := range []*string{&c.Runtime, &c.Source, &c.Digest, &c.Catalog, &c.CatalogDigest, &c.TrustedBy, &c.Executor, &c.Isolation, &c.ListVersion, &c.Cache, &c.Config, &c.ConfigFile, &c.Reason} {
@@ -218,7 +221,7 @@ func (b *builder) addRoots(doc *planview.Document) {
 	}
 }
 
-// markLayers marks the layers of which only steps or files have changed.
+// markLayers marks layers as changed if any of their steps or files changed.
 func (b *builder) markLayers(d *planview.Difference) {
 	if d == nil {
 		return
@@ -248,7 +251,8 @@ func (b *builder) markLayers(d *planview.Difference) {
 	}
 }
 
-// placeLayers finds places for layers: those that are used are to the left of those that use them.
+// placeLayers computes the positions of the layers. Layers are to the right of the layers they
+// use.
 func (b *builder) placeLayers() {
 	order, number := make([]int, 0, len(b.Layers)), make([]int, len(b.Layers))
 	var visit func(i int)
@@ -271,7 +275,7 @@ func (b *builder) placeLayers() {
 	for _, i := range order {
 		for _, u := range b.Layers[i].Uses {
 			e := [2]int{number[u.Layer] - 1, number[i] - 1}
-			if e[0] < e[1] && !seen[e] { // two plans together may have a circle
+			if e[0] < e[1] && !seen[e] { // the union of two plans can have a cycle
 				seen[e] = true
 				edges = append(edges, e)
 			}
@@ -294,7 +298,7 @@ func way(from, to int, passes []drawing.Point) []int {
 	return w
 }
 
-// placeSteps finds places for the steps of each layer among themselves.
+// placeSteps computes the positions of the steps of each layer, relative to the layer.
 func (b *builder) placeSteps() {
 	local := make([]int, len(b.Steps))
 	for i := range b.Layers {
@@ -323,7 +327,8 @@ func (b *builder) placeSteps() {
 	}
 }
 
-// wrap puts what is much wider than high into several rows, as lines of a text are: most layers are one long chain.
+// wrap breaks a layout that is much wider than it is high into several rows, like lines of text.
+// Most layers are one long chain.
 func wrap(boxes []drawing.Point, edges [][2]int, passes [][]drawing.Point) {
 	const gap, aspect = 44, 1.8
 	w, h := 0, 0
@@ -359,7 +364,7 @@ func changeOf(c planview.Change) change {
 	return out
 }
 
-// texts returns texts that can be shown.
+// texts returns the list in the form of [page.Text].
 func texts(list []string) (all []string) {
 	for _, s := range list {
 		all = append(all, page.Text(s))
@@ -367,7 +372,7 @@ func texts(list []string) (all []string) {
 	return all
 }
 
-// place returns where something is: file:line.
+// place returns a location in the form file:line, without the line if it is 0.
 func place(file string, line int) string {
 	if line > 0 {
 		file = fmt.Sprintf("%s:%d", file, line)

@@ -1,5 +1,5 @@
-// Package planpage shows a plan as one HTML page that needs nothing else: a graph to move in and to search, and lists of what it has. What the JSON
-// form of a plan has is all that it shows.
+// Package planpage shows a plan as a self-contained HTML page with a searchable graph and lists
+// of the plan's content. It shows only the content of the plan's JSON form.
 package planpage
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
-// Begins is what each page begins with.
+// Begins is the start of each page. It identifies a file as a page of this package.
 const Begins = "<!doctype html>\n<!-- krmflow plan -->\n"
 
 //go:embed planpage.css
@@ -26,12 +26,13 @@ var script string
 // Write writes the page of a plan.
 func Write(w io.Writer, now *planview.Document) error { return write(w, now, nil, nil) }
 
-// WriteDifference writes the page of a plan on which is marked what has become of another one: d is how old became now.
+// WriteDifference writes the page of the plan now, with the changes since the plan old marked. d
+// is the difference between the two.
 func WriteDifference(w io.Writer, now, old *planview.Document, d *planview.Difference) error {
 	return write(w, now, old, d)
 }
 
-// A planPage is one that is being written.
+// A planPage is a page under construction.
 type planPage struct {
 	page.Page
 	doc  *planview.Document
@@ -63,7 +64,7 @@ func write(w io.Writer, now, old *planview.Document, d *planview.Difference) err
 	return err
 }
 
-// title names the roots.
+// title returns the names of the roots.
 func (p *planPage) title() string {
 	var dirs []string
 	for _, r := range p.doc.Roots {
@@ -78,7 +79,7 @@ func (p *planPage) title() string {
 	return strings.Join(dirs, ", ")
 }
 
-// head writes what the plan is about, and links to what it has.
+// head writes the title and links to the sections of the page.
 func (p *planPage) head() {
 	denied, mistakes := 0, 0
 	for _, f := range p.data.Functions {
@@ -112,7 +113,7 @@ func (p *planPage) head() {
 	p.F("</nav></header>\n")
 }
 
-// graph writes the place of the graph, which the script draws.
+// graph writes the elements for the graph, which the script draws.
 func (p *planPage) graph() {
 	p.F(`<section id="graph" aria-label="graph">
 <div class="bar"><input id="search" type="search" placeholder="search: steps, files, resources, functions  ( / )" aria-label="search steps, files, resources and functions" aria-controls="results" autocomplete="off" spellcheck="false">
@@ -139,7 +140,7 @@ func (p *planPage) section(id, title string, n int) {
 	}
 }
 
-// table writes a table that is folded if it has very many rows.
+// table writes a table. A table with very many rows is collapsed.
 func (p *planPage) table(n int, head []string, row func(i int)) {
 	const many = 200
 	if n == 0 {
@@ -166,12 +167,12 @@ func (p *planPage) table(n int, head []string, row func(i int)) {
 
 func (p *planPage) cell(text string) { p.F("<td>%s</td>", page.Name(text)) }
 
-// step writes a cell that leads to a step in the graph.
+// step writes a cell that links to a step in the graph.
 func (p *planPage) step(i int) {
 	p.F("<td><button type=\"button\" class=\"go\" data-step=\"%d\">%s</button></td>", i, page.Name(p.data.Steps[i].ID))
 }
 
-// changes writes what has become of the other plan.
+// changes writes the section about the changes since the other plan.
 func (p *planPage) changes() {
 	if p.diff == nil {
 		return
@@ -210,7 +211,7 @@ func (p *planPage) changes() {
 	p.F("</section>\n")
 }
 
-// failed writes the mistakes of roots.
+// failed writes the errors of the failed roots.
 func (p *planPage) failed() {
 	p.section("mistakes", "Mistakes", len(p.doc.Failed))
 	for _, f := range p.doc.Failed {
@@ -235,7 +236,7 @@ func (p *planPage) message(m planview.Message) {
 	p.F("</li>\n")
 }
 
-// functions writes the decisions about functions and charts.
+// functions writes the trust decisions about functions and charts.
 func (p *planPage) functions() {
 	p.section("functions", "Trust decisions", len(p.data.Functions))
 	var calls []int
@@ -270,7 +271,7 @@ func (p *planPage) functions() {
 	p.F("</section>\n")
 }
 
-// runs says what a call runs.
+// runs describes the function or chart of a call.
 func runs(f *planview.Function) string {
 	if c := f.Chart; c != nil {
 		return strings.Join(strings.Fields("chart "+c.Name+" "+c.Version+" "+c.Source+" "+c.Digest), " ")
@@ -346,7 +347,8 @@ func (p *planPage) catalogs() {
 	p.F("</section>\n")
 }
 
-// layers writes the graph as a list: each layer, which the script fills with its steps when it is opened.
+// layers writes the graph as a list of layers. The script inserts the steps of a layer when the
+// user opens it.
 func (p *planPage) layers() {
 	p.section("layers", "Layers and steps", len(p.data.Layers))
 	for i := range p.data.Layers {

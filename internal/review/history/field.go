@@ -12,24 +12,28 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Field names a field of an object as people write it: spec.template.spec.containers[name=web].image, metadata.labels.app or
-// metadata.annotations["example.com/a"]. Quotes are needed only where a name could be read in another way.
+// A Field is a path to a field of an object, parsed from a text such as
+// spec.template.spec.containers[name=web].image, metadata.labels.app or
+// metadata.annotations["example.com/a"]. Quotes are needed only for names that would otherwise
+// be ambiguous. The empty Field is the whole object.
 type Field []part
 
-// A part is a name, or an item of a list by its place or by a field of it.
+// A part is the name of a field, or an item of a list by index or by the value of a field.
 type part struct {
 	name       string
 	quoted     bool
 	item       bool
-	every      bool // item of the list
-	place      int  // of the item, -1 if key and value tell which it is
+	every      bool // matches all items of the list
+	place      int  // index of the item, -1 if key and value select it
 	key, value string
 }
 
-// maxField is how long the text of a field may be: finding one takes time that grows with the square of it.
+// maxField is the maximum length of the text of a field. The time to find a field is quadratic
+// in it.
 const maxField = 4 << 10
 
-// ParseField reads a field. A JSON pointer, which begins with a slash, is one, too. Without text it is the whole object.
+// ParseField parses the text of a field. It also accepts a JSON pointer, which begins with a
+// slash. Empty text is the whole object.
 func ParseField(text string) (f Field, err error) {
 	if len(text) > maxField {
 		return nil, fmt.Errorf("a field has at most %d letters", maxField)
@@ -55,9 +59,9 @@ func ParseField(text string) (f Field, err error) {
 	return f, nil
 }
 
-// nextPart takes a part from the beginning of text.
+// nextPart parses the first part of text and returns the rest.
 func nextPart(text string, first bool) (p part, rest string, err error) {
-	if !first && strings.HasPrefix(text, ".[") { // as replacements have it
+	if !first && strings.HasPrefix(text, ".[") { // the form in replacements
 		text = text[1:]
 	}
 	if inner, ok := strings.CutPrefix(text, "["); ok {
@@ -104,8 +108,9 @@ func nextPart(text string, first bool) (p part, rest string, err error) {
 	return part{name: text[:end]}, text[end:], nil
 }
 
-// In returns the path of the field in an object, and whether it is there. If it is not, the path leads to the last part that is. Of a field that has
-// every item of a list it is the first.
+// In returns the path of the field in an object, and whether the object has the field. If not,
+// the path leads to the last part that exists. If the field matches several items of a list, In
+// uses the first match.
 func (f Field) In(v yaml.Value) (path []any, ok bool) {
 	if len(f) == 0 {
 		return nil, true
@@ -122,7 +127,8 @@ func (f Field) In(v yaml.Value) (path []any, ok bool) {
 		path, ok = f[1:].In(v.Items()[items[0]])
 		return append([]any{items[0]}, path...), ok
 	}
-	// Names of labels and the like have dots: as many parts as needed are one name.
+	// Label keys and similar names contain dots, so one name may consist of several parts. The
+	// shortest name is tried first.
 	for n, name := range f.names() {
 		x := v.Get(name)
 		if !x.Exists() {
@@ -138,7 +144,9 @@ func (f Field) In(v yaml.Value) (path []any, ok bool) {
 	return path, false
 }
 
-// All returns the paths of the field in an object: several if it has every item of a list. missing are the paths of items that do not have it.
+// All returns the paths of all fields that f matches in an object. There can be several if f
+// contains [*]. missing holds the paths of list items without the field. If the list or a plain
+// field does not exist, missing holds one nil path.
 func (f Field) All(v yaml.Value) (paths, missing [][]any) {
 	i := slices.IndexFunc(f, func(p part) bool { return p.every })
 	if i < 0 {
@@ -164,7 +172,7 @@ func (f Field) All(v yaml.Value) (paths, missing [][]any) {
 	return paths, missing
 }
 
-// items returns which items of a list a part is.
+// items returns the indexes of the items that match a part.
 func (p part) items(v yaml.Value) (items []int) {
 	for i, x := range v.Items() {
 		if p.every || p.place == i || p.place < 0 && x.Get(p.key).IsScalar() && x.Get(p.key).Text() == p.value {
@@ -174,7 +182,8 @@ func (p part) items(v yaml.Value) (items []int) {
 	return items
 }
 
-// names yields the names that a field may begin with, and how many parts each takes.
+// names yields the possible names at the start of the field, with the number of parts that each
+// spans.
 func (f Field) names() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		name := f[0].name
@@ -187,7 +196,7 @@ func (f Field) names() iter.Seq2[int, string] {
 	}
 }
 
-// At returns the value at a path.
+// At returns the value at a path, or the zero Value if there is none.
 func At(v yaml.Value, path []any) yaml.Value {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -203,17 +212,20 @@ func At(v yaml.Value, path []any) yaml.Value {
 	return v
 }
 
-// A Change is what a step has done to a field.
+// A Change is a change of a field by a step.
 type Change struct {
 	Step
-	// Path leads to the field after the step, and OldPath before it: items of lists may have had other places. A path is nil if there is no field.
+	// Path is the path of the field after the step and OldPath the one before it. They differ if
+	// items of a list moved. A path is nil if the field does not exist.
 	Path, OldPath []any
-	// Old and New are the value of the field before and after, None if there was or is none.
+	// Old and New are the values before and after the step. A value that does not exist has the
+	// type None.
 	Old, New yaml.Value
 }
 
-// FieldOf returns what the steps of a resource have done to a field of it: path leads to it after the last of them. The changes follow one
-// another: each begins with what the one before has left.
+// FieldOf returns the changes that the steps of a resource made to one field, in order. path is
+// the path of the field after the last step. The old value of each change is the new value of
+// the previous one.
 func FieldOf(steps []Step, path []any) (changes []Change) {
 	for _, s := range slices.Backward(steps) {
 		now := At(s.After.Value(), path)
@@ -235,8 +247,9 @@ func FieldOf(steps []Step, path []any) (changes []Change) {
 	return changes
 }
 
-// Removed returns what FieldOf does for a field that the resource has had after one of the steps, but not after the last one: the last of the
-// changes has removed it. It returns nil if the resource never had the field.
+// Removed returns the changes of a field that existed after one of the steps but not after the
+// last one. The last of the changes is the removal. It returns nil if the resource never had the
+// field.
 func Removed(steps []Step, f Field) []Change {
 	for i, s := range slices.Backward(steps) {
 		if s.After == nil {
@@ -252,8 +265,9 @@ func Removed(steps []Step, f Field) []Change {
 	return nil
 }
 
-// Place returns the file and line that cause a change, and the field there: in the file or the patch that has the value, or the file of replacements
-// that names the field, else the field of the layer that the step stands in.
+// Place returns the location that causes a change and the field there. It tries, in order, the
+// file of a new resource, the patch of the step, and the part of the step's configuration that
+// names the field. If none of them contains the value, it returns the location of the step.
 func (f Files) Place(c Change) (pos diag.Pos, field string) {
 	has := func(doc yaml.Value) ([]any, bool) {
 		if !c.New.Exists() {
@@ -281,8 +295,8 @@ func (f Files) Place(c Change) (pos diag.Pos, field string) {
 	return c.Node.Origin.Pos(), c.Node.Origin.Field()
 }
 
-// Gone returns the steps of a resource that is not in the result although a step has made it: the last one has removed it. is tells which
-// resource is meant. It returns nil if no step has made it.
+// Gone returns the steps of a resource that a step created but the result lacks. The last step
+// removed it. is identifies the resource. Gone returns nil if no step created it.
 func (h *History) Gone(is func(*krm.Resource) bool) []Step {
 	where := func(list *krm.List) int {
 		for i, r := range list.All() {

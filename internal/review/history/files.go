@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// Files are those that a plan was made from, by their paths.
+// Files holds the files of a plan by path.
 type Files map[string]*yaml.Source
 
 // FilesOf returns the files of a plan.
@@ -26,7 +26,9 @@ func FilesOf(plan *planner.Plan) Files {
 	return files
 }
 
-// InFile returns where the file that a resource was written in has something: has says where that is in a document, and whether it is there.
+// InFile returns the location of a value in the file that a resource was loaded from, and the
+// path of the value there. has returns the path of the value in a document and whether the
+// document contains it.
 func (f Files) InFile(r *krm.Resource, has func(doc yaml.Value) (at []any, ok bool)) (pos diag.Pos, at []any, ok bool) {
 	src := f[r.Pos.File]
 	if src == nil {
@@ -47,13 +49,14 @@ func (f Files) InFile(r *krm.Resource, has func(doc yaml.Value) (at []any, ok bo
 	return pos, nil, false
 }
 
-// began reports whether v is the object that a resource began as.
+// began reports whether v is the original object of a resource.
 func began(v yaml.Value, r *krm.Resource) bool {
 	return v.Get("kind").Text() == r.OrigID().Kind && v.At("metadata", "name").Text() == r.OrigID().Name
 }
 
-// InPatch returns where the patch of a step has something: in one that is an object, where has says, in a JSON patch the operation that comes nearest
-// to path. The path that it returns is the one in the document, or the given one.
+// InPatch returns the location in a step's patch that sets a value, and the path of the value in
+// the patch. For a patch that is an object, has finds the value. In a JSON patch it is the last
+// of the operations that match most of path, and the returned path is path itself.
 func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at []any, ok bool)) (pos diag.Pos, at []any, ok bool) {
 	p, is := graph.Maker(n.Op).(builtins.Patcher)
 	if !is {
@@ -76,12 +79,12 @@ func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at [
 
 func besides(file, name string) string { return path.Join(path.Dir(file), name) }
 
-// of returns the files that the configuration of a step names, by the names that it has there.
+// of returns a function that looks up files by their names in the configuration of a step.
 func (f Files) of(n *graph.Node) builtins.Files {
 	return func(name string) *yaml.Source { return f[besides(n.Origin.File(), name)] }
 }
 
-// place returns the line and the path of a part of the configuration of a step.
+// place returns the location and the path of a part of the configuration of a step.
 func (f Files) place(n *graph.Node, p builtins.Place) (pos diag.Pos, at []any) {
 	switch {
 	case p.File != "":
@@ -93,8 +96,8 @@ func (f Files) place(n *graph.Node, p builtins.Place) (pos diag.Pos, at []any) {
 	return n.Origin.Source.Locate(0, at...), at
 }
 
-// InConfig returns which part of the configuration of a step, or of a file that it names, has made
-// a change, and the path of that part.
+// InConfig returns the part of a step's configuration, or of a file named there, that made a
+// change. at is the path of that part.
 func (f Files) InConfig(c Change, path []any) (pos diag.Pos, at []any, ok bool) {
 	b, is := graph.Maker(c.Node.Op).(builtins.Locator)
 	if !is {
@@ -108,7 +111,7 @@ func (f Files) InConfig(c Change, path []any) (pos diag.Pos, at []any, ok bool) 
 	return pos, at, pos.File != ""
 }
 
-// lineOf returns where a line of a patch is that stands in the field patch of a step.
+// lineOf returns the location of a line of a patch that is inline in the field patch of a step.
 func (f Files) lineOf(step graph.Origin, line int) diag.Pos {
 	pos := step.Source.Locate(0, append(slices.Clip(step.Path), "patch")...)
 	src := f[pos.File]
@@ -156,7 +159,8 @@ func inPatch(src *yaml.Source, path []any, has func(doc yaml.Value) (at []any, o
 	return src.Locate(0, best), path, true
 }
 
-// pointsTo returns how many steps a JSON pointer has that leads to path or to what holds it, -1 if it leads elsewhere.
+// pointsTo returns the number of tokens of a JSON pointer that leads to path or a parent of it,
+// and -1 if it leads elsewhere.
 func pointsTo(pointer string, path []any) int {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	if len(tokens) > len(path) {

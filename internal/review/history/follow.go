@@ -2,8 +2,10 @@ package history
 
 import "github.com/krmflow/krmflow/krm/yaml"
 
-// Follow returns the path in other, an earlier or later state of an object, of what is at path in v: items of lists may have had other places. It
-// returns what is there. If other has nothing there, whole is false, and the path ends where that begins.
+// Follow translates path, a path in v, to a path in other, an earlier or later state of the same
+// object. Items of lists may have moved in between. It returns the translated path and the value
+// there. If other has no such value, whole is false and the path ends at the last value that
+// exists.
 func Follow(v, other yaml.Value, path []any) (found []any, there yaml.Value, whole bool) {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -28,7 +30,9 @@ func Follow(v, other yaml.Value, path []any) (found []any, there yaml.Value, who
 	return found, other, true
 }
 
-// sameItem returns which of items is another state of item, which is at place now; -1 for none.
+// sameItem returns the index in items of the earlier or later state of item, or -1. place is the
+// index of item in its own list and preferred. Otherwise items match if they are equal, or if
+// the first of the usual key fields that item has is equal.
 func sameItem(item yaml.Value, items []yaml.Value, place int) int {
 	if place < len(items) && items[place].Equal(item) {
 		return place

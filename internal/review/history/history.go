@@ -1,7 +1,8 @@
-// Package history tells how a resource became what it is: which steps of a root have made and changed it, from which lines of which files.
+// Package history reconstructs how steps built a resource: the steps of a root that created and
+// changed it, and the files and lines of their configuration.
 //
-// It works on the lists that the steps have made. A run hands them out if it is asked to, see [scheduler.Options.Made]; those of steps that are
-// pure can also be made again by [Replay].
+// It works on the lists that the steps returned. A run provides them through
+// [scheduler.Options.Made]. For pure steps, [Replay] can compute them again.
 package history
 
 import (
@@ -15,20 +16,22 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A History is what each step of a root has made. It must not be used while the run still adds to it.
+// A History holds the lists that the steps of a root returned. It must not be used while the run
+// still records lists.
 type History struct {
 	g     *graph.Graph
 	root  graph.NodeID
-	lists []*krm.List // nil where nothing is known
+	lists []*krm.List // nil if unknown
 }
 
-// A Recorder keeps the lists of a run. Its zero value is empty, and it is safe for concurrent use.
+// A Recorder records the lists of a run. The zero value is ready to use. Its method Made is safe
+// for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
-	lists map[string]*krm.List // by ids of nodes
+	lists map[string]*krm.List // by node ID
 }
 
-// Made keeps the list of a step: see [scheduler.Options.Made].
+// Made records the list of a step: see [scheduler.Options.Made].
 func (r *Recorder) Made(n *graph.Node, list *krm.List) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,10 +41,12 @@ func (r *Recorder) Made(n *graph.Node, list *krm.List) {
 	r.lists[n.ID] = list
 }
 
-// Worth returns how many bytes more a run may be said to make, for each list of a step that is kept.
+// Worth returns an estimate, in bytes, of the memory that recording a list takes. Callers add it
+// to the memory usage of the run.
 func Worth(list *krm.List) int64 { return int64(list.Size() + 256*list.Len()) }
 
-// Of returns the history of a root of the graph that was run.
+// Of returns the history of a root. g must be the graph of the recorded run, and the run must
+// have ended.
 func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 	h := &History{g: g, root: root.Node, lists: make([]*krm.List, len(g.Nodes))}
 	needed := make([]bool, len(g.Nodes))
@@ -59,9 +64,9 @@ func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 	return h
 }
 
-// unmark removes the marks that steps set on resources for later steps. Marks are not written by
-// users and not part of the output. A resource in several lists stays one resource, because its
-// steps are found by its identity.
+// unmark removes the marks that steps set on resources for later steps. Marks are internal:
+// users do not write them and the output does not have them. A resource in several lists stays
+// one resource, because its steps are found by identity.
 func (h *History) unmark() {
 	unmarked := map[*krm.Resource]*krm.Resource{}
 	for k, list := range h.lists {
@@ -79,14 +84,15 @@ func (h *History) unmark() {
 				unmarked[r].SetValue(v)
 			}
 			if h.lists[k] == list {
-				h.lists[k] = list.Clone() // the run may still have it
+				h.lists[k] = list.Clone() // the run may still use it
 			}
 			h.lists[k].Set(i, unmarked[r])
 		}
 	}
 }
 
-// Replay makes the lists of a root again, as far as that can be done without calling a function.
+// Replay computes the lists of a root again, as far as that is possible without calling a
+// function. Lists that depend on a function or a failed step are unknown.
 func Replay(g *graph.Graph, root graph.Root) *History {
 	only := g.Only(func(r graph.Root) bool { return r == root })
 	h := &History{g: only, lists: make([]*krm.List, len(only.Nodes))}
@@ -111,7 +117,7 @@ func Replay(g *graph.Graph, root graph.Root) *History {
 	return h
 }
 
-// Result returns the list of the root, nil if it is not known.
+// Result returns the list of the root, or nil if it is unknown.
 func (h *History) Result() *krm.List {
 	if len(h.lists) == 0 {
 		return nil
@@ -119,9 +125,10 @@ func (h *History) Result() *krm.List {
 	return h.lists[h.root]
 }
 
-// Until returns the history of a resource in a root that could not be rendered: the result is what the failed step would have taken, and next is that
-// step. If none of the failed steps would have taken the resource the result is the last list that has it, or one that it was removed from, and next
-// is nil. Until returns nil if no step has made the resource.
+// Until returns the history of a resource in a root that could not be rendered. If a failed step
+// had the resource among its inputs, the history ends at that input and next is the failed step.
+// Otherwise it ends at the step that removed the resource, or else at the last list with the
+// resource, and next is nil. Until returns nil if no step created the resource.
 func (h *History) Until(failed []*graph.Node, is func(*krm.Resource) bool) (until *History, next *graph.Node) {
 	end := func(id graph.NodeID) *History { return &History{g: h.g, root: id, lists: h.lists} }
 	gone := h.Gone(is)
@@ -149,8 +156,9 @@ func (h *History) Until(failed []*graph.Node, is func(*krm.Resource) bool) (unti
 	return nil, nil
 }
 
-// Renamed returns where the result has a resource that seems to be removed by the last of steps, those of [History.Gone], and has another identity
-// since: replacements and patches change names without a trace in the resource. It returns -1 if the resource is really gone.
+// Renamed returns the index in the result of a resource that [History.Gone] reported as removed
+// but that only changed its identity, or -1 if it was removed. Replacements and patches can
+// change a name without a record in the resource.
 func (h *History) Renamed(steps []Step) int {
 	last := steps[len(steps)-1]
 	if h.Result() == nil || last.Before == nil {
@@ -167,18 +175,18 @@ func (h *History) Renamed(steps []Step) int {
 	return -1
 }
 
-// A Step is a node that has made, changed or removed a resource.
+// A Step is a node that created, changed or removed a resource.
 type Step struct {
 	Node *graph.Node
-	// Before is nil if the step has made the resource, and After if it has removed it.
+	// Before is nil if the step created the resource. After is nil if it removed the resource.
 	Before, After *krm.Resource
 }
 
-// Steps returns the steps that have made and changed resource i of the result, the first one first. A step that has not changed the object is none of
-// them.
+// Steps returns the steps that created and changed resource i of the result, in order. It
+// excludes steps that left the object unchanged.
 func (h *History) Steps(i int) []Step { return h.steps(h.root, i) }
 
-// steps returns the steps that lead to a resource in the list of a node.
+// steps returns the steps of resource i in the list of a node.
 func (h *History) steps(at graph.NodeID, i int) (steps []Step) {
 	r := h.lists[at].At(i)
 	for {
@@ -197,7 +205,12 @@ func (h *History) steps(at graph.NodeID, i int) (steps []Step) {
 	}
 }
 
-// before returns which input of a node has had a resource of its list, and where: -1 if none.
+// before returns the input of a node that contains an earlier state of a resource, and the index
+// there. The index is -1 if there is none.
+//
+// The identical resource is searched for in all inputs first. This is fast, because most steps
+// pass resources on unchanged, and unambiguous. Only then the inputs are searched for a resource
+// with the same or an earlier identity.
 func (h *History) before(n *graph.Node, r *krm.Resource, near int) (graph.NodeID, int) {
 	for _, in := range n.Inputs {
 		if list := h.lists[in]; list != nil {
@@ -216,7 +229,8 @@ func (h *History) before(n *graph.Node, r *krm.Resource, near int) (graph.NodeID
 	return 0, -1
 }
 
-// same returns where a list has a resource as it is, -1 if nowhere. It looks at near first: most steps leave resources where they are.
+// same returns the index of the identical resource in a list, or -1. It tries near first,
+// because most steps keep the positions of resources.
 func same(list *krm.List, r *krm.Resource, near int) int {
 	if near < list.Len() && list.At(near) == r {
 		return near
@@ -229,9 +243,11 @@ func same(list *krm.List, r *krm.Resource, near int) int {
 	return -1
 }
 
-// earlier returns where a list has an earlier state of a resource, -1 if nowhere: one of the same identity, else one that it had before. Two that
-// had one identity are told apart by where they were written, and those that were written in one place, as all of a chart are, by their place in the
-// list.
+// earlier returns the index of an earlier state of a resource in a list, or -1. It prefers the
+// current identity to earlier ones, and distinguishes resources with equal identities by their
+// location in files. If no identity matches, because a patch changed the name or kind, it
+// returns a resource with the same location. All resources of a chart have the same location, so
+// it tries near first.
 func earlier(list *krm.List, r *krm.Resource, near int) int {
 	found := list.Find(r.ID())
 	for _, i := range found {
@@ -249,7 +265,7 @@ func earlier(list *krm.List, r *krm.Resource, near int) int {
 	if r.Pos.File == "" {
 		return -1
 	}
-	changed := func(x *krm.Resource) bool { // a patch has given it another kind or name
+	changed := func(x *krm.Resource) bool { // a patch changed its kind or name
 		return x.Pos == r.Pos && (x.ID().Name == r.ID().Name || x.ID().Kind == r.ID().Kind)
 	}
 	if near < list.Len() && changed(list.At(near)) {
@@ -263,8 +279,10 @@ func earlier(list *krm.List, r *krm.Resource, near int) int {
 	return -1
 }
 
-// Culprit returns the step that has brought something to a resource of the result, nil if that cannot be known. has reports whether a resource is an
-// earlier state of that one, and has it. It begins at the result, and goes from step to step as long as one before has it, too.
+// Culprit returns the step that introduced a property of a resource in the result, or nil if
+// that is unknown. has reports whether a resource is an earlier state of that resource and has
+// the property. The search starts at the result and follows the inputs as long as one of them
+// has the property.
 func (h *History) Culprit(has func(r *krm.Resource) bool) *graph.Node {
 	if len(h.lists) == 0 {
 		return nil
@@ -287,8 +305,9 @@ func (h *History) Culprit(has func(r *krm.Resource) bool) *graph.Node {
 	}
 }
 
-// place returns where the list of a step has the resource, -1 if nowhere. It looks at near first: most steps leave resources where they are, and roots
-// may have thousands of both.
+// place returns the index of the first resource in a step's list for which has is true, or -1.
+// It tries near first: most steps keep the positions of resources, and roots can have thousands
+// of resources and steps.
 func (h *History) place(id graph.NodeID, has func(r *krm.Resource) bool, near int) int {
 	list := h.lists[id]
 	if list == nil {

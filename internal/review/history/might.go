@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Nodes yields the steps of the root whose results are known, in order.
+// Nodes yields the steps of the root whose lists are known, in order.
 func (h *History) Nodes() iter.Seq[*graph.Node] {
 	return func(yield func(*graph.Node) bool) {
 		for i, list := range h.lists {
@@ -22,18 +22,20 @@ func (h *History) Nodes() iter.Seq[*graph.Node] {
 	}
 }
 
-// A Setting is what a step would set where it selects something.
+// A Setting describes how a step would set a field of the resources it selects.
 type Setting struct {
-	// Pos is the line that says so.
+	// Pos is the location of the setting.
 	Pos diag.Pos
-	// Where describes what is selected.
+	// Where describes the selected resources.
 	Where string
-	// Missed tells that the step is for a value that is nearly the one that is there.
+	// Missed reports that the step applies to a value similar to, but not equal to, the actual
+	// one.
 	Missed bool
 }
 
-// Sets returns where a step would set a field, ok false if it does not, or if that cannot be
-// known. value is the value of the field in the result, none if it is absent there.
+// Sets returns the setting of a field by a step. ok is false if the step does not set the field,
+// or if that cannot be determined. value is the value of the field in the result, None if the
+// result lacks it.
 func (f Files) Sets(n *graph.Node, field Field, value yaml.Value) (s Setting, ok bool) {
 	switch b := graph.Maker(n.Op).(type) {
 	case builtins.Patcher:
@@ -47,7 +49,7 @@ func (f Files) Sets(n *graph.Node, field Field, value yaml.Value) (s Setting, ok
 	return s, false
 }
 
-// Selected returns what a step selects: the kinds and names, each "" for any.
+// Selected returns the selectors of a step. An empty kind, name or namespace matches all.
 func (f Files) Selected(n *graph.Node) (list []builtins.Selector) {
 	b, ok := graph.Maker(n.Op).(builtins.Chooser)
 	if !ok {
@@ -61,7 +63,7 @@ func (f Files) Selected(n *graph.Node) (list []builtins.Selector) {
 	return list
 }
 
-// patchSets is [Files.Sets] for patches.
+// patchSets implements [Files.Sets] for patches.
 func (f Files) patchSets(n *graph.Node, p builtins.Patcher, field Field) (s Setting, ok bool) {
 	s.Pos = n.Origin.Pos()
 	files, text := p.PatchTexts()
@@ -108,7 +110,7 @@ func (f Files) patchSets(n *graph.Node, p builtins.Patcher, field Field) (s Sett
 	return s, has(&yaml.Source{Data: []byte(text)}, func(pos diag.Pos) diag.Pos { return f.lineOf(n.Origin, pos.Line) })
 }
 
-// pointed reports whether an operation of a JSON patch sets a field, or something in it.
+// pointed reports whether an operation of a JSON patch sets the field or a part of it.
 func (f Field) pointed(op yaml.Value) bool {
 	rest, _ := strings.CutPrefix(op.Get("path").Text(), "/")
 	want := f.flat()
@@ -116,7 +118,7 @@ func (f Field) pointed(op yaml.Value) bool {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		switch {
 		case want == "":
-			return true // it sets something in the field
+			return true // it sets a part of the field
 		case strings.HasPrefix(want, "[]"):
 			if _, err := strconv.Atoi(token); err != nil && token != "-" {
 				return false
@@ -141,7 +143,7 @@ func (f Field) pointed(op yaml.Value) bool {
 	return ok
 }
 
-// flat returns a field as a text in which all items of a list look the same.
+// flat returns the field as text, with [] for any list item.
 func (f Field) flat() string {
 	var b strings.Builder
 	for _, p := range f {
@@ -164,7 +166,8 @@ func (f Field) flat() string {
 	return b.String()
 }
 
-// like reports whether text, a field of a replacement, is the field, or that of another item of the list.
+// like reports whether text, a field path of a replacement, names the field in any item of a
+// list.
 func (f Field) like(text string) bool {
 	g, err := ParseField(text)
 	return err == nil && g.flat() == f.flat()

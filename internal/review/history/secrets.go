@@ -9,11 +9,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Secrets collects the values of Secrets in the steps of a run, including Secrets that a later step
-// removes from the result. The zero value is empty. Secrets is safe for concurrent use.
+// Secrets collects Secret values from the steps of a run, including Secrets that a later step
+// removes from the result. The zero value is ready to use. It is safe for concurrent use.
 type Secrets struct {
 	mu   sync.Mutex
-	seen map[string]*seen // by ids of nodes
+	seen map[string]*seen // by node ID
 }
 
 type seen struct {
@@ -21,9 +21,9 @@ type seen struct {
 	taken  []string
 }
 
-// Seen collects from the list of a step: see [scheduler.Options.Seen]. From steps that start a list
-// it keeps all objects, because searching them for Secrets takes time. Additions of later steps are
-// found in the result.
+// Seen records the list of a step: see [scheduler.Options.Seen]. For steps that load or create a
+// list it keeps all objects, and [Secrets.Add] searches them for Secrets only if necessary,
+// because the search takes time. The result contains all additions of later steps.
 func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	found := &seen{}
 	all := false
@@ -46,7 +46,7 @@ func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	c.seen[n.ID] = found
 }
 
-// Add adds the values of Secrets in the steps of a root to s. The steps must have ended.
+// Add adds the Secret values in the steps of a root to s. The steps must have ended.
 func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
 	}
 }
 
-// AddOf is [Secrets.Add] for the root of a directory.
+// AddOf calls [Secrets.Add] for the root in a directory.
 func (c *Secrets) AddOf(s *secret.Set, g *graph.Graph, dir string) {
 	for _, root := range g.Roots {
 		if root.Dir == dir {
@@ -73,7 +73,7 @@ func (c *Secrets) AddOf(s *secret.Set, g *graph.Graph, dir string) {
 	}
 }
 
-// before returns a node and its direct and indirect inputs, inputs first.
+// before returns a node and its transitive inputs, inputs first.
 func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
 	needed := make([]bool, len(g.Nodes))
 	needed[end] = true
@@ -92,7 +92,7 @@ func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
 	return nodes
 }
 
-// Secrets returns the values of Secrets in the steps.
+// Secrets returns the Secret values in all known lists.
 func (h *History) Secrets() *secret.Set {
 	return secret.NewSet(func(s *secret.Set) {
 		known := map[*krm.Resource]bool{}

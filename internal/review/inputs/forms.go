@@ -20,10 +20,11 @@ import (
 // Version is the apiVersion of the JSON form.
 const Version = "krmflow.dev/v1alpha1"
 
-// A Naming says how paths are shown: relative to a directory, or absolute if that is empty.
+// A Naming determines the form of paths in output. They are relative to Dir, or absolute if Dir
+// is empty.
 type Naming struct{ Dir string }
 
-// Name returns a path as it is shown.
+// Name returns the output form of an absolute path.
 func (n Naming) Name(path string) string {
 	if n.Dir == "" {
 		return path
@@ -35,7 +36,8 @@ func (n Naming) Name(path string) string {
 	return rel
 }
 
-// Line returns a name that stands in a line of its own: in quotation marks if it would not end there otherwise, or changes what a terminal shows.
+// Line returns a name for output on a line of its own. It quotes names with control characters,
+// which could break the line or control the terminal.
 func Line(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
 		return strconv.Quote(name)
@@ -43,8 +45,9 @@ func Line(name string) string {
 	return name
 }
 
-// WriteList writes a line for each input of the roots: what it is, a tab, and its path, or the reference and its version. What several roots
-// read is there once.
+// WriteList writes one line for each input of the roots: the kind, a tab, and the path. For
+// remote inputs the line has the reference, a tab and the version. An input of several roots is
+// listed once.
 func WriteList(w io.Writer, roots []Root, n Naming) error {
 	lines := map[string]bool{}
 	for _, r := range roots {
@@ -79,7 +82,7 @@ type rootDoc struct {
 	Failed  bool     `json:"failed,omitempty"`
 }
 
-// WriteJSON writes the inputs of the roots as one object.
+// WriteJSON writes the inputs of the roots as one JSON object.
 func WriteJSON(w io.Writer, roots []Root, n Naming) error {
 	doc := struct {
 		APIVersion string    `json:"apiVersion"`
@@ -109,12 +112,14 @@ func WriteJSON(w io.Writer, roots []Root, n Naming) error {
 	return e.Encode(doc)
 }
 
-// generatePaths is the annotation of an Application that says changes of which files concern it.
+// generatePaths is the Argo CD annotation that lists the paths an Application depends on.
 const generatePaths = "argocd.argoproj.io/manifest-generate-paths"
 
-// WriteArgoCD writes the annotation that makes Argo CD render an Application of a root again when an input has changed: directories of layers,
-// and what else is read by itself. The directory of the root is ".", what is elsewhere begins with a slash at the top of the repository. It returns
-// the inputs that lie outside of the repository: Argo CD does not see them.
+// WriteArgoCD writes, for each root, the annotation that makes Argo CD render an Application
+// again when an input changes. The paths are the directories of layers and all inputs outside of
+// them. "." is the directory of the root; paths outside of it start with a slash, which means
+// the top of the repository. WriteArgoCD returns the inputs outside of the repository, whose
+// changes Argo CD does not see.
 func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err error) {
 	for _, r := range roots {
 		dir := r.Dir
@@ -150,7 +155,9 @@ func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err e
 	return slices.Compact(outside), nil
 }
 
-// argoPaths returns the paths of a root in the directory real. Where it is named by a symbolic link, "." is that alone for Argo CD.
+// argoPaths returns the paths of a root in the directory real. named is the directory before
+// symbolic links are resolved. "." refers to named only, because Argo CD does not resolve the
+// link; if they differ, real is listed as well.
 func argoPaths(r Root, real, named string) (paths, outside []string, err error) {
 	top := real
 	for !loaders.IsRepository(top) {
@@ -172,7 +179,7 @@ func argoPaths(r Root, real, named string) (paths, outside []string, err error) 
 		}
 		covered = append(covered, path)
 	}
-	for _, dir := range r.Dirs { // sorted: what is above comes first
+	for _, dir := range r.Dirs { // sorted: parents come first
 		add(dir)
 	}
 	for _, in := range r.Inputs {
@@ -200,7 +207,8 @@ func argoPaths(r Root, real, named string) (paths, outside []string, err error) 
 	return append([]string{"."}, paths...), outside, nil
 }
 
-// files returns the files and links that are below folders, too.
+// files returns the files and links among the inputs, including the contents of folders, and the
+// folders themselves.
 func files(r Root) (all []string) {
 	c := &collector{}
 	for _, in := range r.Inputs {
@@ -208,7 +216,8 @@ func files(r Root) (all []string) {
 		case File, Link:
 			all = append(all, in.Path)
 		case Folder:
-			all = append(all, in.Path) // which is newer when something came or went
+			// The modification time of a folder changes when entries are added or removed.
+			all = append(all, in.Path)
 			c.walk(in.Path, func(path string, _ fs.DirEntry) { all = append(all, path) })
 		}
 	}

@@ -1,8 +1,10 @@
-// Package inputs says what decides about the output of a root: the files that its layers read, the directories of which they use all, the
-// names that they looked for and did not find, and what they refer to that is remote.
+// Package inputs determines the inputs of a root: the files that its layers read, the
+// directories that are used as a whole, the paths that were looked up but do not exist, and
+// remote references.
 //
-// What comes of a root is the same as long as all of that is: see [loaders.Local.Observed]. It does not follow from the file system alone if
-// functions ask a network or a clock, and neither settings of the user nor programs of the machine such as helm are inputs.
+// The output of a root stays the same as long as its inputs do: see [loaders.Local.Observed].
+// This does not hold if functions use the network or the clock. User settings and installed
+// programs such as helm are not part of the inputs.
 package inputs
 
 import (
@@ -18,59 +20,63 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A Kind says how a root uses a path.
+// A Kind describes the use of a path.
 type Kind string
 
 const (
 	// File is a file that is read.
 	File Kind = "file"
-	// Link is a symbolic link that leads to something that is used.
+	// Link is a symbolic link on the path to an input.
 	Link Kind = "link"
-	// Folder is a directory of which all files count: that of a chart, for instance.
+	// Folder is a directory whose entire content is used, such as a chart.
 	Folder Kind = "folder"
-	// Absent is what was looked for, and is not there, or is something else.
+	// Absent is a path that was looked up but does not exist or has a different type.
 	Absent Kind = "absent"
 )
 
-// An Input is a path that decides about a root. It is absolute and leads through no symbolic link.
+// An Input is a path that the output of a root depends on. The path is absolute and contains no
+// symbolic links.
 type Input struct {
 	Path string
 	Kind Kind
 }
 
-// A Remote is what a reference stands for.
+// A Remote is a remote reference and its resolved version.
 type Remote struct {
 	Reference string `json:"reference"`
 	Version   string `json:"version"`
 }
 
-// A Root has the inputs of one root.
+// A Root holds the inputs of one root.
 type Root struct {
-	// Dir is its directory as the plan names it.
+	// Dir is the directory of the root as named in the plan.
 	Dir string
 	// Inputs are sorted by path.
 	Inputs []Input
-	// Dirs are the directories of the layers that it is made of, sorted.
+	// Dirs are the directories of the root's layers, sorted.
 	Dirs []string
-	// Remote are the references, sorted.
+	// Remote holds the remote references, sorted.
 	Remote []Remote
-	// Failed tells that it cannot be planned: then these inputs decide about its mistakes.
+	// Failed reports that the root cannot be planned. Its errors then depend on the inputs.
 	Failed bool
 }
 
-// A Setting says what plans read besides what layers name.
+// A Setting describes the inputs of a plan that layers do not name.
 type Setting struct {
-	// Cwd is the absolute directory that relative paths start from.
+	// Cwd is the absolute directory that relative paths are resolved against.
 	Cwd string
-	// Functions are those of the plan.
+	// Functions are the function settings of the plan.
 	Functions planner.Functions
-	// LockFile is the path of the lock file, and Vendor the folder of copies, whether they are there or not; empty for none.
+	// LockFile is the path of the lock file and Vendor the folder of vendored copies. They need
+	// not exist; empty means none.
 	LockFile, Vendor string
-	// Place has the files; if it is not this machine, it has what the plan was given as its file system.
+	// Place provides access to the files. If the plan was made from a different file system than
+	// this machine's, Place must provide the same one.
 	Place Place
 }
 
-// Of returns the inputs of the roots of a plan, in the order of dirs. [planner.Options.Observe] must have been set.
+// Of returns the inputs of the roots of a plan, in the order of dirs. The plan must have been
+// made with [planner.Options.Observe].
 func Of(plan *planner.Plan, dirs []string, s Setting) []Root {
 	c := &collector{Setting: s, plan: plan, links: resolver{s.Place, map[string]resolved{}}, folders: map[string][]Input{}}
 	c.functions()
@@ -91,14 +97,14 @@ type collector struct {
 	Setting
 	plan     *planner.Plan
 	links    resolver
-	catalogs []string            // files and folders that functions are found by
+	catalogs []string            // files and folders of function catalogs
 	archives map[string][]string // of programs, by root
 	calls    map[string]bool     // roots that call functions
-	fetches  map[string]bool     // roots that fetch what functions are made of
+	fetches  map[string]bool     // roots that fetch images or programs of functions
 	folders  map[string][]Input
 }
 
-// functions finds out which roots call functions, and what decides about these.
+// functions determines the roots that call functions, and the inputs that these calls add.
 func (c *collector) functions() {
 	c.archives, c.calls, c.fetches = map[string][]string{}, map[string]bool{}, map[string]bool{}
 	calls, fetches, archives := map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}
@@ -133,8 +139,9 @@ func (c *collector) functions() {
 	}
 }
 
-// catalogFiles returns the files that decide what a catalog of this machine is: the catalog and its signatures, or the directory that catalogs
-// are trusted below.
+// catalogFiles returns the files that determine a local catalog: the catalog and its signatures.
+// If below is set, ref is a directory that contains trusted catalogs, and the result is that
+// directory.
 func (c *collector) catalogFiles(ref catalog.Ref, below bool) []string {
 	files := []string{c.absolute(ref.Location)}
 	for _, p := range c.Functions.Publishers {
@@ -155,7 +162,7 @@ func (c *collector) absolute(path string) string {
 	return filepath.Join(c.Cwd, path)
 }
 
-// found are the inputs of one root, by path.
+// found holds the inputs of one root by path.
 type found struct {
 	*collector
 	kinds  map[string]Kind
@@ -198,7 +205,7 @@ func (c *collector) root(name string, failed bool) Root {
 	return r
 }
 
-// reference notes what was fetched for the root itself.
+// reference records the fetch of the root itself.
 func (f *found) reference(name string) {
 	for _, fetched := range f.plan.Fetched() {
 		if fetched.Reference == name {
@@ -207,7 +214,8 @@ func (f *found) reference(name string) {
 	}
 }
 
-// observed notes what layers have seen, and reports whether something was fetched, or nobody knows all that decides about them.
+// observed records an observation of a layer as an input. It reports whether content was
+// fetched, or the observations are incomplete so that a fetch is possible.
 func (f *found) observed(o *loaders.Observation) (fetches bool) {
 	if o.InFetched {
 		return false
@@ -237,7 +245,7 @@ func (f *found) observed(o *loaders.Observation) (fetches bool) {
 	return false
 }
 
-// onMachine returns the path that a file of the plan has, or would have, on this machine.
+// onMachine returns the path on this machine for a path of the plan.
 func (c *collector) onMachine(path string) string {
 	if name, ok := loaders.GivenName(path); ok {
 		return filepath.Join(c.Place.top, filepath.FromSlash(name))
@@ -245,7 +253,7 @@ func (c *collector) onMachine(path string) string {
 	return path
 }
 
-// follow notes the symbolic links in a path, and returns where they lead to.
+// follow records the symbolic links in a path and returns the resolved path.
 func (f *found) follow(path string) string {
 	at := f.links.resolve(path)
 	for _, link := range at.links {
@@ -254,21 +262,23 @@ func (f *found) follow(path string) string {
 	return at.real
 }
 
-// add notes an input. What is there counts more than that it was not there as something else, and all of a directory more than that.
+// add records an input. An existing file or link takes precedence over Absent, and Folder takes
+// precedence over both.
 func (f *found) add(path string, kind Kind) {
 	if was, ok := f.kinds[path]; !ok || was == Absent || kind == Folder {
 		f.kinds[path] = kind
 	}
 }
 
-// whatever notes a file, or a directory of which all counts, or that there is none.
+// whatever records a path with its actual kind: a file, a whole directory, or an absent path.
 func (f *found) whatever(path string) {
 	for _, in := range f.whole(f.follow(path)) {
 		f.add(in.Path, in.Kind)
 	}
 }
 
-// whole returns what there is at a path: a directory with what symbolic links in it lead to.
+// whole returns the inputs for a path. For a directory they include the targets of the symbolic
+// links in it.
 func (c *collector) whole(path string) []Input {
 	if known, ok := c.folders[path]; ok {
 		return known
@@ -280,7 +290,7 @@ func (c *collector) whole(path string) []Input {
 	case !info.IsDir():
 		return []Input{{path, File}}
 	}
-	c.folders[path] = []Input{{path, Folder}} // links may lead in circles
+	c.folders[path] = []Input{{path, Folder}} // prevents endless recursion for cyclic links
 	all := []Input{{path, Folder}}
 	c.walk(path, func(at string, e fs.DirEntry) {
 		if e.Type()&fs.ModeSymlink == 0 {
@@ -296,9 +306,9 @@ func (c *collector) whole(path string) []Input {
 	return all
 }
 
-// walk calls do for everything below a directory, and follows no links.
+// walk calls do for all entries below a directory. It does not follow symbolic links.
 func (c *collector) walk(dir string, do func(path string, e fs.DirEntry)) {
-	entries, _ := c.Place.ReadDir(dir) // what cannot be listed has nothing
+	entries, _ := c.Place.ReadDir(dir) // an unreadable directory is treated as empty
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		do(path, e)

@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// stem returns what % stands for in the target of a root: its directory, or the name of that if a path such as .. does not say it.
+// stem returns the replacement for % in the target of a root: its directory, or the base name of
+// the absolute directory if dir ends in "." or "..".
 func stem(dir string) string {
 	dir = filepath.Clean(dir)
 	if base := filepath.Base(dir); base == "." || base == ".." {
@@ -21,9 +22,13 @@ func stem(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// WriteMake writes a rule for GNU make for each root: its target depends on all files that are read, and on those that were looked for once they
-// are there. In target, % stands for the directory of the root, see [stem]. A rule without a recipe for each file, as compilers write them, keeps make
-// from failing when one is gone.
+// WriteMake writes a GNU make rule for each root. The target depends on all input files, and on
+// absent inputs once they exist. target is the name of the target, in which % is replaced by
+// [stem] of the root's directory.
+//
+// Like the dependency files of compilers, the output has an empty rule for each file, so make
+// does not fail when a file was deleted. WriteMake returns an error for a file name that a
+// makefile cannot express.
 func WriteMake(w io.Writer, roots []Root, n Naming, target string) error {
 	var b strings.Builder
 	once := map[string]bool{}
@@ -70,19 +75,21 @@ func WriteMake(w io.Writer, roots []Root, n Naming, target string) error {
 	return err
 }
 
-// makeVariables stand for what has a meaning wherever it is written, and for the end of a name, where & has one.
+// makeVariables defines variables for characters that cannot be escaped: "=", and an empty value
+// that separates a trailing "&" from the colon of the rule.
 const makeVariables = "krmflow.equals := =\nkrmflow.end :=\n"
 
-// plain are names that have a meaning nowhere in a makefile.
+// plain matches names without special characters for make.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./+,@-]+$`)
 
-// isMember reports whether a name is that of a part of an archive for make, as lib.a(file.o) is.
+// isMember reports whether make would read a name as an archive member, such as lib.a(file.o).
 func isMember(name string) bool {
 	i := strings.IndexByte(name, '(')
 	return i > 0 && i < len(name)-2 && strings.HasSuffix(name, ")")
 }
 
-// makeName returns a name as GNU make reads it in a rule. It has no way to write some.
+// makeName returns a name with the quoting of GNU make rules, or an error if make has no way to
+// quote it.
 func makeName(name string) (string, error) {
 	if strings.ContainsAny(name, ";\\\n\r") || strings.HasPrefix(name, "~") || strings.TrimRight(name, " \t") != name || isMember(name) {
 		return "", diag.BadValue.Errorf("%q: a makefile cannot name a file like this", name)
@@ -91,7 +98,7 @@ func makeName(name string) (string, error) {
 		return name, nil
 	}
 	var b strings.Builder
-	for i := range len(name) { // bytes: for make and the file system a name need not be UTF-8
+	for i := range len(name) { // bytes, because file names need not be UTF-8
 		switch c := name[i]; {
 		case strings.IndexByte(" \t#:*?[|", c) >= 0:
 			b.WriteByte('\\')

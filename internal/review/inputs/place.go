@@ -9,16 +9,18 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Place has the files that are looked at: those of this machine, or of a revision. Paths are absolute, as on this machine.
+// A Place provides access to files of this machine or of a Git revision. All paths are absolute
+// paths on this machine. The zero Place is this machine.
 type Place struct {
 	files fs.FS // nil for this machine
 	top   string
 }
 
-// In is the Place of files that are below the directory top on this machine, or would be. What is not below it is that of this machine.
+// In returns a Place with files as the content of the directory top. All other paths refer to
+// this machine.
 func In(files fs.FS, top string) Place { return Place{files, top} }
 
-// name returns the name of a path in the files of p, and whether it is one.
+// name returns the name of a path in p.files, and whether the path is in them.
 func (p Place) name(path string) (string, bool) {
 	if p.files == nil || !diag.Within(path, p.top) {
 		return "", false
@@ -27,7 +29,7 @@ func (p Place) name(path string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil
 }
 
-// Lstat says what is at a path, a symbolic link included.
+// Lstat returns information about a path without following a symbolic link.
 func (p Place) Lstat(path string) (fs.FileInfo, error) {
 	if name, ok := p.name(path); ok {
 		return fs.Lstat(p.files, name)
@@ -42,7 +44,7 @@ func (p Place) readLink(path string) (string, error) {
 	return os.Readlink(path)
 }
 
-// ReadFile returns what is in a file.
+// ReadFile returns the content of a file.
 func (p Place) ReadFile(path string) ([]byte, error) {
 	if name, ok := p.name(path); ok {
 		return fs.ReadFile(p.files, name)
@@ -50,7 +52,7 @@ func (p Place) ReadFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReadDir lists a directory, sorted by name.
+// ReadDir returns the entries of a directory, sorted by name.
 func (p Place) ReadDir(path string) ([]fs.DirEntry, error) {
 	if name, ok := p.name(path); ok {
 		return fs.ReadDir(p.files, name)
@@ -58,25 +60,25 @@ func (p Place) ReadDir(path string) ([]fs.DirEntry, error) {
 	return os.ReadDir(path)
 }
 
-// ReadLink returns what a symbolic link says.
+// ReadLink returns the target of a symbolic link.
 func (p Place) ReadLink(path string) (string, error) { return p.readLink(path) }
 
-// maxLinks is how many symbolic links one path may lead through.
+// maxLinks is the maximum depth of nested symbolic links in a path.
 const maxLinks = 40
 
-// A resolver follows symbolic links, and remembers where they lead.
+// A resolver resolves symbolic links and caches the results.
 type resolver struct {
 	place Place
 	known map[string]resolved
 }
 
-// resolved is where a path leads to, and by which links. The last part of real need not exist.
+// resolved is a resolved path and the links on the way. The last element of real need not exist.
 type resolved struct {
 	real  string
 	links []string
 }
 
-// resolve follows the symbolic links in an absolute path.
+// resolve resolves the symbolic links in an absolute path.
 func (r *resolver) resolve(path string) resolved { return r.follow(filepath.Clean(path), maxLinks) }
 
 func (r *resolver) follow(path string, depth int) resolved {
@@ -92,7 +94,7 @@ func (r *resolver) follow(path string, depth int) resolved {
 	return at
 }
 
-// step goes from a directory without symbolic links to what has a name in it.
+// step resolves an entry of a directory that is already resolved.
 func (r *resolver) step(from resolved, name string, depth int) resolved {
 	path := filepath.Join(from.real, name)
 	target, err := r.place.readLink(path)

@@ -13,7 +13,7 @@ func Planned(a *cli.Invocation, run *engine.Run, dirs []string) []Root {
 	return Of(run.Plan(), dirs, SettingOf(a, run))
 }
 
-// SettingOf returns what a plan has read besides its layers.
+// SettingOf returns the setting for the plan of a run.
 func SettingOf(a *cli.Invocation, run *engine.Run) Setting {
 	o := run.Options()
 	s := Setting{Cwd: RealDir(o.Plan.Cwd), Functions: o.Plan.Functions, LockFile: a.LockFile, Vendor: cli.VendorName}
@@ -23,7 +23,8 @@ func SettingOf(a *cli.Invocation, run *engine.Run) Setting {
 	return s
 }
 
-// NamingOf returns how paths are shown: as messages do. cwd is the working directory.
+// NamingOf returns the form of paths that messages use: absolute if all dirs are absolute, and
+// otherwise relative to the working directory cwd.
 func NamingOf(cwd string, dirs []string) Naming {
 	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }) {
 		return Naming{}
@@ -31,7 +32,7 @@ func NamingOf(cwd string, dirs []string) Naming {
 	return Naming{RealDir(cwd)}
 }
 
-// RealDir returns a directory without symbolic links, as those of a plan are.
+// RealDir returns a directory with symbolic links resolved, or dir itself if that fails.
 func RealDir(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real

@@ -1,5 +1,5 @@
-// Package preview says what a plan would make, as far as that needs no function: it runs the built-ins, which are pure, and starts,
-// fetches and writes nothing.
+// Package preview runs the built-in steps of a plan to determine its output as far as possible.
+// Built-ins are pure: a preview does not start programs, access the network or write files.
 package preview
 
 import (
@@ -21,30 +21,33 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// A Folder is compared with what would be written to it: an [output.Dir] that only checks.
+// A Folder compares output with existing files. It is an [output.Dir] in check mode.
 type Folder interface {
 	Put(root string, list *krm.List) error
 	Keep(root string) error
 	Commit() (output.Changes, error)
 }
 
-// Options say how a plan is run.
+// Options configure a preview.
 type Options struct {
-	// Root takes the list of each root, and Seen is that of [scheduler.Options]. They may be nil.
+	// Root receives the list of each root. Seen has the meaning of [scheduler.Options.Seen].
+	// Both may be nil.
 	Root func(graph.Root, *krm.List)
 	Seen func(*graph.Node, *krm.List)
-	// Against is compared with what Clean makes of the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
-	// the root.
+	// Against is the folder to compare with, nil for none. Clean returns the list that would be
+	// written for a root. Name is the name of the folder for messages. Out maps the directory of
+	// each root to its folder in Against.
 	Against Folder
 	Clean   func(dir string, list *krm.List) *krm.List
 	Name    string
 	Out     map[string]string
-	// Objects says that the plan shall know what the resources are called.
+	// Objects requests the names of the resources in the result.
 	Objects bool
 }
 
-// Run runs the steps of a plan that need no function, goes on after one that fails, and adds what they warn about to the warnings of the
-// plan. The errors are mistakes in the input, in the order of the plan; err is why the run or the comparison has ended.
+// Run runs all steps of a plan that do not depend on a function. It continues after failed steps
+// and adds warnings to the plan. mistakes are the errors in the user's input, in plan order. err
+// is an error that ended the run or the comparison.
 func Run(ctx context.Context, planned *engine.Run, o Options) (made *planview.Preview, mistakes []error, err error) {
 	r := &run{o: o, made: &planview.Preview{Roots: map[string]*planview.Output{}, Failed: map[*graph.Node]error{}, Against: o.Name},
 		warnings: map[*graph.Node][]planner.Warning{}}
@@ -65,18 +68,18 @@ func Run(ctx context.Context, planned *engine.Run, o Options) (made *planview.Pr
 	return r.made, mistakes, r.compare()
 }
 
-// run collects what the steps make.
+// run collects the results of steps.
 type run struct {
 	o  Options
 	mu sync.Mutex
 
 	made     *planview.Preview
 	warnings map[*graph.Node][]planner.Warning
-	kept     int // warnings
-	more     int // besides
+	kept     int // number of recorded warnings
+	more     int // number of dropped warnings
 }
 
-// maxWarnings is how many warnings are kept.
+// maxWarnings is the maximum number of recorded warnings.
 const maxWarnings = 1000
 
 func (r *run) event(e scheduler.Event) {
@@ -98,13 +101,14 @@ func (r *run) warn(n *graph.Node, warning func() *diag.Error) {
 	r.warnings[n] = append(r.warnings[n], planner.WarningOf(warning()))
 }
 
-// root counts the resources of a root and compares them. Nobody keeps the list.
+// root counts the resources of a root and compares them with the folder. It does not retain the
+// list.
 func (r *run) root(at graph.Root, list *krm.List) error {
 	if r.o.Root != nil {
 		r.o.Root(at, list)
 	}
 	out := &planview.Output{Kinds: map[string]int{}}
-	hide := &secret.Set{} // values that steps copied from Secrets, possibly into a name
+	hide := &secret.Set{} // values copied from Secrets, possibly into a name
 	for _, res := range list.All() {
 		for _, text := range res.Taken {
 			hide.AddTaken(text)
@@ -129,7 +133,8 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	return nil
 }
 
-// called returns what people call a resource. It has no content hash: who knows all of a Secret but its password could try passwords until that fits.
+// called returns the user's name for a resource. It omits the content hash of the name: with it,
+// a reader who knows the rest of a Secret could try passwords until the hash matches.
 func called(id krm.ID) string {
 	name := cmp.Or(diff.Base(id.Name), id.Name)
 	if id.Namespace != "" && id.Namespace != krm.ClusterScope {
@@ -138,7 +143,7 @@ func called(id krm.ID) string {
 	return id.Kind + " " + name
 }
 
-// addWarnings adds the warnings to those of the plan: in its order, each once.
+// addWarnings adds the distinct warnings to the plan, in plan order.
 func (r *run) addWarnings(plan *planner.Plan) {
 	told := map[string]bool{}
 	for _, n := range plan.Graph.Nodes {
@@ -152,12 +157,12 @@ func (r *run) addWarnings(plan *planner.Plan) {
 	plan.MoreWarnings += r.more
 }
 
-// compare tells the roots what would change in the folder.
+// compare assigns the changes in the folder to the roots.
 func (r *run) compare() error {
 	if r.o.Against == nil {
 		return nil
 	}
-	dirs := map[string]string{} // of the roots, by their folders
+	dirs := map[string]string{} // directories of the roots by folder
 	for dir, out := range r.o.Out {
 		dirs[out] = dir
 		if r.made.Roots[dir] == nil {

@@ -14,27 +14,28 @@ import (
 	"github.com/krmflow/krmflow/validate"
 )
 
-// A Report is what a run has found.
+// A Report is the result of validating a run.
 type Report struct {
-	// Problems are errors and warnings by place, each once.
+	// Problems are distinct errors and warnings, sorted by location.
 	Problems []Problem
-	// Resources and Roots count what was validated.
+	// Resources and Roots are the numbers of validated resources and roots.
 	Resources, Roots int
-	// Unknown is how many resources are of kinds that nobody knows, by kind.
+	// Unknown counts the resources of kinds without a known schema.
 	Unknown map[krm.GVK]int
 }
 
-// A Problem is a finding at the place that causes it.
+// A Problem is a finding and the location that causes it.
 type Problem struct {
 	validate.Finding
 	Pos diag.Pos
-	// Kind and Name are those of the resource, in the output.
+	// Kind and Name identify the resource in the output.
 	Kind, Name string
-	// Roots are the directories whose output has it, sorted.
+	// Roots are the directories of the roots with this problem, sorted.
 	Roots []string
 }
 
-// End returns what was found in the lists of all roots. The plan is the one that was run.
+// End returns the report for all lists that were passed to [Run.Root]. plan must be the plan of
+// the run.
 func (v *Run) End(plan *planner.Plan) *Report {
 	rep := &Report{Unknown: v.checkCustoms(), Resources: v.resources, Roots: v.roots}
 	if len(v.found) > 0 {
@@ -43,7 +44,7 @@ func (v *Run) End(plan *planner.Plan) *Report {
 	return rep
 }
 
-// problems leads the findings back to their places, and makes those one that have the same text and place.
+// problems locates the findings in files and combines findings with equal text and location.
 func (v *Run) problems(plan *planner.Plan) []Problem {
 	type key struct {
 		at        place
@@ -78,7 +79,7 @@ func (v *Run) problems(plan *planner.Plan) []Problem {
 	return problems
 }
 
-// Diag returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
+// Diag returns the problem as an error with location, resource, field and message.
 func (p *Problem) Diag() *diag.Error {
 	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints), Code: diag.InvalidResource}
 	if field := p.Field(); field != "" {
@@ -92,10 +93,10 @@ func (p *Problem) Diag() *diag.Error {
 
 func (p *Problem) Error() string { return p.Diag().Error() }
 
-// InRoots returns the directories whose output has the problem.
+// InRoots returns the directories of the roots with this problem.
 func (p *Problem) InRoots() []string { return p.Roots }
 
-// Err returns the problems that are errors as one error, nil if there are none.
+// Err returns all problems that are errors, joined into one error, or nil if there are none.
 func (r *Report) Err() error {
 	var errs []error
 	for i := range r.Problems {
@@ -106,7 +107,7 @@ func (r *Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// Warnings returns the problems that are none.
+// Warnings returns the problems that are warnings.
 func (r *Report) Warnings() (warnings []planner.Warning) {
 	for i := range r.Problems {
 		if p := &r.Problems[i]; p.Warning {
@@ -117,7 +118,7 @@ func (r *Report) Warnings() (warnings []planner.Warning) {
 	return warnings
 }
 
-// someRoots names a few of many roots.
+// someRoots returns up to three names, followed by the number of the remaining ones.
 func someRoots(roots []string) string {
 	const some = 3
 	if len(roots) <= some {
@@ -126,8 +127,8 @@ func someRoots(roots []string) string {
 	return strings.Join(roots[:some], ", ") + " and " + diag.Count(len(roots)-some, "other")
 }
 
-// Summary returns the result in one line, and a second one with the kinds that nobody knows if there are any. all is how many roots were
-// asked for.
+// Summary returns the result on one line, and the unknown kinds on a second line if there are
+// any. all is the number of requested roots.
 func (r *Report) Summary(all int) string {
 	unknown, errs := 0, 0
 	for _, n := range r.Unknown {

@@ -16,16 +16,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags are the flags about validation.
+// Flags are the command-line flags for validation.
 type Flags struct {
-	// On is true if what is rendered is to be validated.
+	// On enables validation.
 	On          bool
 	kubeVersion string
 	crds        []string
 	unknown     string
 }
 
-// Register adds the flags to a command that validates if it is told to.
+// Register adds the flags to a command with optional validation.
 func (f *Flags) Register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.On, "validate", false, "validate what is rendered, as krmflow validate does; if it is wrong, there is no output")
 	f.RegisterAlways(cmd)
@@ -39,7 +39,8 @@ func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of kinds that nobody knows: 'ignore' counts them, 'error' takes them for mistakes")
 }
 
-// New returns what validates a run, nil if nothing is to be validated. It reads the CustomResourceDefinitions that the flags name.
+// New returns a Run for the flags, or nil if validation is off. It reads the
+// CustomResourceDefinitions that the flags name, and returns an error for invalid values.
 func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 	minor, err := validate.ParseVersion(f.kubeVersion)
 	if err != nil {
@@ -65,10 +66,11 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 	return v, errors.Join(errs...)
 }
 
-// maxDefinition is how large a file with CustomResourceDefinitions may be.
+// maxDefinition is the maximum size in bytes of a file with CustomResourceDefinitions.
 const maxDefinition = yaml.MaxFile
 
-// readDefinitions returns the CustomResourceDefinitions in a file, or in the YAML and JSON files of a directory.
+// readDefinitions returns the CustomResourceDefinitions in a file, or in all YAML and JSON files
+// below a directory. It returns an error if there are none.
 func readDefinitions(name string) (crds []yaml.Value, err error) {
 	var errs []error
 	err = filepath.WalkDir(name, func(file string, d fs.DirEntry, err error) error {

@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/validate"
 )
 
-// has reports whether an object had what is wrong with v, a later state of it, and where that was.
+// has reports whether earlier, an earlier state of v, already has the problem of a finding in v.
+// It returns the path of the problem in earlier.
 func has(f *validate.Finding, v, earlier yaml.Value) (path []any, ok bool) {
 	path, there, whole := history.Follow(v, earlier, f.Path)
 	switch {
@@ -21,7 +22,8 @@ func has(f *validate.Finding, v, earlier yaml.Value) (path []any, ok bool) {
 	return path, there.Type() == f.Value.Type()
 }
 
-// had reports whether r is an earlier state of the resource, with what is wrong.
+// had reports whether r is an earlier state of the resource of a finding and already has the
+// problem.
 func had(r *krm.Resource, f *finding) bool {
 	if r.Pos != f.r.Pos || r.OrigID().Kind != f.r.OrigID().Kind || r.OrigID().Name != f.r.OrigID().Name {
 		return false

@@ -10,28 +10,31 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A place is where a finding comes from: the line of a file, and the path in the document there, if it is known.
+// A place is the origin of a finding: a file and line, and the path in the document if it is
+// known.
 type place struct {
 	pos  diag.Pos
 	path string
 }
 
-// A locator leads findings back to files.
+// A locator finds the locations in files that cause findings.
 type locator struct {
 	plan  *planner.Plan
 	files history.Files
-	known map[string]place // by file, line of the document, kind and finding
-	// history is what the steps of one root have made. Findings come root by root, and all histories together may be larger than the run.
+	known map[string]place // by file and line of the resource, its original ID, and the finding
+	// history is the history of one root. Findings come in the order of their roots, so one
+	// history is sufficient. All histories together can take more memory than the run.
 	history *history.History
-	root    string // that it is of
+	root    string // directory of the root of history
 }
 
 func newLocator(plan *planner.Plan) *locator {
 	return &locator{plan: plan, files: history.FilesOf(plan), known: map[string]place{}}
 }
 
-// locate returns the file and line that cause a finding: in the file of the resource if that has what is wrong, else in the patch, or
-// the step, that has brought it; the beginning of the resource if that cannot be known.
+// locate returns the file and line that cause a finding. It tries the file of the resource, then
+// the patch or step that introduced the problem, and falls back to the start of the resource or
+// the directory of the root.
 func (l *locator) locate(f *finding) place {
 	key := f.r.Pos.String() + "\x00" + f.r.OrigID().String() + "\x00" + f.Text()
 	if at, ok := l.known[key]; ok {
@@ -51,10 +54,11 @@ func (l *locator) locate(f *finding) place {
 	return place{pos: diag.Pos{File: f.root.Dir}}
 }
 
-// byHistory returns where the step stands, or the part of its patch, that has brought what is wrong.
+// byHistory returns the location of the step that introduced a problem, or of the responsible
+// part of its patch.
 func (l *locator) byHistory(f *finding, in func(doc yaml.Value) ([]any, bool)) (place, bool) {
 	if l.history == nil || l.root != f.root.Dir {
-		l.history, l.root = nil, f.root.Dir // the other one may be collected now
+		l.history, l.root = nil, f.root.Dir // release the old history before creating the new one
 		l.history = history.Replay(l.plan.Graph, f.root)
 	}
 	n := l.history.Culprit(func(r *krm.Resource) bool { return had(r, f) })
@@ -68,7 +72,7 @@ func (l *locator) byHistory(f *finding, in func(doc yaml.Value) ([]any, bool)) (
 	return place{pos, f.Field()}, pos.File != ""
 }
 
-// sortedUnique returns names in order, each once.
+// sortedUnique sorts names and removes duplicates. It modifies names.
 func sortedUnique(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)

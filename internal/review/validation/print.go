@@ -7,12 +7,14 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 )
 
-// Checked returns what is wrong with the lists of a run, as [Findings] does, and that warnings are errors if they are.
+// Checked returns the errors of [Findings]. In strict mode it also returns an error if there
+// were warnings.
 func Checked(a *cli.Invocation, check *Run, run *engine.Run) error {
 	return errors.Join(Findings(a, check, run), a.StrictError())
 }
 
-// Findings returns what is wrong with the lists of a run. It prints warnings, and leaves the result to be the last line.
+// Findings returns the validation errors of a run. It logs the warnings and stores the summary
+// in a.Result, which is printed last.
 func Findings(a *cli.Invocation, check *Run, run *engine.Run) error {
 	report := check.End(run.Plan())
 	for _, w := range report.Warnings() {

@@ -1,5 +1,5 @@
-// Package validation validates what a run makes: it collects what package validate finds in the lists of the roots, and leads each finding
-// back to the file and line that cause it.
+// Package validation validates the output of a run. It collects the findings of package validate
+// for the lists of all roots and traces each finding to the file and line that cause it.
 package validation
 
 import (
@@ -16,21 +16,22 @@ import (
 	"github.com/krmflow/krmflow/validate"
 )
 
-// A Run validates the lists of one run.
+// A Run validates the lists of one run. Create it with [Flags.New], pass each list to [Run.Root]
+// and call [Run.End] at the end.
 type Run struct {
 	validator *validate.Validator
-	unknown   bool         // kinds that nobody knows are errors
-	given     []yaml.Value // CustomResourceDefinitions besides those in the lists
+	unknown   bool         // resources of unknown kinds are errors
+	given     []yaml.Value // CustomResourceDefinitions from flags
 
 	mu          sync.Mutex
 	roots       int
 	resources   int
 	definitions map[kind][]defined
-	customs     []custom // of kinds that definitions are needed for
+	customs     []custom // resources of kinds that need definitions
 	found       []finding
 }
 
-// A kind is a group and a kind, which a CustomResourceDefinition is about.
+// A kind is the group and kind that a CustomResourceDefinition defines.
 type kind struct{ group, kind string }
 
 // defined is a CustomResourceDefinition in the list of a root.
@@ -39,33 +40,34 @@ type defined struct {
 	crd  yaml.Value
 }
 
-// custom is a resource that is checked when all lists are known.
+// custom is a custom resource. It is validated at the end, when all definitions are known.
 type custom struct {
 	root graph.Root
 	r    *krm.Resource
 	hide *secret.Set // of the root
 }
 
-// finding is something wrong with a resource in the list of a root.
+// finding is a problem with a resource in the list of a root.
 type finding struct {
 	validate.Finding
 	root graph.Root
 	r    *krm.Resource
-	name string // of the resource, as it may be shown
+	name string // of the resource, safe to show
 }
 
-// newFinding returns f without the values of Secrets. It does not keep hide, which is as large as
-// the list.
+// newFinding returns f without Secret values. It does not retain hide, which is as large as the
+// list.
 func newFinding(f validate.Finding, root graph.Root, r *krm.Resource, hide *secret.Set) finding {
 	f.Hide(hide)
 	return finding{f, root, r, hide.Name(r.ID().Name)}
 }
 
-// minPart is how many resources make it worth while to use another core for them.
+// minPart is the minimum number of resources that justifies another goroutine.
 const minPart = 64
 
-// Root validates the list of a root; resources of kinds that Kubernetes does not have wait for [Run.End]. It is safe for concurrent use.
-// The list must not change any more.
+// Root validates the list of a root. Custom resources are validated in [Run.End], because their
+// definitions may be in the list of a later root. Root is safe for concurrent use. The list must
+// not change afterwards.
 func (v *Run) Root(root graph.Root, list *krm.List) {
 	hide := secret.NewSet(list.AddSecrets)
 	n := max(1, min(runtime.GOMAXPROCS(0), list.Len()/minPart))
@@ -85,7 +87,7 @@ func (v *Run) Root(root graph.Root, list *krm.List) {
 	v.resources += list.Len()
 }
 
-// part validates a part of a list.
+// part validates the resources from index from up to, but excluding, to.
 func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to int) {
 	var found []finding
 	var customs []custom
@@ -107,7 +109,7 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 		}
 	}
 	if len(customs) > 0 {
-		hide.Fill() // else the whole list stays in memory until the run ends
+		hide.Fill() // releases the list; otherwise hide would retain it until the end of the run
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -118,14 +120,16 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 	}
 }
 
-// define adds a CustomResourceDefinition of a root, "" for one that is everybody's.
+// define adds a CustomResourceDefinition of a root. An empty root is used for definitions from
+// flags.
 func (v *Run) define(root string, crd yaml.Value) {
 	group, name := validate.DefinesKind(crd)
 	at := kind{group, name}
 	v.definitions[at] = append(v.definitions[at], defined{root, crd})
 }
 
-// checkCustoms validates the resources that were waiting, and returns how many of each kind nobody knows.
+// checkCustoms validates the custom resources and returns the number of resources of each
+// unknown kind.
 func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 	for _, crd := range v.given {
 		v.define("", crd)
@@ -156,7 +160,8 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 	return unknown
 }
 
-// definitionsOf returns the CustomResourceDefinitions of the kind: those that its own root has, else all others.
+// definitionsOf returns the CustomResourceDefinitions for a resource. Definitions of its own
+// root take precedence over all others.
 func (v *Run) definitionsOf(c custom) []yaml.Value {
 	g := c.r.ID().GVK
 	var own, others []yaml.Value
@@ -173,11 +178,13 @@ func (v *Run) definitionsOf(c custom) []yaml.Value {
 	return others
 }
 
-// maxAlike is how many unknown fields of one name an object may have that are told one by one.
+// maxAlike is the maximum number of unknown fields with the same name that are reported
+// separately for an object.
 const maxAlike = 3
 
-// folded returns findings about an object without those of very many unknown fields that have one name: a release that is too old for a field
-// of CustomResourceDefinitions does not know it in any of a hundred places.
+// folded combines findings about more than [maxAlike] unknown fields with the same name into
+// one. A CustomResourceDefinition that uses a field newer than the Kubernetes version, for
+// example, can have it in a hundred places.
 func folded(findings []validate.Finding) []validate.Finding {
 	if len(findings) <= maxAlike {
 		return findings

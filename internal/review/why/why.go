@@ -1,4 +1,5 @@
-// Package why tells which steps of a plan have to run, because of what has changed since their roots were rendered last.
+// Package why determines which steps of a plan must run again because of changes since the last
+// render.
 package why
 
 import (
@@ -17,23 +18,25 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A Reason says why a step runs. The zero Reason is that of a step of which nothing has changed.
+// A Reason is the reason a step runs. The zero Reason means that the step is unchanged.
 type Reason struct {
-	// Changes are what the step itself was made from and has changed.
+	// Changes are the changed inputs of the step itself.
 	Changes []records.Change
-	// Input is the first of its inputs that runs, if nothing of the step itself has changed; nil if there is none.
+	// Input is the first input that runs, if nothing about the step itself changed; otherwise
+	// nil.
 	Input *graph.Node
 }
 
-// Reasons are those of the steps of a plan.
+// Reasons holds the reasons for all steps of a plan.
 type Reasons struct {
 	plan   *planner.Plan
 	cwd    string
-	states map[string]records.State // by the directories of roots
+	states map[string]records.State // by directory of the root
 	of     []Reason                 // by node
 }
 
-// New returns the reasons of a plan, whose roots have these states. Files are shown relative to cwd.
+// New returns the reasons for the steps of a plan. states holds the state of each root by
+// directory. Files are shown relative to cwd.
 func New(plan *planner.Plan, cwd string, states map[string]records.State) *Reasons {
 	r := &Reasons{plan: plan, cwd: cwd, states: states, of: make([]Reason, len(plan.Graph.Nodes))}
 	files, settings := map[string]records.Change{}, map[string]records.Change{}
@@ -66,7 +69,7 @@ func New(plan *planner.Plan, cwd string, states map[string]records.State) *Reaso
 
 func (r Reason) runs() bool { return len(r.Changes) > 0 || r.Input != nil }
 
-// name returns how the plan calls a file.
+// name returns the name of a file in the plan.
 func (r *Reasons) name(file string) string {
 	if rel, err := filepath.Rel(r.cwd, file); err == nil && r.cwd != "" && !slices.ContainsFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file }) {
 		return rel
@@ -84,11 +87,11 @@ func keys[T any](m map[string]T) func(func(string) bool) {
 	}
 }
 
-// users returns the steps that were made from files that have changed. What no step holds, for instance the files of a generator, belongs to
-// the steps of its layer that name it.
+// users returns the steps that depend on changed files. A file that no step contains, for
+// example an input of a generator, is assigned to the steps whose configuration names it.
 func (r *Reasons) users(files map[string]records.Change) map[*graph.Node]map[string]bool {
 	if len(files) == 0 {
-		return nil // to look through all that steps hold takes longer than to plan them
+		return nil // searching all steps takes longer than planning them
 	}
 	users := map[*graph.Node]map[string]bool{}
 	add := func(n *graph.Node, file string) {
@@ -126,7 +129,7 @@ func (r *Reasons) users(files map[string]records.Change) map[*graph.Node]map[str
 	return users
 }
 
-// names reports whether the field that a step is configured by has the path of a file.
+// names reports whether the field that configures a step contains the path of a file.
 func names(n *graph.Node, file string) bool {
 	if n.Origin.Source == nil {
 		return false
@@ -149,7 +152,8 @@ func names(n *graph.Node, file string) bool {
 	return err == nil && strings.Contains(string(yaml.AppendYAML(nil, v)), filepath.ToSlash(rel))
 }
 
-// WriteRoot writes why a root must be rendered again, or that it need not.
+// WriteRoot writes the changes of a root and the steps they affect, or that the root is
+// unchanged.
 func (r *Reasons) WriteRoot(w io.Writer, dir string) error {
 	var b strings.Builder
 	s := r.states[dir]
@@ -181,8 +185,9 @@ func (r *Reasons) change(b *strings.Builder, c records.Change) {
 	fmt.Fprintf(b, "  %s\n    was %s\n    is  %s\n", diag.OneLine(what), diag.OneLine(c.Old), diag.OneLine(c.New))
 }
 
-// shown returns what was or is at a path, without the digest of a file that may hold values of Secrets: whoever knows the rest of it could try
-// values until that fits. So it is with a file that the plan does not have any more.
+// shown returns the recorded state of a path. It hides the digest of a file that may hold Secret
+// values, because a reader who knows the rest of the file could try values until the digest
+// matches. The digest of a file that is no longer in the plan is hidden as well.
 func (r *Reasons) shown(file, what string) string {
 	if !strings.HasPrefix(what, "sha256:") {
 		return what
@@ -194,7 +199,7 @@ func (r *Reasons) shown(file, what string) string {
 	return "a file, whose digest is not shown"
 }
 
-// steps writes the steps of a root that have other inputs.
+// steps writes the steps of a root whose inputs changed.
 func (r *Reasons) steps(b *strings.Builder, dir string) {
 	g := r.plan.Graph.Only(func(root graph.Root) bool { return root.Dir == dir })
 	in := map[string]bool{}
@@ -227,7 +232,7 @@ func (x Reason) text(r *Reasons) string {
 	return diag.OneLine(strings.Join(what, ", ")) + " changed"
 }
 
-// Text returns why a step runs in a few words, "" if nothing of it has changed.
+// Text returns a short reason why a step runs, or "" if it is unchanged.
 func (r *Reasons) Text(id graph.NodeID) string {
 	if !r.of[id].runs() {
 		return ""
@@ -235,10 +240,11 @@ func (r *Reasons) Text(id graph.NodeID) string {
 	return r.of[id].text(r)
 }
 
-// Since returns what each step of the plan has to say of itself: see [planview.Since]. It is nil if no root is known to have been rendered.
+// Since returns the state of each step of the plan: see [planview.Since]. It returns nil if no
+// earlier render is known for any root.
 func (r *Reasons) Since() *planview.Since {
 	s := &planview.Since{Steps: make([]string, len(r.of))}
-	changed := make([]bool, len(r.of)) // what a root needs that is to be rendered
+	changed := make([]bool, len(r.of)) // nodes of the roots to render and their inputs
 	for _, root := range r.plan.Graph.Roots {
 		state := r.states[root.Dir]
 		switch {
@@ -267,7 +273,8 @@ func (r *Reasons) Since() *planview.Since {
 	return s
 }
 
-// WriteNode writes why a step must run again, with the way to what has changed.
+// WriteNode writes the reason a step must run again: the chain of its inputs down to the first
+// changed step, and the changes of that step.
 func (r *Reasons) WriteNode(w io.Writer, n *graph.Node) error {
 	var b strings.Builder
 	at := map[*graph.Node]Reason{}

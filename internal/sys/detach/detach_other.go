@@ -4,5 +4,5 @@ package detach
 
 import "os/exec"
 
-// Command does nothing: there are neither sessions nor groups of processes here.
+// Command does nothing: this system has neither sessions nor process groups.
 func Command(*exec.Cmd) {}

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Command gives cmd a session of its own, without a terminal to ask on. It is killed with all that it has started.
+// Command makes cmd run in a new session, without a controlling terminal to prompt on.
+// Canceling cmd kills its whole process group.
 func Command(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

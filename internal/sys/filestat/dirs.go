@@ -7,20 +7,23 @@ import (
 	"path/filepath"
 )
 
-// Dirs knows where directories are without symbolic links. It looks at each once, so it is for a moment in which nothing changes. The zero
-// Dirs knows nothing yet. It is not safe for concurrent use.
+// Dirs resolves directory paths and caches the results. It looks at each directory only once,
+// so a Dirs must not be kept across changes of the file system; see [Dirs.Only]. The zero Dirs
+// is empty and ready to use. A Dirs must not be used concurrently.
 type Dirs struct{ places map[string]place }
 
-// A place is where a directory is.
+// A place is the resolved location of a directory.
 type place struct {
-	real string // "" if there is none
+	real string // "" if the directory does not exist
 	info fs.FileInfo
 }
 
-// Real returns an absolute, clean path of a directory without symbolic links, "" if there is no such directory.
+// Real returns the absolute, clean path of a directory with all symbolic links resolved, or ""
+// if path is not a directory.
 func (d *Dirs) Real(path string) string { return d.at(path).real }
 
-// Find returns what Real does, and what the file system says about the directory: nil if there is none.
+// Find returns the path that Real returns and the directory's file information, which is nil if
+// path is not a directory.
 func (d *Dirs) Find(path string) (real string, info fs.FileInfo) {
 	p := d.at(path)
 	return p.real, p.info
@@ -70,13 +73,13 @@ func (d *Dirs) find(path string) place {
 	return place{full, info}
 }
 
-// Looked reports whether the directory at a path was looked for.
+// Looked reports whether the directory at path has been looked up before.
 func (d *Dirs) Looked(path string) bool {
 	_, ok := d.places[path]
 	return ok
 }
 
-// Only makes d forget all but the directories at these paths, and those above them.
+// Only drops all cached results except those for paths and their parent directories.
 func (d *Dirs) Only(paths iter.Seq[string]) {
 	only := map[string]place{}
 	for path := range paths {

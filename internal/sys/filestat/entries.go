@@ -6,11 +6,13 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links a path may lead through.
+// maxLinks is the maximum number of symbolic links that [Entries] follows in one path.
 const maxLinks = 255
 
-// Entries calls visit with each directory entry that decides what is at an absolute path, as its path: what is there changes if one of them does, and
-// else not. Their directories have no symbolic links in their paths. The last one is not there if nothing is at path.
+// Entries calls visit with the path of each directory entry that path resolution reads on the
+// way to an absolute path. The file at path can change only if one of these entries changes, so
+// a caller can watch exactly these. The parent directories of the visited paths contain no
+// symbolic links. If path does not exist, the last visited entry does not exist.
 func Entries(path string, visit func(entry string)) {
 	sep := string(filepath.Separator)
 	at := filepath.VolumeName(path) + sep
@@ -47,7 +49,8 @@ func Entries(path string, visit func(entry string)) {
 	}
 }
 
-// Resolve returns a path without symbolic links, as far as it exists.
+// Resolve returns path with all symbolic links resolved. Trailing elements that do not exist
+// are kept as they are.
 func Resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -1,5 +1,5 @@
-// Package filestat tells from what the file system says about a file whether it was changed, so that an unchanged file need not be read
-// again, as git does with its index.
+// Package filestat detects changes of files from their metadata, so that unchanged files need
+// not be read again. git does the same with its index.
 package filestat
 
 import (
@@ -7,19 +7,23 @@ import (
 	"time"
 )
 
-// A Stat is what the file system says about a file. Any change of the content changes it, but for a change soon after another one: see
-// [Stat.Settled]. The zero Stat is that of a file about which nothing reliable is said; it is never settled.
+// A Stat is the metadata of a file by which changes are detected. Every change of the content
+// changes the Stat, except for two changes within the resolution of the file system's clock:
+// see [Stat.Settled]. The zero Stat represents a file without reliable metadata; it is never
+// settled.
 type Stat struct {
 	Dev, Ino uint64
 	Size     int64
-	// Mtime and Ctime are when the content, and the content or anything else of the file was changed last, in nanoseconds since 1970.
-	// Programs can set the first, not the second.
+	// Mtime is the time of the last change of the content, Ctime the time of the last change of
+	// the content or the metadata, in nanoseconds since 1970. Programs can set Mtime but not
+	// Ctime.
 	Mtime, Ctime int64
-	// Mode has the permissions.
+	// Mode has the permission bits.
 	Mode fs.FileMode
 }
 
-// Of returns the Stat of info, the zero Stat for anything but a regular file of a system that says enough.
+// Of returns the Stat of a regular file. It returns the zero Stat for anything else, and on
+// systems without the necessary metadata.
 func Of(info fs.FileInfo) Stat {
 	if info == nil || !info.Mode().IsRegular() {
 		return Stat{}
@@ -27,8 +31,8 @@ func Of(info fs.FileInfo) Stat {
 	return of(info)
 }
 
-// OfFolder returns the Stat of info, the zero Stat for anything but a directory of a system that says enough. It changes when something comes or
-// goes in the directory.
+// OfFolder returns the Stat of a directory, which changes when an entry is added or removed. It
+// returns the zero Stat for anything else, and on systems without the necessary metadata.
 func OfFolder(info fs.FileInfo) Stat {
 	if info == nil || !info.IsDir() {
 		return Stat{}
@@ -37,18 +41,21 @@ func OfFolder(info fs.FileInfo) Stat {
 }
 
 const (
-	// fine is longer than the clock of a file system that counts fractions of a second takes from one time to the next, and coarse
-	// the same for others.
+	// fine is longer than a clock tick of file systems with subsecond times, coarse is longer
+	// than a clock tick of the others.
 	fine   = 20 * time.Millisecond
 	coarse = 2100 * time.Millisecond
 )
 
-// MaySettle reports whether files that were written, or got another name, since a time can have a Stat that is settled now.
+// MaySettle reports whether a file that was written or renamed at or after since can have a
+// settled Stat now.
 func MaySettle(since time.Time) bool { return time.Since(since) > fine }
 
-// Settled reports whether a file that had this Stat, and was read, at or after a time is unchanged as long as it has this Stat: whoever
-// changes it later gives it another time, because the clock of the file system has gone on. A file with a time in the future is
-// never settled, and neither is one after the system's clock was set back behind its last change.
+// Settled reports whether a file that had this Stat, and was read, at or after the time at is
+// unchanged for as long as its Stat is the same. That is the case if the file was last changed
+// at least one clock tick before at: any later change then gets a different time. A file with a
+// time in the future is never settled. Neither is a file changed before the system clock was
+// set back, until the clock passes the time of that change again.
 func (s Stat) Settled(at time.Time) bool {
 	if s == (Stat{}) {
 		return false

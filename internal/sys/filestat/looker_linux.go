@@ -7,19 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// many is how many files of a directory must be looked at in turn until it saves time to open it.
+// many is the number of consecutive lookups in a directory from which opening it saves time.
 const many = 4
 
-// A Looker tells what the file system says about files while nobody changes them. Many files of one directory in turn take less time than with
-// [os.Lstat], because the way to it is walked once. The zero Looker is ready, and so is nil, which keeps nothing open. It is not safe for concurrent use.
+// A Looker returns metadata of files that do not change meanwhile. For many consecutive files
+// of one directory it is faster than [os.Lstat], because it opens the directory and resolves
+// its path only once. The zero Looker is ready to use. A nil Looker works as well and keeps
+// nothing open. A Looker must not be used concurrently.
 type Looker struct {
-	dir  string // of the last file
-	n    int    // how many files of it were looked at in turn
-	fd   int    // of dir, if open is true
+	dir  string // directory of the last file
+	n    int    // number of consecutive lookups in dir
+	fd   int    // descriptor of dir, valid if open is true
 	open bool
 }
 
-// Lstat returns the type of what is at an absolute, clean path, without following a symbolic link, and the Stat of a regular file.
+// Lstat returns the type of the file at an absolute, clean path, and the Stat of a regular
+// file. It does not follow a symbolic link.
 func (l *Looker) Lstat(path string) (fs.FileMode, Stat, error) {
 	dir, name := l.enter(path)
 	var st unix.Stat_t
@@ -36,7 +39,7 @@ func (l *Looker) Lstat(path string) (fs.FileMode, Stat, error) {
 	return 0, OfUnix(&st), nil
 }
 
-// enter returns an open directory, and the name that path has there.
+// enter returns a directory descriptor and the name of path relative to it.
 func (l *Looker) enter(path string) (dir int, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if l == nil || i < 0 {
@@ -56,7 +59,7 @@ func (l *Looker) enter(path string) (dir int, name string) {
 	return l.fd, path[i+1:]
 }
 
-// Close closes the directory that is open.
+// Close closes the open directory, if there is one.
 func (l *Looker) Close() {
 	if l.open {
 		unix.Close(l.fd)
@@ -64,7 +67,7 @@ func (l *Looker) Close() {
 	*l = Looker{}
 }
 
-// typeOf returns the type of anything but a regular file.
+// typeOf returns the type bits of a file that is not regular.
 func typeOf(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:

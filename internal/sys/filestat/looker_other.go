@@ -7,10 +7,12 @@ import (
 	"os"
 )
 
-// A Looker tells what the file system says about files while nobody changes them. The zero Looker is ready, and so is nil. It is not safe for concurrent use.
+// A Looker returns metadata of files that do not change meanwhile. The zero Looker and a nil
+// Looker are ready to use. A Looker must not be used concurrently.
 type Looker struct{}
 
-// Lstat returns the type of what is at an absolute, clean path, without following a symbolic link, and the Stat of a regular file.
+// Lstat returns the type of the file at an absolute, clean path, and the Stat of a regular
+// file. It does not follow a symbolic link.
 func (l *Looker) Lstat(path string) (fs.FileMode, Stat, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -19,5 +21,5 @@ func (l *Looker) Lstat(path string) (fs.FileMode, Stat, error) {
 	return info.Mode().Type(), Of(info), nil
 }
 
-// Close ends the use of what Lstat keeps open, on other systems.
+// Close does nothing: only the Linux implementation keeps a directory open.
 func (l *Looker) Close() {}

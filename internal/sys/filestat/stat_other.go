@@ -4,5 +4,6 @@ package filestat
 
 import "io/fs"
 
-// Elsewhere files are read: not all systems say when something of a file was changed.
+// of returns the zero Stat, so that files are always read: not all of these systems report when
+// a file's metadata changed.
 func of(fs.FileInfo) Stat { return Stat{} }

@@ -8,16 +8,16 @@ import (
 )
 
 // Trees are directories that the authors of rendered files can write to, up to the top of a
-// repository. A folder in a tree does not belong to the user alone: a pull request can add it, and
-// a file of the repository can set a variable that names it.
+// repository. The user does not control a folder in a tree alone: a pull request can add it,
+// and a file of the repository can set a variable that names it.
 type Trees struct {
 	tops []place
 }
 
 // TreesOf returns the trees of rendered directories, which are absolute paths. The trees of a
-// directory are its git repository and the repositories of which that is a submodule or a worktree.
-// A directory outside of git is its own tree. The repository of the working directory wd is a tree as
-// well; wd may be empty.
+// directory are its git repository and, if that is a submodule or a worktree, the repositories
+// around it. A directory outside of git is its own tree. The repository of the working
+// directory wd is a tree as well; wd may be empty.
 func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	var t Trees
 	looked := map[string]bool{}
@@ -39,10 +39,11 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	return t
 }
 
-// repositories returns the tops of git working trees among a real path and the directories above
-// it. It stops at the first top that is neither a submodule nor a worktree; both have a file .git
-// instead of a folder. It also stops at a directory in looked, whose parents are known. found
-// reports whether the path is in a repository. The results are noted in looked.
+// repositories returns the tops of git working trees among a real path and the directories
+// above it. It stops at the first top that is neither a submodule nor a worktree; both have a
+// file .git instead of a folder. It also stops at a directory in looked, whose parents have
+// been searched. found reports whether the path is in a repository. The results are recorded in
+// looked.
 func repositories(dir string, looked map[string]bool) (tops []place, found bool) {
 	var chain []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -76,11 +77,12 @@ func note(looked map[string]bool, inside []string) {
 	}
 }
 
-// Around returns the tree that a path is in, "" if it is in none. The path need not exist.
-// Directories are compared by their identity in the file system, so a symbolic link, a different
-// case or a second mount cannot hide a tree. A path in the user's home directory is not in a tree
-// that is this directory or contains it: a user can keep the home directory in a repository, and
-// anyone who can write files there can do more harm than this check prevents.
+// Around returns the tree that contains path, or "" if none does. The path need not exist.
+// Directories are compared by their identity in the file system, so a symbolic link, a
+// different case or a second mount cannot hide a tree. For a path in the user's home directory,
+// a tree that is or contains the home directory is ignored: a user can keep the home directory
+// in a repository, and anyone who can write files there can do more harm than this check
+// prevents.
 func (t Trees) Around(path string) string {
 	real := Resolve(path)
 	for at := real; ; at = filepath.Dir(at) {
@@ -97,7 +99,8 @@ func (t Trees) Around(path string) string {
 	}
 }
 
-// inHome reports whether the user's home directory is one of the directories from a path up to top.
+// inHome reports whether the user's home directory is one of the directories from a path up to
+// top.
 func inHome(path, top string) bool {
 	home := home()
 	if !filepath.IsAbs(home) {
@@ -115,10 +118,10 @@ func inHome(path, top string) bool {
 	return false
 }
 
-// home returns the user's home directory from the system's user database, "" if it is unknown. A
-// file of a repository cannot set it, unlike the variable HOME.
+// home returns the user's home directory from the system's user database, or "" if it is
+// unknown. A file of a repository cannot set it, unlike the variable HOME.
 func home() string {
-	find := user.Current // which knows no better than HOME where there are numbers of users
+	find := user.Current // on systems with numeric user ids, this may trust HOME
 	if uid := os.Getuid(); uid >= 0 {
 		find = func() (*user.User, error) { return user.LookupId(strconv.Itoa(uid)) }
 	}

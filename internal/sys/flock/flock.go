@@ -1,7 +1,7 @@
-// Package flock has the system calls that lock a file until its process ends.
+// Package flock locks files with system calls whose locks end with the process.
 package flock
 
 import "errors"
 
-// ErrBusy is what [Try] returns while another process holds the lock.
+// ErrBusy is the error of [Try] while another process holds the lock.
 var ErrBusy = errors.New("locked")

@@ -6,5 +6,6 @@ import (
 	"os"
 )
 
-// Try does nothing: these systems have no lock that dies with its process, and a stale one would be worse.
+// Try does nothing. These systems have no locks that end with the process, and a stale lock
+// would be worse than none.
 func Try(*os.File) error { return nil }

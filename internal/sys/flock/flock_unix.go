@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Try locks f until it is closed or the process ends; ErrBusy if another process holds the lock.
+// Try locks f until f is closed or the process ends. It returns ErrBusy if another process
+// holds the lock.
 func Try(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

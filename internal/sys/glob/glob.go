@@ -1,4 +1,5 @@
-// Package glob matches slash-separated paths with patterns in which ** stands for any number of folders.
+// Package glob matches slash-separated paths against patterns in which ** matches any number of
+// folders.
 package glob
 
 import (
@@ -6,13 +7,15 @@ import (
 	"strings"
 )
 
-// A Pattern matches paths. Between slashes, * stands for any text, ? for one character and [a-z] or [!a-z] for one of some; ** alone
-// between slashes stands for any number of folders, also none.
+// A Pattern matches paths. Within a path element, * matches any text, ? matches one character,
+// and [a-z] or [!a-z] matches one character of a set. An element ** matches any number of
+// folders, including none.
 type Pattern struct {
 	parts []string
 }
 
-// Parse reads a pattern. The error is [path.ErrBadPattern] if a bracket or a backslash in it has no end.
+// Parse parses a pattern. The error is [path.ErrBadPattern] if a bracket or backslash is
+// unterminated.
 func Parse(text string) (Pattern, error) {
 	var p Pattern
 	for part := range strings.SplitSeq(text, "/") {
@@ -33,7 +36,7 @@ func (p Pattern) Match(name string) bool {
 	return match(p.parts, strings.Split(name, "/"))
 }
 
-// MatchBelow reports whether the pattern matches the path, or a folder that it lies in.
+// MatchBelow reports whether the pattern matches the path or one of its parent folders.
 func (p Pattern) MatchBelow(name string) bool {
 	for end := 0; end < len(name); end++ {
 		if name[end] == '/' && end > 0 && p.Match(name[:end]) {
@@ -43,10 +46,12 @@ func (p Pattern) MatchBelow(name string) bool {
 	return p.Match(name)
 }
 
-// match compares part by part. Where that fails, the last ** takes one folder more: what is in front of it matches as well as it can.
+// match compares element by element. On a mismatch, the last ** takes one more folder. It never
+// needs to backtrack to an earlier **, because the elements before the last ** have already
+// matched as early as possible.
 func match(pattern, name []string) bool {
 	i, j := 0, 0
-	again, from := -1, 0 // the part behind the last **, and the folder that it was tried at
+	again, from := -1, 0 // the element after the last **, and the folder where its match was last tried
 	for j < len(name) || i < len(pattern) {
 		switch {
 		case i < len(pattern) && pattern[i] == "**":
@@ -67,7 +72,7 @@ func match(pattern, name []string) bool {
 	return true
 }
 
-// matchPart compares what stands between slashes. The pattern was checked when it was read.
+// matchPart matches one path element. Parse has already validated the pattern.
 func matchPart(pattern, name string) bool {
 	ok, _ := path.Match(pattern, name)
 	return ok

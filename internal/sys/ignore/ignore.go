@@ -1,5 +1,5 @@
-// Package ignore reads .krmflowignore files, which list paths that krmflow does not read. They have
-// the syntax of .gitignore.
+// Package ignore parses .krmflowignore files, which list paths that krmflow does not read. They
+// have the syntax of .gitignore.
 package ignore
 
 import (
@@ -19,7 +19,7 @@ const (
 // Rules are the rules of an ignore file and of the directories above it. Nil ignores nothing.
 type Rules struct {
 	outer *Rules
-	below string // the path of its directory from the top, with a slash at its end if it is not the top itself
+	below string // path of its directory from the top, with a trailing slash; empty for the top itself
 	list  []rule
 }
 
@@ -28,9 +28,9 @@ type rule struct {
 	negated, directory bool
 }
 
-// Parse returns the rules of the ignore file of a directory. dir is the name of the directory in
-// messages. rel is its path from the top with slashes, "." for the top itself. outer has the rules
-// that apply to the directory.
+// Parse returns the rules of the ignore file of a directory. dir is the name of the directory
+// in messages. rel is its slash-separated path from the top, "." for the top itself. outer has
+// the rules that apply to the directory.
 func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 	r := &Rules{outer: outer}
 	if rel != "." {
@@ -51,7 +51,7 @@ func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 	return r, nil
 }
 
-// parseRule reads a line as git does; ok is false if there is no pattern in it.
+// parseRule parses a line as git does. ok is false if the line has no pattern.
 func parseRule(line string) (r rule, ok bool, err error) {
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
@@ -67,14 +67,14 @@ func parseRule(line string) (r rule, ok bool, err error) {
 		line = "**/" + line
 	}
 	if strings.HasSuffix(line, "/**") {
-		line += "/*" // what is in a directory, and not the directory
+		line += "/*" // the entries of the directory, but not the directory itself
 	}
 	r.pattern, err = glob.Parse(line)
 	return r, line != "" && err == nil, err
 }
 
-// Ignores reports whether a path from the top is ignored. The last matching rule of the nearest
-// file takes precedence.
+// Ignores reports whether a path, given relative to the top, is ignored. The last matching rule
+// of the nearest file takes precedence.
 func (r *Rules) Ignores(rel string, directory bool) bool {
 	for ; r != nil; r = r.outer {
 		name := strings.TrimPrefix(rel, r.below)

@@ -1,4 +1,4 @@
-// Package swap has the system calls by which a folder takes the place of another one.
+// Package swap replaces one folder with another atomically, where the system supports it.
 package swap
 
 import (
@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exchange swaps two entries of parent in one step. The error is errors.ErrUnsupported where the file system or the kind
-// of entry (a mount point) does not allow that.
+// Exchange swaps two entries of parent atomically. The error is errors.ErrUnsupported if the
+// file system or the kind of entry (a mount point) does not allow that.
 func Exchange(parent *os.Root, a, b string) error {
 	return renameat2(parent, a, b, unix.RENAME_EXCHANGE)
 }
 
-// ExchangeBetween swaps the entries called name of two folders in one step.
+// ExchangeBetween swaps the entries called name of two folders atomically.
 func ExchangeBetween(a, b *os.Root, name string) error {
 	return withFD(a, func(from int) error {
 		return withFD(b, func(to int) error { return rename(from, name, to, name, unix.RENAME_EXCHANGE) })
@@ -45,7 +45,7 @@ func rename(from int, a string, to int, b string, flags uint) error {
 	return err
 }
 
-// Sync brings everything on dir's file system to the disk.
+// Sync flushes dir's whole file system to disk.
 func Sync(dir *os.Root) error {
 	return withFD(dir, func(fd int) error {
 		err := unix.Syncfs(fd)
@@ -57,7 +57,8 @@ func Sync(dir *os.Root) error {
 	})
 }
 
-// IsMountPoint reports whether another file system is mounted at path, so that it cannot be renamed.
+// IsMountPoint reports whether a file system is mounted at path, so that path cannot be
+// renamed.
 func IsMountPoint(path string) bool {
 	var here, above unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &here) != nil {
@@ -70,7 +71,8 @@ func IsMountPoint(path string) bool {
 	return err == nil && (here.Dev_major != above.Dev_major || here.Dev_minor != above.Dev_minor)
 }
 
-// CheckWritable returns an error if entries of the folder at path cannot be changed.
+// CheckWritable returns an error if the user may not add, rename or remove entries of the
+// folder at path.
 func CheckWritable(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }

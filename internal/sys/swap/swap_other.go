@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package swap has the system calls by which a folder takes the place of another one.
+// Package swap replaces one folder with another atomically, where the system supports it.
 package swap
 
 import (
@@ -9,13 +9,13 @@ import (
 	"os"
 )
 
-// Exchange would swap two entries of parent in one step; here the journal does the work.
+// Exchange returns errors.ErrUnsupported. Callers fall back to a journal.
 func Exchange(parent *os.Root, a, b string) error { return errors.ErrUnsupported }
 
-// ExchangeBetween would swap the entries called name of two folders.
+// ExchangeBetween returns errors.ErrUnsupported.
 func ExchangeBetween(a, b *os.Root, name string) error { return errors.ErrUnsupported }
 
-// RenameNew renames a to b, which must not exist.
+// RenameNew renames a to b, which must not exist. The check and the rename are not atomic.
 func RenameNew(parent *os.Root, a, b string) error {
 	if _, err := parent.Lstat(b); err == nil {
 		return fs.ErrExist
@@ -23,11 +23,11 @@ func RenameNew(parent *os.Root, a, b string) error {
 	return parent.Rename(a, b)
 }
 
-// Sync does nothing: files are brought to the disk one by one here.
+// Sync does nothing: on these systems, files are flushed to disk one by one.
 func Sync(*os.Root) error { return nil }
 
-// IsMountPoint reports false: nobody knows here.
+// IsMountPoint returns false: mount points are not detected on these systems.
 func IsMountPoint(path string) bool { return false }
 
-// CheckWritable returns nil: writing will say it.
+// CheckWritable returns nil: on these systems, the write itself reports the error.
 func CheckWritable(path string) error { return nil }

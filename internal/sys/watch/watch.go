@@ -1,5 +1,6 @@
-// Package watch waits for changes of directory entries. It says which of them have changed, and when it cannot know that, because the system has
-// told of too much or a directory has gone.
+// Package watch waits for changes of directory entries. It reports which entries have changed,
+// and also when events were lost, because the system's event queue overflowed or a watched
+// directory was renamed.
 package watch
 
 import (
@@ -18,20 +19,21 @@ import (
 )
 
 const (
-	// quiet is how long nothing may have changed before [Watcher.Wait] returns: programs save a file in several steps, and often several files.
+	// quiet is the time without changes after which [Watcher.Wait] returns. Programs save a
+	// file in several steps, and often several files.
 	quiet = 3 * time.Millisecond
-	// most is how long it waits for that.
+	// most is the maximum time that Wait spends on collecting changes.
 	most = 100 * time.Millisecond
 )
 
-// A Watcher watches directories. It is for one goroutine.
+// A Watcher watches directories. It must not be used concurrently.
 type Watcher struct {
 	fs   *fsnotify.Watcher
 	want map[string]bool
-	lost bool // something may have changed without an event
+	lost bool // changes may have been missed
 }
 
-// New returns a Watcher of no directory. The caller closes it.
+// New returns a Watcher that watches no directories yet. The caller must close it.
 func New() (*Watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -40,17 +42,19 @@ func New() (*Watcher, error) {
 	return &Watcher{fs: w}, nil
 }
 
-// Close ends the watch.
+// Close stops watching and releases the system's resources.
 func (w *Watcher) Close() { w.fs.Close() }
 
-// Watch makes dirs, absolute paths without symbolic links, the directories that are watched. It reports whether some of them were not watched
-// before: nobody knows then what has changed in them until now. Directories that have gone, or that the user must not read, are no error.
+// Watch sets the watched directories to dirs, absolute paths without symbolic links. fresh
+// reports whether some of them were not watched before or do not exist: changes in them up to
+// now are unknown. Directories that do not exist or that the user may not read do not cause an
+// error.
 func (w *Watcher) Watch(dirs map[string]bool) (fresh bool, err error) {
 	w.want = dirs
 	have := w.list()
 	for dir := range have {
 		if !dirs[dir] {
-			_ = w.fs.Remove(dir) // it may have gone by itself
+			_ = w.fs.Remove(dir) // it may have been removed already
 		}
 	}
 	var added []string
@@ -70,7 +74,8 @@ func (w *Watcher) Watch(dirs map[string]bool) (fresh bool, err error) {
 			return false, limited(err)
 		}
 	}
-	// A directory that was renamed is known by its old name until that is read: until then there is none by the new one.
+	// fsnotify lists a renamed directory under its old name until the rename event is read.
+	// Until then, the new name cannot be watched.
 	have = w.list()
 	w.lost = w.lost || slices.ContainsFunc(added, func(dir string) bool { return !have[dir] })
 	return fresh, nil
@@ -84,7 +89,7 @@ func (w *Watcher) list() map[string]bool {
 	return have
 }
 
-// limited adds to an error of the system what helps if it allows no more.
+// limited wraps an error of the system, with hints if a resource limit was reached.
 func limited(err error) error {
 	e := diag.Errorf(diag.Pos{}, "", "--watch: the system does not watch that many directories: %w", err).With(diag.Unwatched)
 	switch {
@@ -97,15 +102,16 @@ func limited(err error) error {
 	return diag.Errorf(diag.Pos{}, "", "--watch: %w", err).With(diag.Unwatched)
 }
 
-// Changes are what has changed.
+// Changes are the changes found by [Watcher.Wait].
 type Changes struct {
-	// Entries are the paths of directory entries, sorted.
+	// Entries are the sorted paths of the changed directory entries.
 	Entries []string
-	// Lost tells that others may have changed, too.
+	// Lost reports whether other entries may have changed as well.
 	Lost bool
 }
 
-// Wait waits until entries have changed that are of interest. It returns when nothing has changed for a moment. The error is the cause of the context.
+// Wait waits until at least one entry that interest accepts has changed, then until nothing has
+// changed for a moment. The error is the cause of the context.
 func (w *Watcher) Wait(ctx context.Context, interest func(entry string) bool) (Changes, error) {
 	found := map[string]bool{}
 	var c Changes
@@ -142,7 +148,7 @@ func (w *Watcher) Wait(ctx context.Context, interest func(entry string) bool) (C
 				found[e.Name] = true
 				again()
 			}
-		case <-w.fs.Errors: // the queue was full, or something else was lost
+		case <-w.fs.Errors: // the event queue overflowed, or events were lost otherwise
 			c.Lost = true
 			again()
 		case <-expired:
@@ -152,13 +158,14 @@ func (w *Watcher) Wait(ctx context.Context, interest func(entry string) bool) (C
 	}
 }
 
-// drop ends the watch of a directory that has come, gone or got another name, and of those below it: the system tells of the directories that it
-// knows, whatever their paths are now.
+// drop stops watching a directory that was created, removed or renamed, and the directories
+// below it. The system watches inodes, so their watches would report events under paths that
+// are no longer valid.
 func (w *Watcher) drop(dir string) {
 	below := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
 	for _, watched := range w.fs.WatchList() {
 		if watched == dir || strings.HasPrefix(watched, below) {
-			_ = w.fs.Remove(watched) // it may have gone by itself
+			_ = w.fs.Remove(watched) // it may have been removed already
 		}
 	}
 }

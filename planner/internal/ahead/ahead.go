@@ -1,4 +1,5 @@
-// Package ahead reads and parses the files of layers before the planner asks for them, on other cores.
+// Package ahead reads and parses the files of layers on other cores before the planner needs
+// them.
 package ahead
 
 import (
@@ -14,10 +15,13 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// A Reader walks from the roots to what they are made of while the compiler does, on other cores and before it, and reads and parses
-// the files on the way. That is half of the work of planning. The compiler asks for each file all the same, in its own
-// order, and finds it there or reads it: what is planned, and what is said about mistakes, does not depend on a Reader. Where it comes to a
-// file that somebody is just reading, it walks, too, until that is there: large files take milliseconds.
+// A Reader walks from the roots to all layers they use, on other cores and ahead of the compiler,
+// and reads and parses the files on the way. This is half of the work of planning.
+//
+// The compiler requests every file in its own order, with or without a Reader, and finds it
+// already read or reads it. The plan and the errors therefore do not depend on a Reader. If the
+// compiler needs a file that is currently being read, it walks ahead as well until the file is
+// available, because large files take milliseconds.
 type Reader struct {
 	files *loaders.Local
 	roots []string
@@ -26,11 +30,11 @@ type Reader struct {
 	ended atomic.Bool
 	done  sync.WaitGroup
 
-	seen    sync.Map // the directories that somebody walks, by their real path
-	decoded sync.Map // *yaml.Source -> *layerfile.Kustomization, those without a mistake
+	seen    sync.Map // directories visited by any walker, by real path
+	decoded sync.Map // *yaml.Source -> *layerfile.Kustomization, only those without mistakes
 }
 
-// Start starts walkers for all of the jobs but that of the compiler.
+// Start starts a walker for each job except the compiler's.
 func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader {
 	a := &Reader{files: files, roots: roots, helm: charts}
 	if jobs > 1 {
@@ -44,7 +48,7 @@ func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader 
 	return a
 }
 
-// over waits while enough was read ahead, and reports whether there is no more use in it.
+// over blocks while the read-ahead is full, and reports whether walkers should stop.
 func (a *Reader) over() bool {
 	for a.files.IsFull() && !a.ended.Load() {
 		time.Sleep(time.Millisecond)
@@ -58,9 +62,9 @@ func (a *Reader) End() {
 	a.done.Wait()
 }
 
-// walk walks from one root after the other, until over says that there is no more use in it.
+// walk walks from one root after the other until over reports true.
 func (a *Reader) walk(over func() bool) {
-	defer func() { _ = recover() }() // the compiler comes to the same file, and says what happened
+	defer func() { _ = recover() }() // the compiler reaches the same file and reports the panic
 	for !over() {
 		i := int(a.next.Add(1)) - 1
 		if i >= len(a.roots) {
@@ -72,13 +76,13 @@ func (a *Reader) walk(over func() bool) {
 	}
 }
 
-// walk is the way from a root to what it is made of.
+// A walk is a walker with its stop condition.
 type walk struct {
 	*Reader
 	over func() bool
 }
 
-// layer reads the files of the layer in dir, and those of the layers that it uses.
+// layer reads the files of the layer in dir and of the layers it uses.
 func (w *walk) layer(dir *loaders.Dir, depth int) {
 	defer dir.Close()
 	if _, known := w.seen.LoadOrStore(dir.Real, true); known || depth > layerfile.MaxNested || w.over() {
@@ -99,8 +103,10 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	if w.helm && len(k.HelmCharts) > 0 {
 		helm.FetchAhead(w.files, dir, k.HelmGlobals, k.HelmCharts, w.done.Go)
 	}
-	// The compiler begins with the resources. To go the other way round and meet it is faster than to be just in front of it. It is met
-	// in each part of a long list: if the end of one is as much as is read ahead, there is nothing to do until the compiler comes there.
+	// The compiler begins with the resources. Walking in the opposite direction and meeting it is
+	// faster than staying just in front of it. Long lists are divided into parts, and the walk
+	// meets the compiler in each part: if the end of a list filled the read-ahead, the walkers
+	// would be idle until the compiler got there.
 	for _, p := range k.Patches {
 		w.read(dir, p.Path, readDocuments)
 	}
@@ -119,10 +125,11 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	}
 }
 
-// partLen is how many entries of a list are much less than may be read ahead, and so many that to meet the compiler is rare.
+// partLen is the number of list entries per part: far below the capacity of the read-ahead, but
+// large enough that the walk rarely meets the compiler.
 const partLen = 512
 
-// resource reads ahead what an entry of resources or components names.
+// resource reads ahead the file or layer named by an entry of resources or components.
 func (w *walk) resource(dir *loaders.Dir, text string, depth int) {
 	if text == "" || filepath.IsAbs(text) {
 		return
@@ -134,12 +141,13 @@ func (w *walk) resource(dir *loaders.Dir, text string, depth int) {
 	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" {
 		w.read(dir, text, readDocuments)
 	} else if sub, err := w.files.Sub(dir, text); err == nil {
-		dir.Close() // layers may be deep
+		dir.Close() // layers may be deeply nested
 		w.layer(sub, depth+1)
 	}
 }
 
-// fetch fetches what an entry of resources or components names. To wait for it takes no core, so many are fetched at the same time.
+// fetch fetches the content named by an entry of resources or components. Waiting for it needs no
+// core, so fetches run concurrently.
 func (w *walk) fetch(dir *loaders.Dir, text string, depth int) {
 	from := *dir
 	w.done.Go(func() {
@@ -169,7 +177,7 @@ func readDocuments(src *yaml.Source) error {
 	return err
 }
 
-// decode decodes a kustomization file, and returns nil if there are mistakes in it.
+// decode decodes a kustomization file. It returns nil if the file has mistakes.
 func (a *Reader) decode(src *yaml.Source) *layerfile.Kustomization {
 	v, _ := src.Value()
 	k := new(layerfile.Kustomization)
@@ -180,7 +188,8 @@ func (a *Reader) decode(src *yaml.Source) *layerfile.Kustomization {
 	return k
 }
 
-// Kustomization returns what is in a file that was decoded, for the one layer that it makes; nil if it was not.
+// Kustomization returns the decoded content of a file, nil if it was not decoded. Each result is
+// returned once, because the layer takes ownership of it.
 func (a *Reader) Kustomization(src *yaml.Source) *layerfile.Kustomization {
 	if k, ok := a.decoded.LoadAndDelete(src); ok {
 		return k.(*layerfile.Kustomization)

@@ -1,4 +1,5 @@
-// Package ownschema knows how far kustomize has read its own schema when a layer brings a custom one.
+// Package ownschema determines how far kustomize has read its own schema when a layer brings a
+// custom one.
 package ownschema
 
 import (
@@ -16,26 +17,32 @@ import (
 
 // A Use is the effect of layers on kustomize's own schema. The effect matters at the first
 // openapi field with a path (openapi.SetSchema): initSchema then reads the custom schema alone,
-// before its own, or after its own. These are the causes, with kustomize's functions:
+// before its own, or after its own.
 //
-//	cause                                            functions                                                        own schema is
-//	an object of a kind whose scope its list lacks,  resmap.Append, resource.CurId, resid.NewGvk,                     deferred
-//	in resources or as the configuration of a        openapi.IsNamespaceScoped,
-//	generator, transformer or validator              isInitSchemaNeededForNamespaceScopeCheck
-//	a step that gives an object such a kind          the same, from resmap.appendAll and resource.StorePreviousId     deferred
-//	a strategic merge patch for an object with an    resource.ApplySmPatch, merge2.Merge, walk.GetSchema,             read
-//	apiVersion                                       openapi.SchemaForResourceType
-//	a function that changes resources                runtimeutil.copyCommentsAndSyncOrder, comments.CopyComments,     read
-//	                                                 walk.GetSchema
+// Two causes make kustomize defer its own schema:
 //
-// Everything else has no effect: JSON patches, patches whose target selects nothing, generators and
-// transformers that are fields, vars, configurations and crds. An openapi field without path or
-// version has no effect, and neither have those after the first with one.
+//   - An object of a kind whose scope its list lacks, in resources or as the configuration of a
+//     generator, transformer or validator. The functions are resmap.Append, resource.CurId,
+//     resid.NewGvk, openapi.IsNamespaceScoped and isInitSchemaNeededForNamespaceScopeCheck.
+//   - A step that gives an object such a kind. The functions are the same, called from
+//     resmap.appendAll and resource.StorePreviousId.
+//
+// Two causes make kustomize read its own schema:
+//
+//   - A strategic merge patch for an object with an apiVersion. The functions are
+//     resource.ApplySmPatch, merge2.Merge, walk.GetSchema and openapi.SchemaForResourceType.
+//   - A function that changes resources. The functions are runtimeutil.copyCommentsAndSyncOrder,
+//     comments.CopyComments and walk.GetSchema.
+//
+// Everything else has no effect: JSON patches, patches whose target selects nothing, generators
+// and transformers that are fields, vars, configurations and crds. An openapi field without path
+// or version has no effect, nor do openapi fields after the first one that has either.
 type Use struct {
-	// Outer is the use by the layers around this layer, before it.
+	// Outer is the use by the enclosing layers before this layer.
 	Outer *Use
 	own   schema.Builtin
-	// open are the steps whose effect depends on their list. It is a set because layers are shared.
+	// open are the steps whose effect depends on their list. It is a set because layers are
+	// shared.
 	open map[*openUse]bool
 }
 
@@ -80,7 +87,7 @@ func (u *Use) Step(g *graph.Graph, id graph.NodeID, op graph.Op) {
 	}
 }
 
-// Lists has the lists of nodes that planning had to compute. It must not be used concurrently.
+// Lists are the lists of nodes that planning had to compute. They must not be used concurrently.
 type Lists map[listKey]*krm.List
 
 // After returns the state of kustomize's own schema after all uses up to u.
@@ -136,13 +143,13 @@ func mergerOf(op graph.Op) (builtins.Merger, bool) {
 	return nil, false
 }
 
-// A listKey names the list of a node.
+// A listKey identifies the list of a node.
 type listKey struct {
 	g    *graph.Graph
 	node graph.NodeID
 }
 
-// of returns the list that a node makes. It is nil if the node needs a function or fails.
+// of returns the output list of a node. It is nil if the node needs a function or fails.
 func (c Lists) of(ctx context.Context, g *graph.Graph, id graph.NodeID) *krm.List {
 	key := listKey{g, id}
 	if list, ok := c[key]; ok {

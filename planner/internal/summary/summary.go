@@ -1,4 +1,4 @@
-// Package summary says in a few words what a step does, for people who read a plan.
+// Package summary describes steps in a few words for the display of a plan.
 package summary
 
 import (
@@ -19,7 +19,7 @@ func Pairs(m map[string]string) string {
 	return brief(strings.Join(out, ","))
 }
 
-// Finish says what the last step of a root does.
+// Finish describes the last step of a root.
 func Finish(f *builtins.Finish) string {
 	order := "as loaded"
 	if f.Sort != nil {
@@ -40,7 +40,7 @@ func Finish(f *builtins.Finish) string {
 	return out
 }
 
-// brief returns the first words of a text as one line.
+// brief returns the beginning of a text as one line.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= 60 {

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// trusted returns the catalog of a source, not read yet.
+// trusted returns the catalog of a source without reading it.
 func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
 	if s.Denial != nil {
 		return trust.Trusted{By: s.By, Denial: s.Denial}
@@ -36,7 +36,7 @@ func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
 	return t
 }
 
-// Read reads the trusted catalogs, once. Those that are remote are fetched at the same time.
+// Read reads the trusted catalogs once. Remote catalogs are fetched concurrently.
 func (c *Catalogs) Read() {
 	if c.read {
 		return
@@ -46,7 +46,7 @@ func (c *Catalogs) Read() {
 	var wg sync.WaitGroup
 	for _, t := range list {
 		if t.Err == nil && t.Ref.Remote() && t.Content == nil {
-			wg.Go(func() { c.fetch(&t) }) // its result is known when it is loaded
+			wg.Go(func() { c.fetch(&t) }) // load uses the result
 		}
 	}
 	wg.Wait()
@@ -63,7 +63,8 @@ func (c *Catalogs) load(t *trust.Trusted) {
 	case errors.Is(err, loaders.ErrVerification):
 		c.refuse(t, trust.Mispinned(t.Asked(), krm.Digest{}), err)
 		return
-	case loaders.IsUnproven(err): // an error only if a function needs it
+	case loaders.IsUnproven(err):
+		// It is an error only if a function needs the catalog.
 		t.Denial = trust.Unproven(t.Ref)
 		return
 	case err != nil:
@@ -88,7 +89,7 @@ func (c *Catalogs) load(t *trust.Trusted) {
 	c.Warnings.Add(t.Catalog.Notices...)
 }
 
-// refuse records that a catalog must not be used; why says more about it, and may be nil.
+// refuse records that a catalog must not be used. why adds details and may be nil.
 func (c *Catalogs) refuse(t *trust.Trusted, denial *trust.Denial, why error) {
 	if why != nil {
 		text, hints := diag.Parts(why)
@@ -98,7 +99,7 @@ func (c *Catalogs) refuse(t *trust.Trusted, denial *trust.Denial, why error) {
 	t.Denial = denial
 }
 
-// content returns the file of a catalog, and the digest that a pin of it has.
+// content returns the file of a catalog, and the digest to compare with a pin.
 func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	var src *yaml.Source
 	switch {
@@ -119,9 +120,9 @@ func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	return src, src.Digest(), nil
 }
 
-// fetch returns a remote catalog. A catalog that the user names or that a publisher signs may have
-// any origin, because its pin or signature is verified. Any other catalog must come from the place
-// that the user trusts.
+// fetch returns a remote catalog. A catalog that the user names or that a publisher signs may
+// have any origin, because its pin or signature is verified. Any other catalog must come from the
+// place that the user trusts.
 func (c *Catalogs) fetch(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	address := t.Asked().Address()
 	if t.Named && c.publisher(t.Ref) == nil {
@@ -130,8 +131,8 @@ func (c *Catalogs) fetch(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	return c.Files.FetchCatalog(address, catalog.MaxSize)
 }
 
-// explained adds a hint to the error of a catalog that is trusted for its place: the reason why the
-// cache is not enough.
+// explained adds a hint to the error of a catalog that is trusted for its place: the reason why
+// the cache is not enough.
 func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 	if !t.Named || !t.Ref.Remote() || c.publisher(t.Ref) != nil || !loaders.IsUnavailable(err) {
 		return err
@@ -140,7 +141,7 @@ func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 		Hint("it is trusted for its place, which must serve it once; a catalog that you pin in your configuration or by %s= may have any origin", trust.FlagTrust)
 }
 
-// decide reports whether a catalog may be used, as far as the layers are known by now.
+// decide reports whether a catalog may be used, given the layers known so far.
 func (c *Catalogs) decide(t *trust.Trusted) bool {
 	shares := ""
 	if !t.Ref.Remote() {
@@ -156,7 +157,8 @@ func (c *Catalogs) decide(t *trust.Trusted) bool {
 	return denial == nil
 }
 
-// Decide decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
+// Decide repeats the decisions when all layers are known: a catalog may be in a layer that was
+// loaded after the catalog's first use.
 func (c *Catalogs) Decide() {
 	for i := range c.list {
 		if t := &c.list[i]; t.Catalog != nil {
@@ -165,9 +167,10 @@ func (c *Catalogs) Decide() {
 	}
 }
 
-// Unread says what is to be said about catalogs that cannot be read, although all functions are found in others. One that cannot be had
-// is a warning. For others the run is denied: whoever named one in a flag meant something by it. Where a function is not found, its own
-// denial says so.
+// Unread reports catalogs that cannot be read although all functions were found in others. An
+// unavailable catalog is a warning. Other errors deny the run, unless the catalog is from the
+// user's configuration: a user who names a catalog in a flag intends to use it. If a function was
+// not found, its own denial reports the catalogs.
 func (c *Catalogs) Unread() {
 	for _, t := range c.list {
 		if !c.read || t.Err == nil {
@@ -184,8 +187,8 @@ func (c *Catalogs) Unread() {
 	}
 }
 
-// Readable returns the trusted catalogs of this machine that can be read, for warnings alone: what is wrong with the others matters when
-// a function needs them, and nothing is fetched for a warning.
+// Readable returns the readable trusted catalogs of this machine, only for warnings. It ignores
+// errors in other catalogs, which matter only when a function needs them, and fetches nothing.
 func (c *Catalogs) Readable() (list []*catalog.Catalog) {
 	for _, t := range c.all() {
 		if t.Catalog == nil && t.Err == nil && t.Denial == nil && (!t.Ref.Remote() || t.Content != nil) && c.publisher(t.Ref) == nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// shares returns what that is rendered holds a catalog, or a symbolic link through which it is found: "repository", "tree" or "". Who
-// may change that may change what is trusted.
+// shares returns "repository" or "tree" if a rendered repository or directory contains a catalog,
+// or a symbolic link on its path, otherwise "". Anyone who can change that directory can change
+// the trusted catalogs.
 func (c *Catalogs) shares(t *trust.Trusted) (what string) {
 	rendered, paths := c.Rendered(), map[string]bool{t.Ref.Location: true}
 	loaders.Links(t.Path, paths)
@@ -28,7 +29,7 @@ func (c *Catalogs) shares(t *trust.Trusted) (what string) {
 	return what
 }
 
-// repository returns the directory of the repository that dir belongs to, "" if it is in none.
+// repository returns the root of the repository that contains dir, "" if there is none.
 func (c *Catalogs) repository(dir string) string {
 	if repo, ok := c.repositories[dir]; ok {
 		return repo

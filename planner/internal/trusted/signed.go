@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// maxSignature is the size in bytes up to which the file of a signature is read.
+// maxSignature is the maximum size of a signature file in bytes.
 const maxSignature = 1 << 20
 
 // publisher returns the publisher that must have signed a catalog, nil for none.
@@ -19,8 +19,8 @@ func (c *Catalogs) publisher(ref catalog.Ref) *trust.Publisher {
 	return nil
 }
 
-// verify reports whether a catalog has a signature, if it must have one: no pin of the user says what it is. It is looked for beside the
-// catalog.
+// verify reports whether a catalog has a valid signature, or needs none because the user pins it.
+// The signature is in a file next to the catalog.
 func (c *Catalogs) verify(t *trust.Trusted, data []byte) bool {
 	p := c.publisher(t.Ref)
 	if p == nil || t.Content != nil || !t.Ref.Pin.IsZero() && !t.Named {
@@ -46,7 +46,7 @@ func (c *Catalogs) verify(t *trust.Trusted, data []byte) bool {
 	return false
 }
 
-// verifyArtifact reports whether a registry has a signature of the artifact that a catalog is.
+// verifyArtifact reports whether a registry has a valid signature for a catalog's artifact.
 func (c *Catalogs) verifyArtifact(t *trust.Trusted, p *trust.Publisher) bool {
 	at := t.Ref
 	at.Pin = t.Digest
@@ -71,7 +71,7 @@ func (c *Catalogs) verifyArtifact(t *trust.Trusted, p *trust.Publisher) bool {
 	return false
 }
 
-// beside returns the file beside a catalog whose name has an end more.
+// beside returns the file next to a catalog whose name has the additional suffix end.
 func (c *Catalogs) beside(ref catalog.Ref, end string) ([]byte, error) {
 	sig := ref.Sibling(end)
 	if ref.Remote() {

@@ -1,5 +1,5 @@
-// Package trusted has the catalogs that the user trusts: it reads them when somebody asks for what is in them, has it decided whether they
-// may be used, and puts them into the order in which a layer searches them.
+// Package trusted manages the catalogs that the user trusts. It reads them when their content is
+// first needed, applies the policy to them, and sorts them into the search order of a layer.
 package trusted
 
 import (
@@ -15,39 +15,41 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Catalogs are the catalogs that the user trusts, each once. They are not safe for concurrent use.
+// Catalogs are the catalogs that the user trusts, without duplicates. They must not be used
+// concurrently.
 type Catalogs struct {
 	Config
-	list []trust.Trusted // nil until somebody asks for them
+	list []trust.Trusted // nil until the first request
 	read bool
-	// repositories are those that directories belong to.
+	// repositories caches the repositories of directories.
 	repositories map[string]string
-	// mispinned are the denials of catalogs that are not what a layer pins.
+	// mispinned are the denials of catalogs that do not match a layer's pin.
 	mispinned map[string]*trust.Denial
 }
 
-// Config says which catalogs are trusted, and what decides about them.
+// Config lists the trusted catalogs, and the policy for them.
 type Config struct {
-	// Sources are the catalogs, in the order of the search; relative paths start at Cwd.
+	// Sources are the catalogs, in search order. Relative paths start at Cwd.
 	Sources []trust.Source
-	// Publishers are those whose signatures count.
+	// Publishers are the publishers whose signatures are accepted.
 	Publishers []trust.Publisher
 	Cwd        string
 	Policy     trust.Policy
 	Files      *loaders.Local
-	// Rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
+	// Rendered returns the rendered directories known so far, without symbolic links.
 	Rendered func() []string
 	Warnings *report.Warnings
-	// Deny records that a catalog must not be used, so that nothing may run. It may be told the same error several times.
+	// Deny records that a catalog must not be used, so that nothing may run. It may be called
+	// with the same error several times.
 	Deny func(error, trust.Reason)
 }
 
-// New returns the catalogs that config names. Nothing is read yet.
+// New returns the catalogs of config. It reads nothing.
 func New(config Config) *Catalogs {
 	return &Catalogs{Config: config, repositories: map[string]string{}, mispinned: map[string]*trust.Denial{}}
 }
 
-// all returns the trusted catalogs. Their content is read when the first function asks for it: see
+// all returns the trusted catalogs. Their content is read when the first function needs it: see
 // [Catalogs.Read].
 func (c *Catalogs) all() []trust.Trusted {
 	if c.list == nil {
@@ -61,7 +63,8 @@ func (c *Catalogs) all() []trust.Trusted {
 	return c.list
 }
 
-// add adds a catalog unless it is there. What a flag says of a catalog counts more than what the user's configuration says of it.
+// add adds a catalog unless it is a duplicate. A flag takes precedence over the user's
+// configuration of the same catalog.
 func (c *Catalogs) add(t trust.Trusted) {
 	for _, o := range c.list {
 		place := t.Err == nil && t.Denial == nil && o.Ref.SamePlace(t.Ref)
@@ -83,8 +86,8 @@ func (c *Catalogs) Loaded() (list []trust.Trusted) {
 }
 
 // Search returns the trusted catalogs in the search order of a layer that lists catalogs, and the
-// listed catalogs that are not trusted. Catalogs named by a layer affect the order, never trust. A
-// pin of the layer can refuse a catalog.
+// listed catalogs that are not trusted. Catalogs named by a layer affect the order, never trust.
+// A pin of the layer can refuse a catalog.
 func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, named []trust.Named) {
 	c.all()
 	refs := make([]catalog.Ref, len(listed))
@@ -128,7 +131,8 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 	return search, named
 }
 
-// Has reports whether a trusted catalog has, or may have, a function for configurations of a kind. Kinds of Kubernetes configure no function.
+// Has reports whether a trusted catalog has, or may have, a function for configurations of a
+// kind. Kubernetes' own kinds do not configure functions.
 func (c *Catalogs) Has(kind krm.GVK) bool {
 	if len(c.all()) == 0 || schema.KnowsScope(schema.Kind(kind)) {
 		return false
@@ -137,7 +141,7 @@ func (c *Catalogs) Has(kind krm.GVK) bool {
 	search, _ := c.Search(nil)
 	catalogs := trust.Readable(search)
 	if len(catalogs) < len(search) {
-		return true // the decision about the function says which catalog cannot be read
+		return true // the decision about the function reports the unreadable catalog
 	}
 	return catalog.Search(kind, catalogs).Entry != nil
 }
@@ -152,17 +156,18 @@ func (c *Catalogs) flag(ref catalog.Ref) string {
 	return ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()
 }
 
-// place returns the reference of a catalog that a layer lists, empty if it is invalid. If the user
-// trusts its place, the catalog is trusted from now on, unless the layer was fetched: its author
-// must not choose trusted catalogs. An entry of the user for a single catalog takes precedence over
-// a place.
+// place returns the reference of a catalog that a layer lists, empty if it is invalid. If the
+// user trusts its place, the catalog is trusted from now on, unless the layer was fetched: its
+// author must not choose trusted catalogs. An entry of the user for a single catalog takes
+// precedence over a place.
 func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 	ref, err := catalog.ParseRef(l.Text)
 	if err != nil {
 		return catalog.Ref{}
 	}
 	ref = ref.In(l.Dir)
-	if beside, err := catalog.ParseRef(c.Files.Address(ref.Location)); err == nil { // a layer of a repository that was fetched
+	// The layer is in a fetched repository.
+	if beside, err := catalog.ParseRef(c.Files.Address(ref.Location)); err == nil {
 		beside.Pin = ref.Pin
 		ref = beside
 	}
@@ -184,7 +189,7 @@ func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 	return ref
 }
 
-// covers says who trusts a catalog because of the place where it is, empty if nobody does.
+// covers returns the source of the trust in a catalog's place, "" if the place is not trusted.
 func (c *Catalogs) covers(ref catalog.Ref) string {
 	for _, s := range c.Sources {
 		if !s.Below {
@@ -201,8 +206,8 @@ func (c *Catalogs) covers(ref catalog.Ref) string {
 }
 
 // isFetchedAs reports whether a catalog is fetched in the way that its reference suggests. Some
-// hosts have repositories at addresses that look like addresses of files. There, a parameter would
-// choose a commit, and anyone who can open a pull request can create commits.
+// hosts have repositories at addresses that look like addresses of files. There, a parameter
+// would choose a commit, and anyone who can open a pull request can create commits.
 func isFetchedAs(ref catalog.Ref) bool {
 	if !ref.Remote() {
 		return true
@@ -223,7 +228,8 @@ func isFetchedAs(ref catalog.Ref) bool {
 	return ref.Scheme == catalog.HTTPS || ref.Scheme == catalog.HTTP
 }
 
-// pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
+// pinned returns a trusted catalog, denied if it does not match the pin in an entry of a catalogs
+// field.
 func (c *Catalogs) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
 	if ref.Pin.IsZero() || t.Catalog == nil || t.Digest == ref.Pin {
 		return t
@@ -232,7 +238,7 @@ func (c *Catalogs) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) t
 	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
 	text := denial.Err.Error()
 	if c.mispinned[text] == nil {
-		c.mispinned[text] = denial // once, for all functions of the layer
+		c.mispinned[text] = denial // one denial for all functions of the layer
 	}
 	t.Catalog, t.Denial = nil, c.mispinned[text]
 	return t

@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Unused warns about resources of a plan that a trusted catalog defines as configurations of functions: in resources they are not run, as in
-// kustomize.
+// Unused warns about resources that configure a function of a trusted catalog. As in kustomize,
+// functions listed under resources do not run.
 func (c *Catalogs) Unused(g *graph.Graph) {
 	if len(c.Sources) == 0 {
 		return
@@ -25,11 +25,12 @@ func (c *Catalogs) Unused(g *graph.Graph) {
 		}
 		kinds, err := krm.Kinds(load.Source)
 		if err != nil {
-			continue // its node says so
+			continue // its node reports the error
 		}
 		i := 0
 		for kind := range kinds {
-			if !schema.KnowsScope(schema.Kind(kind)) { // Kubernetes' own kinds are no functions
+			// Kubernetes' own kinds do not configure functions.
+			if !schema.KnowsScope(schema.Kind(kind)) {
 				c.unused(kind, load.Source.Locate(i), catalogs())
 			}
 			i++
@@ -44,8 +45,9 @@ func (c *Catalogs) unused(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalo
 	}
 }
 
-// NotRun returns a warning if document i of the resources in src says which function it configures: in resources that does not run. What is
-// marked as local is for other commands.
+// NotRun returns a warning if document i of the resources in src names the function it
+// configures: functions listed under resources do not run. Documents marked as local
+// configuration are for other commands.
 func NotRun(src *yaml.Source, i int) []*diag.Error {
 	docs, err := src.Documents()
 	if err != nil || i >= len(docs) {

@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// SignsArtifacts reports whether there can be signatures by the key in registries.
+// SignsArtifacts reports whether the key can sign artifacts in registries.
 func (k Key) SignsArtifacts() bool { return k.Kind == "cosign" }
 
-// VerifyArtifact returns nil if data, which cosign has stored beside the artifact of a registry with the digest sha256:HEX, says that the key
-// has signed this artifact: text is the signature of data in base64, or empty if data is a bundle of Sigstore. The errors are those of
-// [Key.Verify]; only keys of cosign have such signatures.
+// VerifyArtifact returns nil if data, stored by cosign next to an artifact in a registry, shows
+// that the key signed the artifact with this digest, in the form sha256:HEX. text is the base64
+// signature of data, or empty if data is a Sigstore bundle. It returns [ErrMismatch] if the
+// signature does not verify, and other errors for malformed data, a different artifact or a key
+// that is not a cosign key.
 func (k Key) VerifyArtifact(digest string, data []byte, text string) error {
 	if !k.SignsArtifacts() {
 		return errors.New("signatures of artifacts are by keys of cosign")
@@ -41,12 +43,13 @@ func (k Key) VerifyArtifact(digest string, data []byte, text string) error {
 	return sameArtifact(digest, signed.Critical.Image.Digest)
 }
 
-// signPredicate is the type of a statement that means nothing but that an artifact is signed. Others say what is in it, or how it was made.
+// signPredicate is the type of a statement that says only that an artifact is signed. Other
+// types describe, for instance, its contents or its build.
 const signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
 const inToto = "application/vnd.in-toto+json"
 
-// verifyBundle verifies a statement in an envelope of DSSE, as newer versions of cosign store it.
+// verifyBundle verifies a statement in a DSSE envelope, the format of newer versions of cosign.
 func (k Key) verifyBundle(digest string, data []byte) error {
 	var bundle struct {
 		Envelope struct {

@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// cosignKey reads a key in the form of PKIX. cosign makes ECDSA keys on the curve P-256.
+// cosignKey parses a key in PKIX form. cosign generates ECDSA keys on the curve P-256.
 func cosignKey(der []byte) (Key, error) {
 	public, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
@@ -35,8 +35,9 @@ func cosignKey(der []byte) (Key, error) {
 	return Key{Kind: "cosign", Ends: []string{".sig", ".bundle", ".sigstore.json"}, verify: verify}, nil
 }
 
-// cosignSignature returns the signature in what cosign writes: base64, or a bundle in JSON, in its own older form or in that of Sigstore.
-// What else a bundle has is about services that keyless signatures need.
+// cosignSignature extracts the signature from the output of cosign: base64, or a JSON bundle in
+// cosign's older format or in Sigstore's. It ignores the other fields of a bundle, which are for
+// keyless signatures.
 func cosignSignature(sig []byte) ([]byte, error) {
 	sig = bytes.TrimSpace(sig)
 	if len(sig) > 0 && sig[0] == '{' {

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// The parts of minisign's keys and signatures: two bytes that name the algorithm, eight bytes that name the key, and the rest.
+// The layout of minisign keys and signatures: a two-byte algorithm, an eight-byte key id, and
+// the key or signature.
 const (
-	minisignPure   = "Ed" // signs the content
-	minisignHashed = "ED" // signs its BLAKE2b-512
+	minisignPure   = "Ed" // signature of the content
+	minisignHashed = "ED" // signature of its BLAKE2b-512 hash
 	minisignHead   = 2 + 8
 )
 
-// minisignKey reads the second line of a minisign public key file.
+// minisignKey parses the second line of a minisign public key file.
 func minisignKey(text string) (Key, error) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(raw) != minisignHead+ed25519.PublicKeySize || string(raw[:2]) != minisignPure {
@@ -27,7 +28,8 @@ func minisignKey(text string) (Key, error) {
 	return Key{Kind: "minisign", Ends: []string{".minisig"}, verify: verify}, nil
 }
 
-// verifyMinisign checks both signatures of a signature file: the one of the content and the one of the trusted comment.
+// verifyMinisign verifies both signatures in a signature file: of the content and of the trusted
+// comment.
 func verifyMinisign(id string, key ed25519.PublicKey, data, sig []byte) error {
 	bad := errors.New("it is no signature of minisign")
 	lines := strings.Split(strings.TrimSpace(string(sig)), "\n")

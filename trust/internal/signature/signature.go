@@ -1,5 +1,6 @@
-// Package signature verifies detached signatures of files with public keys, without any service: those of cosign sign-blob --key, of
-// ssh-keygen -Y sign and of minisign. It only verifies; the tools that people have already make the signatures.
+// Package signature verifies detached signatures with public keys, without using any service. It
+// supports the formats of cosign sign-blob --key, ssh-keygen -Y sign and minisign. The package
+// only verifies; these existing tools create the signatures.
 package signature
 
 import (
@@ -9,26 +10,29 @@ import (
 	"strings"
 )
 
-// Namespace is what an SSH signature of a catalog must be made for: ssh-keygen -Y sign -n krmflow-catalog.
+// Namespace is the required namespace of SSH signatures: ssh-keygen -Y sign -n krmflow-catalog.
 const Namespace = "krmflow-catalog"
 
-// ErrMismatch is returned for a signature that is well-formed, but not one of this content by this key.
+// ErrMismatch is returned for a well-formed signature of different content or by a different
+// key.
 var ErrMismatch = errors.New("the signature does not match the content and the key")
 
-// A Key is a public key. It is immutable.
+// A Key is a public key. It is immutable and safe for concurrent use.
 type Key struct {
 	// Kind is "cosign", "ssh" or "minisign".
 	Kind string
-	// Ends are the usual ends of the names of files with signatures by such a key.
+	// Ends lists the usual file name suffixes of signatures by such a key.
 	Ends   []string
 	verify func(data, sig []byte) error
 }
 
-// Verify returns nil if sig is a signature of data by the key, [ErrMismatch] if it is one of something else or by another key, and
-// another error if it is no signature of the key's kind.
+// Verify returns nil if sig is a signature of data by the key. It returns [ErrMismatch] if sig
+// is a signature of different data or by a different key, and a different error if sig is not in
+// a format of this kind of key.
 func (k Key) Verify(data, sig []byte) error { return k.verify(data, sig) }
 
-// ParseKey reads a public key: in PEM for cosign, a line of an SSH public key file, or the second line of a minisign public key file.
+// ParseKey parses a public key: PEM for cosign, a line of an SSH public key file, or the second
+// line of a minisign public key file.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	block, rest := pem.Decode([]byte(text))

@@ -18,13 +18,15 @@ import (
 	"strings"
 )
 
-// The package of Go's authors for SSH is a client and a server: to link it costs every start of krmflow more than all of this file does.
-// What a signature needs of SSH is how it writes keys and signatures: RFC 4253, 5656, 8709, and OpenSSH's PROTOCOL.sshsig and PROTOCOL.u2f.
+// This file implements the SSH encoding of keys and signatures itself: RFC 4253, 5656 and 8709,
+// and OpenSSH's PROTOCOL.sshsig and PROTOCOL.u2f. The package golang.org/x/crypto/ssh is a
+// client and a server; linking it slows down every start of krmflow, and verification needs only
+// this small part.
 
-// minRSA is the length in bits of the shortest RSA key that counts.
+// minRSA is the minimum length of an RSA key in bits.
 const minRSA = 2048
 
-// sshKey reads a line of an SSH public key file.
+// sshKey parses a line of an SSH public key file.
 func sshKey(text string) (Key, error) {
 	bad := errors.New("it is no SSH public key, which is a line such as \"ssh-ed25519 AAAA... name\"")
 	fields := strings.Fields(text)
@@ -51,10 +53,11 @@ func sshKey(text string) (Key, error) {
 	return Key{Kind: "ssh", Ends: []string{".sig"}, verify: verify}, nil
 }
 
-// An sshChecker reports whether a signature, of a format and with what follows it, is one of data.
+// An sshChecker reports whether sig, in the given format and followed by rest, is a signature of
+// data.
 type sshChecker func(format string, data, sig, rest []byte) bool
 
-// sshCheck reads the rest of a key of a kind.
+// sshCheck parses the rest of a key of the given kind.
 func sshCheck(kind string, w *wire) (sshChecker, error) {
 	switch kind {
 	case "ssh-ed25519", "sk-ssh-ed25519@openssh.com":
@@ -73,11 +76,12 @@ func sshCheck(kind string, w *wire) (sshChecker, error) {
 		}
 		key := &rsa.PublicKey{N: n, E: int(e.Int64())}
 		return func(format string, data, sig, rest []byte) bool {
-			hash := map[string]crypto.Hash{"rsa-sha2-256": crypto.SHA256, "rsa-sha2-512": crypto.SHA512}[format] // none with SHA-1
+			// SHA-1 is not accepted.
+			hash := map[string]crypto.Hash{"rsa-sha2-256": crypto.SHA256, "rsa-sha2-512": crypto.SHA512}[format]
 			if hash == 0 || len(rest) > 0 || len(sig) > key.Size() {
 				return false
 			}
-			sig = append(make([]byte, key.Size()-len(sig)), sig...) // zeros in front may be left out
+			sig = append(make([]byte, key.Size()-len(sig)), sig...) // leading zeros may be omitted
 			return rsa.VerifyPKCS1v15(key, hash, digestOf(hash, data), sig) == nil
 		}, nil
 	}
@@ -104,7 +108,8 @@ func sshECDSA(kind string, w *wire) sshChecker {
 	}
 }
 
-// inToken returns check for the keys in a security token, which signs more than the data; for others, check itself.
+// inToken returns an adapted check for keys in a security token, which also signs a flag, a
+// counter and the application. For other keys it checks that nothing follows the signature.
 func inToken(kind string, w *wire, check sshChecker) sshChecker {
 	if !strings.HasPrefix(kind, "sk-") {
 		return func(format string, data, sig, rest []byte) bool {
@@ -113,7 +118,9 @@ func inToken(kind string, w *wire, check sshChecker) sshChecker {
 	}
 	application := sha256.Sum256(w.text())
 	return func(format string, data, sig, rest []byte) bool {
-		const present, size = 1, 1 + 4 // a flag, which says that somebody touched the token, and a counter
+		// The signature is followed by a flags byte, of which present is set if the user touched
+		// the token, and a four-byte counter.
+		const present, size = 1, 1 + 4
 		if len(rest) != size || rest[0]&present == 0 {
 			return false
 		}
@@ -122,7 +129,7 @@ func inToken(kind string, w *wire, check sshChecker) sshChecker {
 	}
 }
 
-// verifySSH checks a signature by the key blob.
+// verifySSH verifies a signature by the key blob.
 func verifySSH(blob []byte, check sshChecker, data, sig []byte) error {
 	const magic = "SSHSIG"
 	block, _ := pem.Decode(bytes.TrimSpace(sig))
@@ -167,7 +174,7 @@ func digestOf(h crypto.Hash, data []byte) []byte {
 	return sum[:]
 }
 
-// wire reads what SSH writes; bad is set as soon as something is not there.
+// wire reads the SSH wire format. bad is set at the first missing or malformed value.
 type wire struct {
 	rest []byte
 	bad  bool
@@ -193,7 +200,7 @@ func (w *wire) uint32() uint32 {
 
 func (w *wire) text() []byte { return w.take(w.uint32()) }
 
-// number reads a number that is not negative.
+// number reads a non-negative number.
 func (w *wire) number() *big.Int {
 	b := w.text()
 	w.bad = w.bad || len(b) > 0 && b[0]&0x80 != 0

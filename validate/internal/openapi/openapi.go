@@ -1,5 +1,6 @@
-// Package openapi is what the OpenAPI documents of Kubernetes say about objects, of all releases since [Oldest]. It is a table that the
-// linker lays out: nothing is decoded or allocated, neither when a process starts nor when something is looked up.
+// Package openapi holds the schemas of all Kubernetes releases since [Oldest], taken from their
+// OpenAPI documents. The schemas are one table in the data segment of the program, so neither
+// startup nor a lookup decodes or allocates anything.
 package openapi
 
 import (
@@ -10,10 +11,11 @@ import (
 
 //go:generate go run ../openapigen
 
-// A What says what a [Node] stands for.
+// A What is the type of the values that a [Node] describes.
 type What uint8
 
-// What there is besides scalars of JSON are types whose meaning is in the code of Kubernetes.
+// The types of values. Bytes, Time, Quantity and IntOrString are defined only by the code of
+// Kubernetes.
 const (
 	Any What = iota
 	Object
@@ -30,10 +32,11 @@ const (
 	IntOrString
 )
 
-// A Node is the schema of an object, a field or an item: a number.
+// A Node is the schema of an object, a field or an item: an index into the table.
 type Node uint16
 
-// The table: the release of a field or kind counts minor versions from Oldest, and forever is the one of what is still there.
+// The rows of the table. Releases are minor versions counted from Oldest. A field with to = 255
+// still exists in the newest release.
 type (
 	node struct {
 		what        What
@@ -56,28 +59,31 @@ type (
 	}
 )
 
-// What returns what n stands for.
+// What returns the type of the values that n describes.
 func (n Node) What() What { return nodes[n].what }
 
 // Elem returns the schema of the items of a list or of the values of a map.
 func (n Node) Elem() Node { return nodes[n].elem }
 
-// Keys returns the fields that tell the items of a list apart, none if nothing does. The slice must not be changed.
+// Keys returns the fields that identify the items of a list. It is empty if the items have no
+// identity. The caller must not change the slice.
 func (n Node) Keys() []string { return keyLists[nodes[n].keys] }
 
-// Values returns what a string may be, nil for any. The slice must not be changed.
+// Values returns the allowed values of a string, nil if all are allowed. The caller must not
+// change the slice.
 func (n Node) Values() []string { return valueLists[nodes[n].value] }
 
-// A Field is a field of an object, as some releases have it.
+// A Field is a field of an object in a range of releases.
 type Field struct {
 	Name     string
 	Node     Node
 	Required bool
-	// From and To are the first and the last minor version that have it so.
+	// From and To are the first and the last minor version that have this form of the field.
 	From, To int
 }
 
-// Fields yields the fields of an object, in the order of their names. One that has changed occurs several times, the oldest first.
+// Fields yields the fields of an object, sorted by name. A field that has changed between
+// releases occurs several times, the oldest form first.
 func (n Node) Fields() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		t := &nodes[n]
@@ -89,16 +95,16 @@ func (n Node) Fields() iter.Seq[Field] {
 	}
 }
 
-// A Kind is a kind of objects that API servers of some releases serve.
+// A Kind is a kind of objects served by the API servers of a range of releases.
 type Kind struct {
 	Group, Version, Kind string
 	Node                 Node
-	// From and To are the first and the last minor version that serve it.
+	// From and To are the first and the last minor version that serve the kind.
 	From, To   int
 	Namespaced bool
 }
 
-// Lookup returns a kind.
+// Lookup returns a kind, and false if no release since [Oldest] has it.
 func Lookup(group, version, name string) (Kind, bool) {
 	i, ok := slices.BinarySearchFunc(kinds[:], kind{kind: name, group: group, version: version}, func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.group, b.group), cmp.Compare(a.version, b.version))

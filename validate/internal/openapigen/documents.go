@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A document is what is read of the OpenAPI document of a release.
+// A document is the parsed part of the OpenAPI document of a release.
 type document struct {
 	Definitions map[string]*definition
 	Paths       map[string]map[string]json.RawMessage
@@ -43,7 +43,8 @@ func readDocument(dir, release string) (doc document) {
 	return doc
 }
 
-// fetched returns the name of a file in dir that holds a file of the module, which is fetched if dir does not have it.
+// fetched returns the path of a file in dir with the content of a file of the module. It fetches
+// the module if dir does not have the file yet.
 func fetched(dir, release, path, ext string) string {
 	name := filepath.Join(dir, release+ext)
 	if _, err := os.Stat(name); err == nil {
@@ -82,8 +83,9 @@ var (
 	ofEnum     = regexp.MustCompile(`Enum:\s+\[\]interface\{\}\{(.*)\},`)
 )
 
-// enums returns the values that fields may have, by definition and field. No published document has them, but the Go source that the
-// documents are made from. Those of the newest release stand for all: values are added, and none is taken away.
+// enums returns the allowed values of fields, by definition and field. The published documents do
+// not contain them, so enums parses the Go source that the documents are generated from. The
+// newest release is enough: Kubernetes adds values but never removes them.
 func enums(dir, release string) map[[2]string][]string {
 	src, err := os.ReadFile(fetched(dir, release, "/pkg/generated/openapi/zz_generated.openapi.go", ".go"))
 	check(err)

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// A table is the union of the documents. A definition is a node, the same one in all releases, and so is each other schema: one with a
-// text of its own.
+// A table is the union of all documents. A definition is a single node for all releases. Other
+// schemas share a node if their text is equal.
 type table struct {
 	enums  map[[2]string][]string
 	nodes  []node
-	byText map[string]int // definitions by name, others by what they say
+	byText map[string]int // definitions by name, other schemas by their text
 	kinds  map[groupVersionKind]*kind
-	names  map[string]int // of fields; numbered when all are known
-	keys   []string       // lists of map keys, as Go
-	values []string       // enums, as Go
+	names  map[string]int // names of fields; numbered when all are known
+	keys   []string       // lists of map keys, as Go literals
+	values []string       // enums, as Go literals
 }
 
 type node struct {
-	what   string // the constant
+	what   string // the name of the constant
 	fields []field
-	elem   int // of lists and maps
+	elem   int // for lists and maps
 	keys   int
 	values int
 }
@@ -61,7 +61,8 @@ func (t *table) add(docs []document) {
 	for i, doc := range docs {
 		for _, name := range slices.Sorted(maps.Keys(doc.Definitions)) {
 			t.addDefinition(name, doc.Definitions[name], i, func(f string) bool {
-				// What is said to be required and is not, as it turned out, is not: a newer release knows better.
+				// Some releases require fields that a later release corrected to optional. The
+				// newest release decides.
 				newest := docs[last[name+"."+f]].Definitions[name]
 				return slices.Contains(newest.Required, f) && !slices.Contains(accepted, name[strings.LastIndexByte(name, '.')+1:]+"."+f)
 			})
@@ -70,7 +71,8 @@ func (t *table) add(docs []document) {
 	}
 }
 
-// accepted are fields that the documents require and the API server does not: it takes the zero value for what is missing, or has a default.
+// accepted are fields that the documents require but the API server does not. The server uses a
+// default or the zero value if they are missing.
 var accepted = []string{
 	"RoleRef.apiGroup", "NetworkPolicySpec.podSelector", "StatefulSetSpec.serviceName", "PriorityClass.value", "LimitRangeSpec.limits", "HTTPHeader.value",
 	"Sysctl.value", "ISCSIVolumeSource.lun", "ISCSIPersistentVolumeSource.lun", "CustomResourceDefinitionVersion.served", "CustomResourceDefinitionVersion.storage",
@@ -102,13 +104,14 @@ func (t *table) addDefinition(name string, def *definition, release int, require
 	}
 }
 
-// wellKnown are definitions whose meaning is in the code of Kubernetes.
+// wellKnown are definitions whose format is defined only by the code of Kubernetes.
 var wellKnown = map[string]string{
 	"Quantity": "Quantity", "IntOrString": "IntOrString", "Time": "Time", "MicroTime": "Time", "RawExtension": "Any", "FieldsV1": "Any", "Patch": "Any", "JSON": "Any",
 	"JSONSchemaPropsOrArray": "Any", "JSONSchemaPropsOrBool": "Any", "JSONSchemaPropsOrStringArray": "Any",
 }
 
-// addField makes the last entry of the field longer if nothing has changed, else adds one.
+// addField extends the last entry of the field if it has not changed, and otherwise adds an
+// entry.
 func (t *table) addField(id int, f field) {
 	n := &t.nodes[id]
 	for i := range n.fields {
@@ -132,7 +135,7 @@ func (t *table) definition(name string) int {
 	return id
 }
 
-// schema returns the node of what is no definition.
+// schema returns the node of a schema. It follows references to definitions.
 func (t *table) schema(d *definition) int {
 	if d.Ref != "" {
 		return t.definition(strings.TrimPrefix(d.Ref, "#/definitions/"))
@@ -194,7 +197,7 @@ func (t *table) mapKeys(d *definition) int {
 	return 0
 }
 
-// number returns the number of a list in lists, which has each as Go.
+// number returns the index of list in lists, which holds Go literals. It adds list if necessary.
 func number(lists *[]string, list []string) int {
 	if len(list) == 0 {
 		return 0
@@ -209,12 +212,13 @@ func number(lists *[]string, list []string) int {
 	return i
 }
 
-// stopped are versions that API servers do not serve since v1.16 unless they are told to; the documents still have them.
+// stopped are versions that API servers do not serve by default since v1.16. The documents still
+// contain them.
 var stopped = []string{"extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"}
 
 const stoppedIn = 16 - firstMinor
 
-// addKinds adds the kinds that the API server of a release serves: those that the operations of paths have.
+// addKinds adds the kinds that the API server of a release serves: those with a post operation.
 func (t *table) addKinds(doc document, release int) {
 	for path, ops := range doc.Paths {
 		var op struct {
@@ -290,14 +294,14 @@ func (t *table) source() []byte {
 	return b.Bytes()
 }
 
-// separate begins a new line before each n-th entry.
+// separate begins a new line before every n-th entry.
 func separate(b *bytes.Buffer, i, n int) {
 	if i%n == 0 {
 		b.WriteByte('\n')
 	}
 }
 
-// dropUnused keeps the nodes that kinds need.
+// dropUnused removes the nodes that no kind refers to, and renumbers the others.
 func (t *table) dropUnused() {
 	moved := make([]int, len(t.nodes))
 	kept := []node{t.nodes[0]}

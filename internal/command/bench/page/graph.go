@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
-// The measures of the graph, in pixels.
+// Dimensions of the graph, in pixels.
 const (
 	boxWidth, boxHeight = 204.0, 42.0
 	column, line        = 236.0, 54.0
@@ -19,17 +19,17 @@ const (
 	maxCritical         = 16 // boxes of the longest chain
 )
 
-// A box is a layer.
+// A box is one layer in the graph.
 type box struct {
 	profile.Sum
-	first, last int // its steps, as indexes
+	first, last int // indexes of its first and last step
 	rank, place int
 }
 
 func (b *box) x() float64 { return float64(b.rank) * column }
 func (b *box) y() float64 { return float64(b.place) * line }
 
-// graph draws the layers that take long, and the longest chain through them.
+// graph draws the slowest layers and the longest chain through them.
 func (p *report) graph() {
 	boxes := p.boxes()
 	if len(boxes) == 0 {
@@ -47,7 +47,7 @@ func (p *report) graph() {
 	}
 	w, h := float64(ranks-1)*column+boxWidth+4, float64(places-1)*line+boxHeight+4
 	p.F("</p><div class=\"scroll\"><svg class=\"graph\" width=\"%.0f\" height=\"%.0f\" viewBox=\"-2 -2 %.0f %.0f\" role=\"img\" aria-label=\"layers\">\n", w, h, w, h)
-	for _, critical := range []bool{false, true} { // the chain is on top
+	for _, critical := range []bool{false, true} { // draw the chain last, on top
 		for _, e := range edges {
 			if chain[e] != critical {
 				continue
@@ -76,7 +76,7 @@ func (p *report) graph() {
 	p.F("</svg></div></section>\n")
 }
 
-// layers returns all layers, by their names, with their steps.
+// layers returns all layers by name, with the totals of their steps.
 func (p *report) layers() map[string]*box {
 	all := map[string]*box{}
 	for i := range p.p.Steps {
@@ -97,7 +97,7 @@ func (p *report) layers() map[string]*box {
 	return all
 }
 
-// boxes returns the layers to be drawn, in the order in which they end.
+// boxes returns the layers to draw, in the order in which they end.
 func (p *report) boxes() []*box {
 	var chain, others []*box
 	for _, b := range p.layers() {
@@ -115,8 +115,9 @@ func (p *report) boxes() []*box {
 	return boxes
 }
 
-// edges returns which boxes need which, each pair once with the one that is needed first, and those that the longest chain goes along. What a
-// layer gives to one that ends before it, as it does with a component, is left out.
+// edges returns the dependencies between boxes and the edges on the longest chain. Each pair
+// appears once, the dependency first. An edge to a box that ends earlier, as a layer has to its
+// component, is omitted.
 func (p *report) edges(boxes []*box) (edges [][2]int, chain map[[2]int]bool) {
 	at := map[string]int{}
 	for i, b := range boxes {
@@ -149,11 +150,11 @@ func (p *report) edges(boxes []*box) (edges [][2]int, chain map[[2]int]bool) {
 	return edges, chain
 }
 
-// place gives boxes their ranks, and their places within these: the longest chain is at the top. It returns how many places the fullest
-// rank has.
+// place assigns each box a rank and a position within the rank, with the longest chain at the
+// top. It returns the number of boxes in the largest rank.
 func place(boxes []*box, edges [][2]int) (places int) {
 	slices.SortFunc(edges, func(x, y [2]int) int { return cmp.Or(cmp.Compare(x[1], y[1]), cmp.Compare(x[0], y[0])) })
-	for _, e := range edges { // boxes are in an order in which each comes after those that it needs
+	for _, e := range edges { // boxes are sorted: each comes after its dependencies
 		boxes[e[1]].rank = max(boxes[e[1]].rank, boxes[e[0]].rank+1)
 	}
 	order := slices.Clone(boxes)
@@ -167,9 +168,10 @@ func place(boxes []*box, edges [][2]int) (places int) {
 	return places
 }
 
-// short returns what says most of the name of a layer, in so many letters: the end of its directory.
+// short shortens the name of a layer to n letters. It keeps the end of its directory, the most
+// specific part.
 func short(s string, n int) string {
-	if i := strings.LastIndex(s, " > "); i >= 0 { // a component, for the layer that uses it
+	if i := strings.LastIndex(s, " > "); i >= 0 { // a component, named after the layer that uses it
 		s = s[i+3:]
 	}
 	if dir := path.Dir(s); dir != "." && path.Base(s) != s {

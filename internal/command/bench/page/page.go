@@ -1,4 +1,5 @@
-// Package page shows a profile as one HTML page that needs nothing else: no network, no tools, and no script for what matters.
+// Package page writes a profile as a single self-contained HTML page. It needs no network and
+// no tools, and its content does not depend on scripts.
 package page
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
-// Begins is what each page begins with.
+// Begins is the beginning of every page.
 const Begins = "<!doctype html>\n<!-- krmflow bench -->\n"
 
 //go:embed page.css
@@ -22,7 +23,8 @@ var style string
 //go:embed page.js
 var script string
 
-// Write writes the page of a report. Its size is bounded, however large the tree.
+// Write writes the page for a report. The size of the page is bounded regardless of the size of
+// the tree.
 func Write(w io.Writer, r *profile.Report) error {
 	p := &report{r: r, p: r.Profile, a: r.Analysis, critical: map[int]bool{}}
 	for _, i := range p.a.Critical {
@@ -49,7 +51,7 @@ func Write(w io.Writer, r *profile.Report) error {
 	return err
 }
 
-// A report is a page that is being written.
+// A report is a page under construction.
 type report struct {
 	page.Page
 	r        *profile.Report
@@ -60,7 +62,7 @@ type report struct {
 
 func of(n int64) string { return profile.Brief(time.Duration(n)) }
 
-// head writes what the report is about, and the figures that say most.
+// head writes the title and the most important figures.
 func (p *report) head() {
 	r, a := p.r, p.a
 	p.F("<h1>%s</h1>\n<p class=\"sub\">%s, %s. krmflow %s, %s/%s, %s, <code>-j %d</code>; medians of %s, ± half of how far they were apart.</p>\n", page.Name(profile.Some(r.Dirs)),
@@ -81,7 +83,7 @@ func (p *report) head() {
 	p.F("</div>\n")
 }
 
-// stages writes how long each stage took.
+// stages writes the duration of each stage.
 func (p *report) stages() {
 	p.F("<section id=\"stages\"><h2>Stages</h2>\n")
 	p.table([]string{"stage", "cold", "", "CPU", "warm", "CPU"})
@@ -92,7 +94,7 @@ func (p *report) stages() {
 	p.F("</tbody></table></section>\n")
 }
 
-// A cell is one of a table. Figures are sorted by their value.
+// A cell is one cell of a table. Figures are sorted by value.
 type cell struct {
 	text   string
 	figure bool
@@ -109,12 +111,12 @@ func count(n int) cell { return cell{text: fmt.Sprint(n), figure: true, value: i
 
 func bytes(n int) cell { return cell{text: profile.Bytes(n), figure: true, value: int64(n)} }
 
-// share returns a bar that is as long as the part of n in all.
+// share returns a bar whose length is the share of n in all.
 func share(n, all int64) cell {
 	return cell{bar: min(1, float64(n)/float64(max(1, all)))}
 }
 
-// table begins a table.
+// table starts a table with the given column heads.
 func (p *report) table(head []string) {
 	p.F("<table><thead><tr>")
 	for _, h := range head {

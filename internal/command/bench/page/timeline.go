@@ -9,25 +9,27 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/page"
 )
 
-// The measures of the timeline, in pixels.
+// Dimensions of the timeline, in pixels.
 const (
 	width    = 1160.0
 	gutter   = 96.0 // for the names of lanes
 	lane     = 22.0
 	bar      = 16.0
 	maxLanes = 32   // of one kind
-	maxBars  = 6000 // of all lanes, about
+	maxBars  = 6000 // over all lanes, approximately
 )
 
-// A block is a bar of the timeline: a span, or several that are too short to be seen one by one.
+// A block is one bar of the timeline: a single span, or several that are too short to be
+// visible.
 type block struct {
 	profile.Span
-	n      int           // spans
-	filled time.Duration // by them
+	n      int           // number of spans
+	filled time.Duration // their total duration
 }
 
-// blocks joins the spans of a lane that are shorter than least and begin within least of the block before, to which they go. In lanes of so
-// many pixels there are never more blocks than pixels by those of least.
+// blocks merges a span that is shorter than least into the preceding block, if that is also
+// shorter and starts less than least earlier. This bounds the number of blocks by the width of
+// the lane in units of least.
 func blocks(lane []profile.Span, least time.Duration) []block {
 	var out []block
 	for _, s := range lane {
@@ -47,45 +49,47 @@ func blocks(lane []profile.Span, least time.Duration) []block {
 	return out
 }
 
-// longest returns what the spans of a block took on average: one that took longer stands for all.
+// longest returns the average duration of the spans of a block. A longer span becomes the
+// representative of the block.
 func (b *block) longest() time.Duration { return b.filled / time.Duration(b.n) }
 
-// kinds are the colours of verbs.
+// kinds maps verbs to the CSS classes of their colors.
 var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2", "pass": "k2", "absorb": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
 
-// A timeline is one that is being drawn.
+// A timeline is the state of the drawing.
 type timeline struct {
 	*report
-	all   time.Duration // from the left to the right
-	least time.Duration // spans that are shorter are joined
-	y     float64       // the top of the lane
+	all   time.Duration // duration of the whole axis
+	least time.Duration // shorter spans are merged
+	y     float64       // top of the current lane
 }
 
-// x returns where a moment is.
+// x returns the horizontal position of a point in time.
 func (t *timeline) x(at time.Duration) float64 {
 	return gutter + (width-gutter)*float64(at)/float64(t.all)
 }
 
-// lane draws one lane.
+// lane draws one lane and moves to the next.
 func (t *timeline) lane(label string, draw func()) {
 	t.F("<text class=\"lane\" x=\"0\" y=\"%.0f\">%s</text>\n", t.y+12, label)
 	draw()
 	t.y += lane
 }
 
-// rect draws a bar, which says what it is to who points at it.
+// rect draws a bar with title as its tooltip.
 func (t *timeline) rect(start, end time.Duration, class, title string) {
 	t.F("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y, max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
 }
 
-// label writes into a bar, if it is long enough.
+// label writes text into a bar if it fits.
 func (t *timeline) label(start, end time.Duration, text string) {
 	if t.x(end)-t.x(start) > 9*float64(len(text)) {
 		t.F("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", t.x(start)+4, t.y+12, text)
 	}
 }
 
-// blocks draws a lane of spans. of says what a span is, and its class.
+// blocks draws a lane of spans. of returns the description and the CSS class for the index of a
+// span.
 func (t *timeline) blocks(label string, spans []profile.Span, of func(i int) (what, class string)) {
 	t.lane(label, func() {
 		for _, b := range blocks(spans, t.least) {
@@ -95,7 +99,8 @@ func (t *timeline) blocks(label string, spans []profile.Span, of func(i int) (wh
 	})
 }
 
-// timeline draws what ran when: stages, planning, a lane for each step that ran at the same time as others, and functions.
+// timeline draws the run over time: stages, planning, one lane for each step that ran in
+// parallel with others, and functions.
 func (p *report) timeline() {
 	steps, calls := p.p.Spans()
 	work, functions := profile.Lanes(steps), profile.Lanes(calls)
@@ -136,7 +141,7 @@ func (p *report) timeline() {
 	p.F("</section>\n")
 }
 
-// colour returns the class of a step, which is class unless it is on the longest chain.
+// colour returns the CSS class of a step: "on" on the longest chain, else class.
 func (p *report) colour(step int, class string) string {
 	if p.critical[step] {
 		return "on"
@@ -144,7 +149,8 @@ func (p *report) colour(step int, class string) string {
 	return class
 }
 
-// drawStages draws the stages, and what of the run was there before the first step.
+// drawStages draws the stages. It splits the run stage at the first step if preparing functions
+// took a visible share.
 func (t *timeline) drawStages() {
 	for _, s := range t.p.Stages {
 		end := s.Start + s.Wall
@@ -159,7 +165,7 @@ func (t *timeline) drawStages() {
 	}
 }
 
-// title says what a block is.
+// title returns the tooltip of a block.
 func (b *block) title(what string) string {
 	if b.n > 1 {
 		return fmt.Sprintf("%d together %s, among them %s", b.n, profile.Brief(b.filled), what)
@@ -167,7 +173,8 @@ func (b *block) title(what string) string {
 	return what + ", " + profile.Brief(b.filled)
 }
 
-// tick returns the distance of the marks on an axis that ends with all: 1, 2 or 5 of something, about ten of them.
+// tick returns the distance of the marks on an axis of length all: 1, 2 or 5 times a power of
+// ten, for at most about ten marks.
 func tick(all time.Duration) time.Duration {
 	for step := time.Duration(1000); ; step *= 10 {
 		for _, m := range []time.Duration{1, 2, 5} {

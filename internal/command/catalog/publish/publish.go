@@ -1,4 +1,4 @@
-// Package publish puts catalogs, with the programs that they list, into registries.
+// Package publish pushes catalogs and the programs that they list to registries.
 package publish
 
 import (
@@ -18,10 +18,11 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Catalog stores a catalog that is a file of this machine under the tag that to names, and in the same repository each program that is a
-// file beside it. The catalog that is stored names these by their digests; otherwise it says the same. A program must be below the
-// catalog's folder, have the digest that the catalog says, and be no larger than limit, in bytes: else nothing is stored. The result is to
-// with the digest of what is stored. The errors are those of [remote.Session.Push].
+// Catalog pushes a local catalog to the tag of to, and each program file that it lists to the
+// same repository. The pushed catalog refers to these programs by digest and is otherwise
+// unchanged. A program must be below the folder of the catalog, match its digest in the
+// catalog, and be at most limit bytes; otherwise nothing is pushed. The result is to with the
+// digest of the pushed catalog. The errors are the errors of [remote.Session.Push].
 func Catalog(ctx context.Context, s *remote.Session, c *catalog.Catalog, to catalog.Ref, limit int64) (catalog.Ref, error) {
 	at, err := reference.Parse(to.Location, reference.File)
 	if err != nil {
@@ -41,19 +42,20 @@ func Catalog(ctx context.Context, s *remote.Session, c *catalog.Catalog, to cata
 		p.platform.URI, p.platform.Pin = stored[p.digest], catalog.Pin{Given: true, Digest: p.digest}
 	}
 	layer := remote.Layer{MediaType: remote.CatalogLayer, Name: "catalog.yaml", Data: yaml.AppendYAML(nil, own.Value())}
-	v, err := s.Push(ctx, at, remote.CatalogLayer, []remote.Layer{layer}) // last: what it names is there
+	v, err := s.Push(ctx, at, remote.CatalogLayer, []remote.Layer{layer}) // last, so that everything it refers to already exists
 	to.Pin = v.Digest
 	return to, err
 }
 
-// A program is a file that a catalog lists.
+// A program is a program file that a catalog lists.
 type program struct {
 	platform *catalog.Platform
 	path     string // without symbolic links
 	digest   krm.Digest
 }
 
-// localPrograms returns a copy of c that can be changed, and the programs in it that are files. The error has all that is wrong.
+// localPrograms returns a copy of c that may be modified, and the local program files that it
+// lists. The error joins the errors of all programs.
 func localPrograms(c *catalog.Catalog, limit int64) (*catalog.Catalog, []program, error) {
 	real, err := loaders.Real(c.Ref.Location)
 	if err != nil {
@@ -87,7 +89,8 @@ var (
 	errCredentials = errors.New("the address has credentials, which everybody who reads the catalog would see")
 )
 
-// find reports whether p is a file of this machine, looks for it below dir and compares it with its digest.
+// find reports whether p is a local file. If so, it looks up the file below dir and verifies
+// its digest.
 func (p *program) find(dir string, limit int64) (local bool, err error) {
 	uri := p.platform.URI
 	if catalog.IsAddress(uri) {
@@ -117,7 +120,7 @@ func (p *program) find(dir string, limit int64) (local bool, err error) {
 	return true, err
 }
 
-// read returns the program, which has to be what it was.
+// read returns the content of the program, or an error if it no longer has the recorded digest.
 func (p *program) read(limit int64) ([]byte, error) {
 	data, err := loaders.ReadFile(p.path, limit)
 	if got := krm.DigestOf(data); err == nil && got != p.digest {
@@ -130,7 +133,8 @@ func different(want, got krm.Digest) error {
 	return &diag.Error{Msg: fmt.Sprintf("it must be %s, and is %s", want, got), Err: loaders.ErrVerification}
 }
 
-// store puts the program into the repository of at and returns its address. The tag is there for registries that remove what has none.
+// store pushes the program to the repository of at and returns its address. It sets a tag
+// because some registries delete untagged content.
 func (p *program) store(ctx context.Context, s *remote.Session, at reference.Reference, limit int64) (string, error) {
 	data, err := p.read(limit)
 	if err != nil {

@@ -16,17 +16,18 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Annotated says whether the items of a directory get annotations with their places.
+// Annotated selects whether items get annotations with their locations.
 type Annotated bool
 
-// The choices.
+// Values of Annotated.
 const (
 	Unannotated Annotated = false
 	WithPlaces  Annotated = true
 )
 
-// ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, files and folders whose
-// names begin with a dot, and documents that are no resources are left out; dir may also be a file.
+// ReadDir returns the resources in the YAML and JSON files of a directory and below it, in path
+// order. It skips links, files and directories whose names begin with a dot, and documents that
+// are not resources. dir may also be a file.
 func ReadDir(dir string, places Annotated) (items []*yaml.RNode, err error) {
 	base := dir
 	if info, err := os.Stat(dir); err != nil {
@@ -34,7 +35,7 @@ func ReadDir(dir string, places Annotated) (items []*yaml.RNode, err error) {
 	} else if !info.IsDir() {
 		base = filepath.Dir(dir)
 	} else {
-		dir += string(filepath.Separator) // a link to a directory is one
+		dir += string(filepath.Separator) // the separator makes WalkDir follow a link to a directory
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -66,8 +67,8 @@ func isYAML(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// readFile returns the resources of a file. If rel is not empty, annotations say that they are from
-// there.
+// readFile returns the resources of a file. If rel is not empty, they are annotated with it as
+// their path.
 func readFile(path, rel string) (items []*yaml.RNode, err error) {
 	data, err := loaders.ReadFile(path, krmyaml.MaxFile)
 	if err != nil {
@@ -76,7 +77,7 @@ func readFile(path, rel string) (items []*yaml.RNode, err error) {
 	docs, err := documents(path, data)
 	if err != nil {
 		if text := string(data); strings.Contains(text, "{{") || !strings.Contains(text, "apiVersion") || !strings.Contains(text, "kind") {
-			return nil, nil // a template, or something else that nobody asks for
+			return nil, nil // a template, or not Kubernetes YAML at all
 		}
 		return nil, err
 	}
@@ -99,7 +100,8 @@ func readFile(path, rel string) (items []*yaml.RNode, err error) {
 	return items, nil
 }
 
-// SetPlace says in annotations that a resource is the one with this number in a file, in both spellings.
+// SetPlace sets the annotations for the file of a resource and its index in the file, in both
+// spellings.
 func SetPlace(n *yaml.RNode, file string, index int) error {
 	for _, a := range []yaml.AnnotationSetter{
 		yaml.SetAnnotation(kioutil.PathAnnotation, file), yaml.SetAnnotation(function.LegacyPathAnnotation, file),
@@ -112,7 +114,8 @@ func SetPlace(n *yaml.RNode, file string, index int) error {
 	return nil
 }
 
-// Place returns the file that a resource says it belongs to, "" if it says none, and its number there. A file outside of its directory is an error.
+// Place returns the file and index in the annotations of a resource. file is "" without an
+// annotation. A file outside the directory is an error.
 func Place(n *yaml.RNode) (file string, index int, err error) {
 	what := Text(n, "kind") + " " + Text(n, "metadata", "name")
 	file, number, err := kioutil.GetFileAnnotations(n)
@@ -133,8 +136,8 @@ func Place(n *yaml.RNode) (file string, index int, err error) {
 	return file, index, nil
 }
 
-// FileName returns the name that a resource's file gets by a pattern: %n stands for the name, %k for the kind and %s for the namespace, in lower
-// case. What would be more than one part of a path is replaced.
+// FileName expands a pattern for the file name of a resource: %n is the name, %k the kind and
+// %s the namespace, in lower case. Characters that are not safe in a path element are replaced.
 func FileName(pattern string, n *yaml.RNode) string {
 	part := func(s string) string {
 		s = strings.Map(func(r rune) rune {

@@ -7,9 +7,9 @@ import (
 	krmyaml "github.com/krmflow/krmflow/krm/yaml"
 )
 
-// JSON returns a document as indented JSON. Fields keep their order, and scalars their text where
-// JSON has that form. encoding/json alone would sort fields, round large numbers, and escape <, > and
-// & in strings. name is what messages call the text.
+// JSON returns a document as indented JSON. Fields keep their order, and scalars keep their
+// text if it is valid JSON. encoding/json alone would sort fields, round large numbers, and
+// escape <, > and & in strings. name is used in errors.
 func JSON(name string, text []byte) ([]byte, error) {
 	v, err := (&krmyaml.Source{File: name, Data: text}).Content()
 	if err != nil {

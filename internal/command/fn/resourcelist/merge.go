@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 )
 
-// An id is what tells resources apart when they are merged.
+// An id identifies a resource when lists are merged.
 type id struct{ apiVersion, kind, namespace, name string }
 
 func idOf(n *yaml.RNode) id {
 	return id{Text(n, "apiVersion"), Text(n, "kind"), Text(n, "metadata", "namespace"), Text(n, "metadata", "name")}
 }
 
-// Merge merges each of items that has the id of an earlier one into that, as a strategic merge
-// patch (WR-03). What stays the same keeps its comments. kyaml's MergeFilter is not used: it refuses
-// resources without metadata, and loses comments.
+// Merge merges each item into the earlier item with the same id, as a strategic merge patch
+// (WR-03). Unchanged parts keep their comments. It does not use kyaml's MergeFilter, which
+// refuses resources without metadata and loses comments.
 func Merge(items []*yaml.RNode) (list []*yaml.RNode, err error) {
 	at := map[id]int{}
 	for _, item := range items {
@@ -32,7 +32,7 @@ func Merge(items []*yaml.RNode) (list []*yaml.RNode, err error) {
 			continue
 		}
 		if list[i] == nil {
-			list[i] = item // the one before was deleted by a patch
+			list[i] = item // a patch deleted the previous item
 			continue
 		}
 		if list[i], err = merge(list[i], item); err != nil {
@@ -42,7 +42,7 @@ func Merge(items []*yaml.RNode) (list []*yaml.RNode, err error) {
 	return slices.DeleteFunc(list, yaml.IsMissingOrNull), nil
 }
 
-// merge returns dest with patch, nil if that deletes it.
+// merge applies patch to dest. The result is nil if the patch deletes the resource.
 func merge(dest, patch *yaml.RNode) (*yaml.RNode, error) {
 	before, beforeErr := documentOf(dest)
 	isHead := dest.YNode().HeadComment != ""
@@ -52,25 +52,26 @@ func merge(dest, patch *yaml.RNode) (*yaml.RNode, error) {
 	}
 	after, afterErr := documentOf(merged)
 	if beforeErr != nil || afterErr != nil {
-		return merged, nil // its comments cannot be found
+		return merged, nil // comments cannot be located
 	}
 	return restored(merged, before, after, isHead)
 }
 
-// restored returns merged, whose text is after, with comments of before. isHead is whether the comment
-// at the top is that of the resource, and not of its first field. Fields that the patch has, also
-// those that it does not change, lose their comments in a merge. kyaml's CopyComments is not used: it
-// pairs the items of lists by their indexes, and puts folded texts in quotes.
+// restored returns merged, whose text is after, with the comments of before. isHead reports
+// whether the comment at the top belongs to the resource and not to its first field. A merge
+// loses the comments of all fields in the patch, even of fields that it does not change.
+// restored does not use kyaml's CopyComments, which pairs list items by index and quotes folded
+// texts.
 func restored(merged *yaml.RNode, before, after *inplace.Document, isHead bool) (*yaml.RNode, error) {
 	have := after.Comments()
 	lost := before.Comments().Moved(before.Value(), after.Value()).Missing(have)
 	maps.DeleteFunc(lost, func(p inplace.Place, text string) bool {
-		return text == "" || have[p] != "" // the patch has one, which takes precedence
+		return text == "" || have[p] != "" // a comment of the patch takes precedence
 	})
 	if len(lost) == 0 {
 		return merged, nil
 	}
-	commented, _ := after.WithComments(lost) // some fields in brackets have no line for one
+	commented, _ := after.WithComments(lost) // flow style has no room for some comments
 	docs, err := documents("the merged resource", commented.Text())
 	if err != nil || len(docs) != 1 {
 		return merged, err
@@ -81,7 +82,7 @@ func restored(merged *yaml.RNode, before, after *inplace.Document, isHead bool) 
 	return docs[0].node, nil
 }
 
-// documentOf returns the text of a resource.
+// documentOf returns a resource as a document.
 func documentOf(n *yaml.RNode) (*inplace.Document, error) {
 	text, err := n.String()
 	if err != nil {
@@ -90,7 +91,7 @@ func documentOf(n *yaml.RNode) (*inplace.Document, error) {
 	return inplace.ParseObject("", []byte(text))
 }
 
-// Format brings the fields of resources into the order of kyaml's formatter (WR-05).
+// Format sorts the fields of resources in the order of kyaml's formatter (WR-05).
 func Format(items []*yaml.RNode) error {
 	_, err := filters.FormatFilter{}.Filter(items)
 	return err

@@ -1,7 +1,7 @@
-// Package resourcelist reads and writes ResourceLists with all that people write in them: comments,
-// quotes and the order of fields stay. It works on the nodes of kyaml, the library that most
-// functions are written with. Functions that a build runs get their lists from package
-// krm/function, which has no use for these.
+// Package resourcelist reads and writes ResourceLists and preserves comments, quotes and the
+// order of fields. It works on the nodes of kyaml, the library that most functions use. The
+// functions of a build get their lists from package krm/function, which does not need to
+// preserve formatting.
 package resourcelist
 
 import (
@@ -18,20 +18,21 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// MaxSize is how many bytes a list may have.
+// MaxSize is the maximum size of a list in bytes.
 const MaxSize = 256 << 20
 
-// A List is what a function gets and returns. Its items are mappings, and may be changed.
+// A List is the input or output of a function. Its items are mappings and may be modified.
 type List struct {
-	// APIVersion is that of the list, empty if the text was documents and no ResourceList.
+	// APIVersion is the apiVersion of the list, or "" if the text was not a ResourceList.
 	APIVersion string
-	// Config is the functionConfig, nil if there is none, and Results what a function has said.
+	// Config is the functionConfig, or nil. Results are the results reported by functions, or
+	// nil.
 	Config, Results *yaml.RNode
 	Items           []*yaml.RNode
 }
 
-// Read reads a ResourceList, a List, or documents that are resources themselves, and writes out
-// their aliases. name is what messages call the text.
+// Read parses a ResourceList, a List, or plain resource documents, and expands their aliases.
+// name is used in errors.
 func Read(name string, data []byte) (*List, error) {
 	docs, err := documents(name, data)
 	if err != nil {
@@ -71,7 +72,7 @@ func Read(name string, data []byte) (*List, error) {
 	return l, nil
 }
 
-// check returns an error for what is no resource.
+// check returns an error if v is not a resource.
 func check(v krmyaml.Value, pos diag.Pos) error {
 	switch {
 	case v.Type() != krmyaml.Map:
@@ -82,25 +83,25 @@ func check(v krmyaml.Value, pos diag.Pos) error {
 	return nil
 }
 
-// A document is one of a text: its nodes, and its value.
+// A document is one document of a text, both as nodes and as a value.
 type document struct {
 	node  *yaml.RNode
 	value krmyaml.Value
-	text  []byte   // from the separator before it to the one after it
-	start diag.Pos // its first line; those of nodes are relative to it
+	text  []byte   // from the preceding separator to the next
+	start diag.Pos // first line; nodes count lines from here
 }
 
-// pos returns where a node of the document is.
+// pos returns the position of a node of the document.
 func (d document) pos(n *yaml.Node) diag.Pos {
 	return diag.Pos{File: d.start.File, Line: d.start.Line + n.Line - 1}
 }
 
-// documents returns the documents of a text, without those that are empty. The comments above a
-// document are its own.
+// documents returns the non-empty documents of a text. The comments above a document belong to
+// it.
 //
-// kyaml would accept keys that occur twice, which readers understand differently, and copies what
-// aliases stand for without a limit. Therefore krmflow's parser reads the text first, which refuses
-// both, with the place of the mistake.
+// kyaml accepts duplicate keys, which parsers interpret differently, and expands aliases
+// without a limit. So krmflow's parser reads the text first. It refuses both and reports the
+// position.
 func documents(name string, data []byte) ([]document, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	stream := krmyaml.Stream{Name: name, MaxItems: krm.MaxResources, Room: max(minRoom, 8*len(data))}
@@ -134,7 +135,7 @@ func documents(name string, data []byte) ([]document, error) {
 	offsets = append(offsets, len(data))
 	for i, v := range values {
 		docs[i].value, docs[i].text, docs[i].start = v.Value, data, diag.Pos{File: name, Line: 1}
-		if len(v.Path) > 1 { // else it is the only one
+		if len(v.Path) > 1 { // otherwise it is the only document
 			part := v.Path[1].(int)
 			docs[i].text, docs[i].start.Line = data[offsets[part]:offsets[part+1]], lines[part]
 		}
@@ -142,7 +143,8 @@ func documents(name string, data []byte) ([]document, error) {
 	return docs, nil
 }
 
-// minRoom is how many bytes of memory a short text may take, and more a long one: aliases count.
+// minRoom is the memory limit in bytes for parsing a short text. Long texts may use more.
+// Expanded aliases are included.
 const minRoom = 64 << 20
 
 func joined(a, b string) string {
@@ -152,7 +154,7 @@ func joined(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// Write writes a ResourceList.
+// Write writes the list as a ResourceList.
 func (l *List) Write(w io.Writer) error {
 	return kio.ByteWriter{
 		Writer: w, KeepReaderAnnotations: true, WrappingKind: kio.ResourceListKind, WrappingAPIVersion: cmp.Or(l.APIVersion, function.ResourceListV1),
@@ -160,7 +162,7 @@ func (l *List) Write(w io.Writer) error {
 	}.Write(l.Items)
 }
 
-// Field returns the value of a field, nil if there is none.
+// Field returns the value of a field, or nil.
 func Field(n *yaml.RNode, path ...string) *yaml.RNode {
 	v, err := n.Pipe(yaml.Lookup(path...))
 	if err != nil {
@@ -169,7 +171,7 @@ func Field(n *yaml.RNode, path ...string) *yaml.RNode {
 	return v
 }
 
-// Text returns the text of a scalar field, "" if there is none.
+// Text returns the text of a scalar field, or "".
 func Text(n *yaml.RNode, path ...string) string {
 	if v := Field(n, path...); !v.IsNil() && v.YNode().Kind == yaml.ScalarNode && !v.IsTaggedNull() {
 		return v.YNode().Value

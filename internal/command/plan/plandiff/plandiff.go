@@ -1,4 +1,5 @@
-// Package plandiff finds the plan that another one is compared with: one that was written before, or that of a revision.
+// Package plandiff loads the old plan for a comparison: a plan written to a file earlier, or
+// the plan of a revision.
 package plandiff
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An Old plan is one that is compared with.
+// An Old plan is the old side of a comparison.
 type Old struct {
 	*planview.Document
 	against, commit string
@@ -29,16 +30,17 @@ type Old struct {
 // IsRevision reports whether against, in the form of [Plan], names a revision.
 func IsRevision(against string) bool { return strings.HasPrefix(against, revision.Prefix) }
 
-// Compare returns how the old plan became now.
+// Compare returns the differences between the old plan and now.
 func (o *Old) Compare(now *planview.Document) *planview.Difference {
 	d := planview.Compare(o.Document, now)
 	d.Against, d.Commit = o.against, o.commit
 	return d
 }
 
-// Plan returns the plan that against names: a file that plan -o json wrote, or git:REV, of which what args stand for is planned as the flags say.
-// [cli.Invocation.Plan] must have been called before with the directories dirs. Built-ins of a revision are evaluated if evaluate is true. Mistakes of the old
-// side are part of its document, and nobody is told its warnings.
+// Plan returns the plan that against names: a file written by plan -o json, or git:REV. For a
+// revision it plans the directories in args with the current flags. run is the new plan, from
+// [cli.Invocation.Plan]. With evaluate set, the built-ins of a revision are evaluated. Errors
+// of the old side become part of its document; its warnings are not printed.
 func Plan(cmd *cobra.Command, a *cli.Invocation, args []string, run *engine.Run, against string, evaluate bool) (*Old, error) {
 	old := &Old{against: diag.Redact(against)}
 	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
@@ -55,10 +57,10 @@ func Plan(cmd *cobra.Command, a *cli.Invocation, args []string, run *engine.Run,
 }
 
 func (o *Old) read(file string) error {
-	data, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
+	data, err := os.ReadFile(file) // not with loaders: the file may be a pipe and is not an input of the plan
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		pe.Path = o.against // somebody may have meant an address
+		pe.Path = o.against // the user may have passed a URL with credentials
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		e := diag.Errorf(diag.Pos{}, "", "--diff: %q does not exist", o.against).With(diag.NoSuchFile)
@@ -76,7 +78,7 @@ func (o *Old) read(file string) error {
 	return nil
 }
 
-// plan plans a revision. Files and directories have the names that they have in the new plan.
+// plan plans a revision. Files and directories are renamed to their names in the new plan.
 func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *engine.Run, rev string, evaluate bool) error {
 	start := "."
 	if len(args) > 0 {
@@ -120,7 +122,7 @@ func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *en
 	if o.Document, err = planview.NewAs(plan, made, prefixes...); err != nil {
 		return err
 	}
-	called := map[string]string{} // the directories of roots, by their names in the tree
+	called := map[string]string{} // directories of roots by their names in the tree
 	for _, name := range names {
 		path := filepath.Join(tree.Top(), filepath.FromSlash(name))
 		if rel, err := filepath.Rel(cwd, path); err == nil && !absolute {
@@ -137,7 +139,7 @@ func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *en
 	return nil
 }
 
-// rename calls the directories of roots by other names.
+// rename renames the directories of roots.
 func (o *Old) rename(called map[string]string) {
 	as := func(dir *string) { *dir = cmp.Or(called[*dir], *dir) }
 	for i := range o.Roots {
@@ -153,14 +155,14 @@ func (o *Old) rename(called map[string]string) {
 	}
 }
 
-// shown returns what the names of files in a revision begin with, each with what they begin with in a plan of this machine: there they are relative
-// to the working directory, or absolute.
+// shown returns replacements for the prefixes of file names in a revision. In a plan of the
+// work tree the same files have names relative to the working directory, or absolute names.
 func shown(tree *revision.Tree, cwd string, absolute bool) (oldnew []string, err error) {
 	if absolute {
 		return []string{tree.Shown(), filepath.ToSlash(tree.Top()) + "/"}, nil
 	}
 	name, err := tree.Name(cwd)
-	if err != nil { // the directories are below none that has the working directory
+	if err != nil { // the working directory is outside the repository
 		rel, err := filepath.Rel(cwd, tree.Top())
 		return []string{tree.Shown(), filepath.ToSlash(rel) + "/"}, err
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// File is the path of the file in a directory that has what functions have generated there. It is hidden, so that it is no resource of the directory, and
-// belongs into version control: without it, edits of what is generated cannot be told from what the function made.
+// File is the path of the file, relative to a directory, that records the resources generated
+// there. It is hidden, so that it is not read as a resource. It belongs in version control:
+// without it, edits cannot be told apart from generated content.
 const File = ".krmflow/generated.yaml"
 
 const (
@@ -23,13 +24,13 @@ const (
 	kind       = "GeneratedResources"
 )
 
-// A Memory has what functions have generated, by their configurations and the identities of the resources. It is not safe for concurrent use. Values of Secrets are kept
-// as digests. A nil Memory is empty.
+// A Memory records generated resources by function configuration and resource identity. It must
+// not be used concurrently. Values of Secrets are stored as digests. A nil Memory is empty.
 type Memory struct {
 	made map[string]map[string]yaml.Value
 }
 
-// Get returns what a function has generated.
+// Get returns the recorded version of a resource.
 func (m *Memory) Get(function, id string) (yaml.Value, bool) {
 	if m == nil {
 		return yaml.Value{}, false
@@ -38,7 +39,7 @@ func (m *Memory) Get(function, id string) (yaml.Value, bool) {
 	return v, ok
 }
 
-// Put remembers what a function has generated.
+// Put records the version of a resource that a function generated.
 func (m *Memory) Put(function, id string, v yaml.Value) {
 	if m.made == nil {
 		m.made = map[string]map[string]yaml.Value{}
@@ -49,7 +50,7 @@ func (m *Memory) Put(function, id string, v yaml.Value) {
 	m.made[function][id] = hidden(v)
 }
 
-// Functions returns the functions that have generated something.
+// Functions returns the functions with recorded resources.
 func (m *Memory) Functions() map[string]bool {
 	all := make(map[string]bool, len(m.made))
 	for function := range m.made {
@@ -58,7 +59,8 @@ func (m *Memory) Functions() map[string]bool {
 	return all
 }
 
-// Rename gives what a function has generated to one that has generated nothing.
+// Rename moves the records of one function to another. It does nothing if the other already has
+// records.
 func (m *Memory) Rename(from, to string) {
 	if _, there := m.made[to]; !there {
 		m.made[to] = m.made[from]
@@ -66,7 +68,7 @@ func (m *Memory) Rename(from, to string) {
 	}
 }
 
-// Keep takes over from another Memory what functions have generated that have not run since.
+// Keep copies the records of functions that did not run from old.
 func (m *Memory) Keep(old *Memory, ran func(function string) bool) {
 	if old == nil {
 		return
@@ -80,7 +82,7 @@ func (m *Memory) Keep(old *Memory, ran func(function string) bool) {
 	}
 }
 
-// Parse reads the file. No text is an empty Memory.
+// Parse parses the file. Empty data is an empty Memory.
 func Parse(name string, data []byte) (*Memory, error) {
 	m := &Memory{}
 	if len(data) == 0 {
@@ -102,7 +104,7 @@ func Parse(name string, data []byte) (*Memory, error) {
 	return m, nil
 }
 
-// Text returns the file, nil if nothing is remembered. The same Memory always has the same text.
+// Text returns the content of the file, or nil for an empty Memory. It is deterministic.
 func (m *Memory) Text() []byte {
 	if len(m.made) == 0 {
 		return nil
@@ -148,7 +150,7 @@ func digestOf(v yaml.Value) yaml.Value {
 	return yaml.Str(digest + hex.EncodeToString(sum[:]))
 }
 
-// remembers reports whether base equals v. base may have digests in place of values.
+// remembers reports whether base equals v. base may contain digests instead of values.
 func remembers(base, v yaml.Value) bool {
 	switch {
 	case same(base, v):

@@ -1,4 +1,5 @@
-// Package merge merges what a function generates with what people have made of what it has generated before.
+// Package merge merges newly generated resources with the edits that people made to earlier
+// versions.
 package merge
 
 import (
@@ -9,15 +10,22 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Conflict is a field that people and the function have both changed, and not in the same way.
+// A Conflict is a field that the user and the function changed in different ways.
 type Conflict struct {
 	Path []any
-	// Mine is what people have made of it, and Theirs what the function makes, as one line each.
+	// Mine is the value in the file and Theirs the generated value, each on one line.
 	Mine, Theirs string
 }
 
-// Three returns what a resource becomes that was base when the function made it last, is mine in its file, and that the function now makes theirs.
-// What only one side has changed is as that side has it. If the base is not known, fields that only mine has stay, and theirs counts for all others.
+// Three merges the three versions of a generated resource: base is the version generated last
+// time, mine the version in the file, and theirs the version generated now. A change on one
+// side only is kept. Without a known base, theirs takes precedence and fields that exist only
+// in mine stay.
+//
+// Mappings are merged field by field. Lists are merged item by item if their items have a
+// unique key, see [mergeKey], because indexes change when either side inserts an item. Any
+// other value is replaced as a whole. On a conflict the result keeps mine; the caller decides
+// whether a conflict is an error.
 func Three(base, mine, theirs yaml.Value, known bool) (yaml.Value, []Conflict) {
 	m := &merger{known: known}
 	for _, v := range []yaml.Value{mine, theirs} {
@@ -30,7 +38,7 @@ func Three(base, mine, theirs yaml.Value, known bool) (yaml.Value, []Conflict) {
 
 type merger struct {
 	known     bool
-	values    []string // of Secrets
+	values    []string // Secret values
 	conflicts []Conflict
 }
 
@@ -88,10 +96,10 @@ func (m *merger) fields(path []any, base, mine, theirs yaml.Value) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// keys are fields by which the items of lists are told apart: those that Kubernetes uses.
+// keys are the fields that identify list items, as in Kubernetes.
 var keys = []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey", "uid", "type"}
 
-// mergeKey returns a field that all items of the lists have and no two of one list share, "" if there is none.
+// mergeKey returns a field that all items have and that is unique within each list, or "".
 func mergeKey(lists ...yaml.Value) string {
 	for _, key := range keys {
 		if !slices.ContainsFunc(lists, func(l yaml.Value) bool { return !isKey(l, key) }) {
@@ -144,7 +152,7 @@ func (m *merger) items(path []any, key string, base, mine, theirs yaml.Value) ya
 	return yaml.SeqOf(items...)
 }
 
-// show returns a value as a message shows it.
+// show returns a value for a message.
 func (m *merger) show(v yaml.Value) string {
 	const most = 60
 	switch {
@@ -160,7 +168,7 @@ func (m *merger) show(v yaml.Value) string {
 	return text
 }
 
-// hides reports whether v has a value of a Secret.
+// hides reports whether v contains the value of a Secret.
 func (m *merger) hides(v yaml.Value) bool {
 	switch v.Type() {
 	case yaml.Map:

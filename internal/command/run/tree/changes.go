@@ -19,33 +19,35 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Changes are what becomes of the files of a [Tree].
+// Changes are the changes to the files of a [Tree].
 type Changes struct {
-	// Files are those that change, in the order of their paths.
+	// Files are the changed files, in path order.
 	Files []Change
-	// Removed are the resources that are gone, with the places where they were.
+	// Removed are the removed resources, with their former positions.
 	Removed []Removed
-	// Notes are about files that could not be changed in place: they were written anew, and have lost comments.
+	// Notes list files that could not be edited in place. They were rewritten and lost
+	// comments.
 	Notes []*diag.Error
 }
 
-// A Change is what becomes of one file.
+// A Change is the change of one file.
 type Change struct {
-	// Path is relative to the directory, with slashes.
+	// Path is relative to the directory and slash-separated.
 	Path string
-	// Old is what the file has, nil if there is none, and New what it will have, nil if it is removed.
+	// Old is the current content, nil for a new file. New is the new content, nil for a removed
+	// file.
 	Old, New []byte
-	Mode     fs.FileMode // of a file that exists; that of a new one with a Secret, else 0
+	Mode     fs.FileMode // of the existing file; for a new file nonzero only if it has a Secret
 }
 
-// Removed is a resource that is gone.
+// Removed is a removed resource.
 type Removed struct {
 	ID  krm.ID
 	Pos diag.Pos
 }
 
-// CheckPath returns an error if a path is none that a function may give to a resource (IM-10): it must stay in the directory, and be that of a file
-// that the next run reads.
+// CheckPath returns an error if a function may not place a resource at p (IM-10): the path must
+// stay in the directory, and the next run must read the file.
 func CheckPath(p string) error {
 	clean := path.Clean(p)
 	switch {
@@ -71,13 +73,13 @@ func CheckPath(p string) error {
 
 // edits are the changes of one file.
 type edits struct {
-	name  string // of the file, as messages show it
-	file  *File  // nil for a new one
+	name  string // name of the file for messages
+	file  *File  // nil for a new file
 	stays map[*Object]content
 	added []addition
 }
 
-// content is what an object holds.
+// content is the new content of an object.
 type content struct {
 	value    yaml.Value
 	comments Comments
@@ -85,21 +87,23 @@ type content struct {
 
 // Comments are the comments of a resource.
 type Comments struct {
-	// All are the comments that it has now. Nil stands for those of its file.
+	// All are the current comments. Nil means the comments in the file.
 	All inplace.Comments
-	// Changed are those of them that functions have changed, with empty comments for those that are gone.
+	// Changed are the comments that functions changed. A removed comment is empty.
 	Changed inplace.Comments
 }
 
-// An addition is a resource that a file gets.
+// An addition is a resource to be added to a file.
 type addition struct {
 	content
-	from *Object // the object of another file that it was, nil for a new one
+	from *Object // source of a moved object; nil for a new resource
 }
 
-// Changes returns what becomes of the files if they are to hold the resources of list, each at the path that its annotations say. Objects whose values
-// are the same keep their text, byte for byte; of others changes what differs. comments are those of resources that functions have returned,
-// by their origins; others have those of their files. Nothing is written.
+// Changes returns the file changes that are needed so that the files contain the resources of
+// list, each at the path in its annotations. It writes nothing. An object with an unchanged
+// value keeps its text byte for byte; in other objects only the differences change. comments
+// are the comments that functions returned, by origin; other resources have the comments of
+// their files.
 func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]Comments) (*Changes, error) {
 	all := map[string]*edits{}
 	for _, f := range t.Files {
@@ -136,7 +140,7 @@ func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]Comments) (*Chan
 // ID returns the identity of an object.
 func (o *Object) ID() krm.ID { return krm.NewResource(o.Value, nil).ID() }
 
-// put notes in which file a resource is.
+// put assigns a resource to its file.
 func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments Comments, seen map[*Object]bool) error {
 	o := t.Of(r)
 	was, before := yaml.Value{}, ""
@@ -175,7 +179,7 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments Comments, se
 	return nil
 }
 
-// change returns what becomes of a file, nil if it stays as it is.
+// change returns the change of a file, or nil if it is unchanged.
 func (e *edits) change(p string, c *Changes) *Change {
 	if e.file == nil {
 		change := &Change{Path: p, New: e.appended(nil, c)}
@@ -191,13 +195,13 @@ func (e *edits) change(p string, c *Changes) *Change {
 	return &Change{Path: p, Old: e.file.Data, New: text, Mode: e.file.Mode}
 }
 
-// edited returns the text of a file with what stays in it, nil if that is nothing.
+// edited returns the text of a file with the remaining objects, or nil if there are none.
 func (e *edits) edited(c *Changes) []byte {
 	text := slices.Clone(e.file.head)
 	if text == nil {
 		text = []byte{}
 	}
-	held, begins := false, false // begins is whether the next part is the first one now
+	held, begins := false, false // begins: the next part becomes the first
 	for i, p := range e.file.parts {
 		now := e.part(p, c)
 		if now == nil {
@@ -216,7 +220,7 @@ func (e *edits) edited(c *Changes) []byte {
 	return text
 }
 
-// part returns the text of a part, nil if it goes.
+// part returns the new text of a part, or nil if it is removed.
 func (e *edits) part(p *part, c *Changes) []byte {
 	kept := append([]byte{}, p.text...)
 	if p.value.IsEmpty() {
@@ -245,7 +249,8 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	return e.file.rewrite(p, want, comments, c)
 }
 
-// rewrite returns the text of a part with a different value. comments are those of its objects.
+// rewrite returns the text of a part with a different value. comments are the comments of its
+// objects.
 func (f *File) rewrite(p *part, want yaml.Value, comments []Comments, c *Changes) []byte {
 	pos := diag.Pos{File: f.name, Line: p.line}
 	d, err := inplace.ParseObject(f.name, p.text)
@@ -260,7 +265,8 @@ func (f *File) rewrite(p *part, want yaml.Value, comments []Comments, c *Changes
 	return c.commented(pos, d, comments, p.list).Text()
 }
 
-// commented returns a document with the comments of its objects: itself, or the items if it is a list. pos is its place for messages.
+// commented returns a document with the comments of its objects: the document itself, or the
+// items of a list. pos is its position for messages.
 func (c *Changes) commented(pos diag.Pos, d *inplace.Document, comments []Comments, list bool) *inplace.Document {
 	have := map[int]inplace.Comments{0: d.Comments()}
 	if list {
@@ -280,14 +286,14 @@ func (c *Changes) commented(pos diag.Pos, d *inplace.Document, comments []Commen
 	return d
 }
 
-// unwritten notes that comments are not written.
+// unwritten adds notes for comments that cannot be written.
 func (c *Changes) unwritten(pos diag.Pos, places []inplace.Place) {
 	for _, place := range places {
 		c.Notes = append(c.Notes, diag.Errorf(pos, "", "the comment %s is not written: there is no line for it", place).With(diag.NotInPlace))
 	}
 }
 
-// encoded returns the text of a document, with its fields in the order in which the function has written them.
+// encoded returns a new document, with the fields in the order of the function's output.
 func (c *Changes) encoded(pos diag.Pos, want yaml.Value, comments []Comments, list bool) []byte {
 	d, err := inplace.ParseObject("", nil)
 	if err == nil {
@@ -305,7 +311,7 @@ func (c *Changes) encoded(pos diag.Pos, want yaml.Value, comments []Comments, li
 	return yaml.AppendYAML(nil, want)
 }
 
-// eol returns the line breaks of a file.
+// eol returns the line ending of a file.
 func (f *File) eol() string {
 	if i := bytes.IndexByte(f.Data, '\n'); i > 0 && f.Data[i-1] == '\r' {
 		return "\r\n"
@@ -320,7 +326,7 @@ func withBreaks(text []byte, eol string) []byte {
 	return bytes.ReplaceAll(text, []byte("\n"), []byte(eol))
 }
 
-// appended returns text with what is added to a file.
+// appended appends the additions of a file to text.
 func (e *edits) appended(text []byte, c *Changes) []byte {
 	eol := "\n"
 	if e.file != nil {
@@ -336,7 +342,7 @@ func (e *edits) appended(text []byte, c *Changes) []byte {
 		var one []byte
 		if a.from == nil {
 			one = c.encoded(diag.Pos{File: e.name}, a.value, []Comments{a.comments}, false)
-		} else { // its text moves with it
+		} else { // a moved object keeps its text
 			one = a.from.File.rewrite(a.from.part, a.value, []Comments{a.comments}, c)
 			one = bytes.ReplaceAll(one, []byte("\r\n"), []byte("\n"))
 			if len(one) > 0 && one[len(one)-1] != '\n' {

@@ -7,8 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Bare returns an object that came back from functions without the annotations that say where it stands. What was only made to hold these goes with
-// them; was is the object as its file has it, None for a new one.
+// Bare returns v, an object from a function, without location annotations. It also removes
+// metadata that only held these. was is the object in its file, or None for a new object.
 func Bare(v, was yaml.Value) yaml.Value {
 	meta := v.Get("metadata")
 	a := meta.Get("annotations")
@@ -42,11 +42,11 @@ func withoutPlace(a yaml.Value) yaml.Value {
 	return a
 }
 
-// Keep returns now with all that it has in common with was as was has it: the order of fields (RL-15), and how scalars are written. If nothing differs
-// that is was itself.
+// Keep returns now, with field order (RL-15) and scalar formatting taken from was where they
+// agree. If nothing differs, the result is was itself, so that [yaml.Value.Same] detects it.
 func Keep(was, now yaml.Value) yaml.Value {
 	meta := was.Get("metadata")
-	if a := meta.Get("annotations"); withoutPlace(a).Len() != a.Len() && a.Exists() { // left from elsewhere: they do not count, but stay if nothing else changes
+	if a := meta.Get("annotations"); withoutPlace(a).Len() != a.Len() && a.Exists() { // stale location annotations do not matter, but are kept if nothing else changes
 		if bare := was.With("metadata", meta.With("annotations", withoutPlace(a))); same(bare, now) || same(Bare(bare, yaml.Value{}), now) {
 			return was
 		}
@@ -58,7 +58,8 @@ func same(a, b yaml.Value) bool {
 	return a.Equal(b) || keep(a, b, 0).Same(a)
 }
 
-// keep is Keep at a depth: values of annotations, at depth 3, are strings for functions whatever files have.
+// keep is Keep at a depth. Functions see all annotation values, at depth 3, as strings,
+// whatever their type in the file.
 func keep(was, now yaml.Value, depth int) yaml.Value {
 	if _, same := yaml.Unchanged(was, now); same {
 		return was
@@ -105,7 +106,8 @@ func keepFields(was, now yaml.Value, depth int) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// keepItems matches the items of a list: each with the one in its place if there are as many, else with one that is the same, or has the same name.
+// keepItems matches list items: by index if the lists have the same length, otherwise by
+// equality or by name.
 func keepItems(was, now yaml.Value) yaml.Value {
 	items := slices.Clone(now.Items())
 	if was.Len() == now.Len() {

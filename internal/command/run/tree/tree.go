@@ -1,5 +1,5 @@
-// Package tree has the files of a directory as functions see them: resources with the places where they stand. What functions make of these becomes
-// the least change of the files. The package writes nothing.
+// Package tree reads the files of a directory as resources with their locations, and converts
+// modified resources into minimal changes of the files. It does not write files.
 package tree
 
 import (
@@ -24,70 +24,73 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Kptfile is the name of the files that make a folder a package of kpt. They hold a resource, too.
+// Kptfile is the name of the file that makes a folder a kpt package. It also contains a
+// resource.
 const Kptfile = "Kptfile"
 
-// A Tree is what the files of a directory hold. It does not change.
+// A Tree is the content of a directory, as read by [Read]. [Tree.Changes] does not modify it.
 type Tree struct {
-	// Dir is the directory as the user has named it.
+	// Dir is the directory as the user named it.
 	Dir string
-	// Files are those that hold resources, in the order of their paths.
+	// Files are the files with resources, in path order.
 	Files []*File
-	// Left are the files that could hold resources and are left alone, with the reason. Missed are those of them that seem to hold one.
+	// Left lists the files that could contain resources but are not read, with the reasons.
+	// Missed is the subset that seems to contain resources.
 	Left, Missed []*diag.Error
 
 	objects map[*krm.Origin]*Object
 }
 
-// A File holds resources.
+// A File is a file with resources.
 type File struct {
-	// Path is relative to the directory, with slashes.
+	// Path is relative to the directory and slash-separated.
 	Path string
-	// Data is its content, and Mode its mode.
+	// Data is the content of the file, and Mode its permissions.
 	Data    []byte
 	Mode    fs.FileMode
 	Objects []*Object
 
-	name  string // as messages show it
+	name  string // for messages
 	head  []byte // byte order mark
 	parts []*part
 }
 
-// A part is the text of a document, and the line that separates it from the one before.
+// A part is the text of one document and the separator line before it.
 type part struct {
 	separator, text []byte
-	line            int        // of the text
-	value           yaml.Value // None if there is none
-	list            bool       // its items are the objects
+	line            int        // first line of the text
+	value           yaml.Value // None for an empty document
+	list            bool       // the objects are the items of a list
 	objects         []*Object
 
-	surveyed bool                     // comments is set
-	comments map[int]inplace.Comments // of the objects, by their items
+	surveyed bool                     // comments is initialized
+	comments map[int]inplace.Comments // of the objects, by item
 }
 
-// An Object is one of the resources of a file.
+// An Object is a resource of a file.
 type Object struct {
 	File *File
-	// Index is its place in the file, from 0.
+	// Index is its position in the file, from 0.
 	Index int
 	Value yaml.Value
 
 	part *part
-	item int // in the list that the part holds
+	item int // index in the list of the part, or -1
 	mark *krm.Origin
 }
 
-// A ReadFile reads a file of the machine.
+// A ReadFile reads a local file.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. It
-// skips hidden files and folders, symbolic links below dir, and paths that a .krmflowignore in dir
-// or below it ignores. Files with other content, such as values or templates of a chart, are in
-// [Tree.Left]. The error has the mistakes of files that look like resources and are not valid YAML.
+// Read reads the files below dir that can contain resources: *.yaml, *.yml and Kptfile. It
+// skips hidden files and folders, symbolic links below dir, and paths that a .krmflowignore in
+// dir or below it ignores. Files with other content, such as the values or templates of a
+// chart, are listed in [Tree.Left]. The error joins the errors of files that look like
+// resources but are not valid YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	w := walk{Tree: t, read: read, rules: map[string]*ignore.Rules{}}
-	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // a link to a directory is one
+	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // the separator makes WalkDir follow a link to a directory
 	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -115,7 +118,7 @@ type walk struct {
 	mistakes diag.Mistakes
 }
 
-// visit looks at one file or folder; rel is its path from the directory.
+// visit handles one file or folder. rel is its path relative to the directory.
 func (w *walk) visit(file, rel string, d fs.DirEntry) error {
 	rules := w.rules[path.Dir(rel)]
 	switch {
@@ -141,7 +144,7 @@ func (w *walk) visit(file, rel string, d fs.DirEntry) error {
 	return w.file(file, rel, d)
 }
 
-// enter reads the ignore file of a folder, if it has one.
+// enter reads the ignore file of a folder, if there is one.
 func (w *walk) enter(folder, rel string, outer *ignore.Rules) (err error) {
 	w.rules[rel] = outer
 	name := filepath.Join(folder, ignore.File)
@@ -166,7 +169,7 @@ func kindOf(mode fs.FileMode) string {
 	return "no regular file"
 }
 
-// CanHold reports whether a file of this name can hold resources.
+// CanHold reports whether a file with this name can contain resources.
 func CanHold(name string) bool {
 	ext := path.Ext(name)
 	return ext == ".yaml" || ext == ".yml" || name == Kptfile
@@ -193,7 +196,7 @@ func (w *walk) file(file, rel string, d fs.DirEntry) error {
 	switch {
 	case err != nil && (f.isMeant() || d.Name() == Kptfile):
 		w.mistakes.Add(diag.AsError(err))
-	case why != "" && d.Name() == Kptfile: // its pipeline would not run
+	case why != "" && d.Name() == Kptfile: // otherwise its pipeline would silently not run
 		w.mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
 	case err != nil:
 		at := diag.AsError(err)
@@ -211,21 +214,23 @@ func (w *walk) file(file, rel string, d fs.DirEntry) error {
 	return nil
 }
 
-// head matches the text of what is meant to be a resource. It is compiled when it is needed, as all
-// patterns here: few commands read directories.
+// head matches the text of a file that is meant to be a resource. Like all patterns here it is
+// compiled on first use, because few commands read directories.
 var head = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^apiVersion:[^\n]*\n(?:.*\n)*?kind:`) })
 
-// oddBreak matches a line break that is neither LF nor CR LF, where it may matter to where a document ends.
+// oddBreak matches a line break other than LF and CR LF where it may affect the end of a
+// document.
 var oddBreak = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\r[^\n]|\r$|(\x{85}|\x{2028}|\x{2029})(---|\.\.\.|%)`)
 })
 
-// isMeant reports whether a file that cannot be read was meant to be read.
+// isMeant reports whether a file that cannot be read looks like a resource.
 func (f *File) isMeant() bool { return head().Match(f.Data) && !bytes.Contains(f.Data, []byte("{{")) }
 
 var bom = []byte("\xef\xbb\xbf")
 
-// parse finds the objects of a file. It returns why the file is left alone, if it has no mistake and is.
+// parse finds the objects of a file. why is the reason for not reading a file that has no
+// error.
 func (f *File) parse() (why string, err error) {
 	text := f.Data
 	if len(text) > len(bom) && string(text[:len(bom)]) == string(bom) {
@@ -258,7 +263,7 @@ func (f *File) parse() (why string, err error) {
 	return "", nil
 }
 
-// move returns an error about the text of a part as one about the file.
+// move translates the position of an error in a part to the file.
 func (p *part) move(err error) error {
 	e := *diag.AsError(err)
 	if e.Pos.Line > 0 {
@@ -267,7 +272,7 @@ func (p *part) move(err error) error {
 	return &e
 }
 
-// add adds the objects of a part. It returns why the file is left alone, if it is.
+// add adds the objects of a part. why is the reason for not reading the file, or "".
 func (f *File) add(p *part) (why string) {
 	v := p.value
 	if !isObject(v) {
@@ -299,7 +304,7 @@ func isList(v yaml.Value) bool {
 	return strings.HasSuffix(v.Get("kind").Text(), "List") && v.Get("items").Exists()
 }
 
-// isObject reports whether a value is a resource: functions get nothing else.
+// isObject reports whether a value is a resource. Functions receive nothing else.
 func isObject(v yaml.Value) bool {
 	meta := v.Get("metadata")
 	return v.Type() == yaml.Map && v.Get("apiVersion").Type() == yaml.String && v.Get("apiVersion").Text() != "" &&
@@ -312,7 +317,7 @@ func (f *File) object(v yaml.Value, p *part, item int) {
 	f.Objects, p.objects = append(f.Objects, o), append(p.objects, o)
 }
 
-// split cuts a text at the lines that separate documents. It returns why that is not possible, if it is not.
+// split splits text at document separators. why is the reason if that is impossible, or "".
 func split(text []byte) (parts []*part, why string) {
 	p := &part{line: 1}
 	parts = append(parts, p)
@@ -337,13 +342,13 @@ func split(text []byte) (parts []*part, why string) {
 	return parts, ""
 }
 
-// Source returns a text that has the object of o as its object doc, at the lines of the file.
+// Source returns a source in which o is object doc. Its line numbers are those of the file.
 func (o *Object) Source() (src *yaml.Source, doc int) {
 	text := strings.Repeat("\n", o.part.line-1) + string(o.part.text)
 	return &yaml.Source{File: o.File.name, Data: []byte(text)}, max(0, o.item)
 }
 
-// Pos returns where the object begins.
+// Pos returns the position of the object.
 func (o *Object) Pos() diag.Pos {
 	src, doc := o.Source()
 	if o.item >= 0 {
@@ -352,7 +357,7 @@ func (o *Object) Pos() diag.Pos {
 	return src.Locate(0)
 }
 
-// Locate returns where a field of the object stands.
+// Locate returns the position of a field of the object.
 func (o *Object) Locate(path ...any) diag.Pos {
 	src, doc := o.Source()
 	return src.Locate(doc, path...)
@@ -368,7 +373,7 @@ func (o *Object) Comments() inplace.Comments {
 	return p.comments[max(0, o.item)]
 }
 
-// Resources returns all objects as resources, with their places as annotations (RL-16).
+// Resources returns all objects as resources, with location annotations (RL-16).
 func (t *Tree) Resources() []*krm.Resource {
 	var rs []*krm.Resource
 	for _, f := range t.Files {
@@ -385,7 +390,7 @@ func (o *Object) resource() *krm.Resource {
 	return r
 }
 
-// Placed returns an object with the annotations that say where it stands.
+// Placed returns an object with location annotations.
 func Placed(v yaml.Value, path string, index int) yaml.Value {
 	a := v.At("metadata", "annotations")
 	if a.Type() != yaml.Map {
@@ -401,10 +406,11 @@ func Placed(v yaml.Value, path string, index int) yaml.Value {
 	return v.With("metadata", meta.With("annotations", a))
 }
 
-// Of returns the object that a resource was, nil if it is new.
+// Of returns the object from which a resource was read, or nil for a new one.
 func (t *Tree) Of(r *krm.Resource) *Object { return t.objects[r.Origin] }
 
-// Exists reports whether there is a file or folder at a path of the directory, whatever it holds.
+// Exists reports whether a file or folder exists at a path in the directory, whatever its
+// content.
 func (t *Tree) Exists(p string) bool {
 	_, err := os.Lstat(filepath.Join(t.Dir, filepath.FromSlash(p)))
 	return err == nil

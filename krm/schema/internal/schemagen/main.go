@@ -1,5 +1,6 @@
-// Command schemagen writes krm/schema/table.go: what strategic merge and identities need of the OpenAPI documents that
-// are built into kustomize. Reading those documents takes 40 ms, the table nothing.
+// Command schemagen writes krm/schema/table.go: the parts that strategic merge and identities need
+// from the OpenAPI documents built into kustomize. Reading those documents at run time would take
+// 40 ms. The table takes no time.
 package main
 
 import (
@@ -41,8 +42,9 @@ func main() {
 	}
 }
 
-// kinds returns all kinds that kyaml knows anything about, sorted: those with a definition, and those that only its list
-// of scopes names, which is not exported and read from its source.
+// kinds returns all kinds that kyaml knows, sorted: those with a definition, and those that occur
+// only in its list of scopes. That list is not exported, so kinds reads it from the source of
+// kyaml.
 func kinds() []yaml.TypeMeta {
 	seen := map[yaml.TypeMeta]bool{}
 	for _, def := range openapi.Schema().Definitions {
@@ -80,7 +82,7 @@ func kinds() []yaml.TypeMeta {
 	return all
 }
 
-// splitVersion returns group and version in the order in which the table is sorted.
+// splitVersion returns group and version in the form by which the table is sorted.
 func splitVersion(t yaml.TypeMeta) string {
 	group, version, ok := strings.Cut(t.APIVersion, "/")
 	if !ok {
@@ -89,14 +91,15 @@ func splitVersion(t yaml.TypeMeta) string {
 	return group + "\x00" + version
 }
 
-// A table is the schema as a graph of numbered nodes. Nodes of equal meaning are one, and node 0 is none.
+// A table is the schema as a graph of numbered nodes. Equivalent nodes are shared. Node 0 means
+// that there is none.
 type table struct {
-	names  map[string]int // property names; numbered when all are known
+	names  map[string]int // property names, numbered once all are known
 	nodes  []node
-	byText map[string]int // nodes by the part of their document that counts
+	byText map[string]int // nodes by the relevant part of their document
 	rules  []string
 	kinds  []string
-	// definitions are the numbers of the named definitions, which a user's schema may refer to.
+	// definitions are the numbers of the named definitions, to which a custom schema may refer.
 	definitions map[string]int
 }
 
@@ -131,7 +134,8 @@ func (t *table) addKind(k yaml.TypeMeta) {
 	t.kinds = append(t.kinds, fmt.Sprintf("{%q, %q, %q, %d, %s},\n", k.Kind, group, version, root, scope))
 }
 
-// add returns the number of the node for rs. Definitions may be recursive, so the number is given before the content.
+// add returns the number of the node for rs. The number is assigned before the content is added,
+// because definitions may be recursive.
 func (t *table) add(rs *openapi.ResourceSchema) int {
 	text := essence(rs)
 	if id, ok := t.byText[text]; ok {
@@ -163,7 +167,8 @@ func definition(s *spec.Schema) string {
 	return strings.TrimPrefix(s.Ref.String(), "#/definitions/")
 }
 
-// essence returns the document of rs without what people read.
+// essence returns the document of rs without the parts for human readers and the parts that the
+// table does not need.
 func essence(rs *openapi.ResourceSchema) string {
 	s := *rs.Schema
 	s.Title, s.Description, s.Format, s.Default, s.Required, s.Enum = "", "", "", nil, nil, nil

@@ -1,4 +1,4 @@
-// Package address tells the hosts of the Internet from this machine and its networks.
+// Package address distinguishes public Internet hosts from this machine and its networks.
 package address
 
 import (
@@ -19,18 +19,18 @@ func IsLoopbackName(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// IsLocalName reports whether a host is this machine, or an address that no router passes on.
+// IsLocalName reports whether a host is this machine or a link-local address.
 func IsLocalName(host string) bool {
 	return IsLoopbackName(host) || errors.Is(CheckRouted(host), ErrLocal)
 }
 
-// IsPublicName reports whether a host can be one of the Internet, as far as its name tells.
+// IsPublicName reports whether a host can be public, going by its name alone.
 func IsPublicName(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(hostname(host), "."))
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return IsPublic(addr)
 	}
-	// A number, and anything that ends in one, is an address in a form that resolvers still know.
+	// Some resolvers still accept a number, or a name that ends in a number, as an address.
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if last == "" || last[0] >= '0' && last[0] <= '9' {
 		return false
@@ -38,7 +38,7 @@ func IsPublicName(host string) bool {
 	return last != "localhost" && last != "local" && last != "internal"
 }
 
-// hostname cuts off the port and the brackets of an address.
+// hostname removes the port and the brackets from an address.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -46,13 +46,13 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// private are the networks that are none of the Internet, beyond those that package netip knows.
+// private are the networks that are not public, in addition to those known to package netip.
 var private = []string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "fec0::/10",
 }
 
-// IsPublic reports whether addr is one of the Internet.
+// IsPublic reports whether addr is a public Internet address.
 func IsPublic(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
@@ -66,10 +66,10 @@ func IsPublic(addr netip.Addr) bool {
 	return true
 }
 
-// ErrNotPublic says that a name leads to an address which must not be reached.
+// ErrNotPublic reports a host with an address that is not public.
 var ErrNotPublic = errors.New("it leads to an address of this machine or its networks")
 
-// CheckPublic refuses an address that is none of the Internet.
+// CheckPublic returns an error if an address is not public.
 func CheckPublic(address string) error {
 	addr, err := netip.ParseAddr(hostname(address))
 	if err != nil || !IsPublic(addr) {
@@ -78,10 +78,10 @@ func CheckPublic(address string) error {
 	return nil
 }
 
-// ErrLocal says that a name leads to an address which only the user may name.
+// ErrLocal reports a host with a local address, which only the user may refer to.
 var ErrLocal = errors.New("it leads to this machine, or to an address that no router passes on")
 
-// CheckRouted refuses an address of this machine, and one that no router passes on.
+// CheckRouted returns an error for an address of this machine or a link-local address.
 func CheckRouted(address string) error {
 	addr, err := netip.ParseAddr(hostname(address))
 	if addr = addr.Unmap(); err == nil && (addr.IsLoopback() || addr.IsLinkLocalUnicast() || addr.IsUnspecified()) {

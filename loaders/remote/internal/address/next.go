@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// link is one of a Link header: an address and its parameters (RFC 8288).
+// link matches a link of a Link header: an address and its parameters (RFC 8288).
 var link = regexp.MustCompile(`<([^>]*)>((?:[^,"]|"[^"]*")*)`)
 
-// NextPage returns the query of the address that Link headers name as the next page, empty if there is none. The rest of the address is not taken
-// from a header: who asks knows it.
+// NextPage returns the query of the next page in Link headers, or an empty string. It ignores the
+// rest of the address, which the caller knows and which a header must not change.
 func NextPage(headers []string) string {
 	for _, header := range headers {
 		for _, m := range link.FindAllStringSubmatch(header, -1) {

@@ -21,10 +21,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// Limits bound an archive more than a repository: what it unpacks to cannot be told from its size.
+// Limits are the default limits for an archive. It may have fewer files than a repository, because
+// the unpacked content of an archive cannot be predicted from its size.
 var Limits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
 
-// The first bytes of archives.
+// The first bytes of supported archives.
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	xzMagic   = []byte("\xfd7zXZ\x00")
@@ -32,7 +33,7 @@ var (
 	zipMagic  = []byte("PK\x03\x04")
 )
 
-// Is reports whether data begins as an archive that has files does.
+// Is reports whether data starts like a supported archive.
 func Is(data []byte) bool {
 	for _, magic := range [][]byte{gzipMagic, xzMagic, zstdMagic, zipMagic} {
 		if bytes.HasPrefix(data, magic) {
@@ -42,9 +43,10 @@ func Is(data []byte) bool {
 	return len(data) > 262 && string(data[257:262]) == "ustar"
 }
 
-// Unpack returns the files of an archive: zip, tar, or tar in gzip, xz or zstd. It refuses one with anything else than files, directories and links
-// within it, with two entries of one name, whatever their case, and one that is larger than limits say, or [Limits] where they say nothing.
-// So it can be given data that nobody has verified.
+// Unpack returns the files of an archive: zip, tar, or tar compressed with gzip, xz or zstd. It
+// is safe for unverified data. It refuses entries other than files, directories and links within
+// the archive, entries whose names differ at most in case (except repeated directories), and
+// archives over the limits. A zero limit means the default in [Limits].
 func Unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, error) {
 	limits.Files = cmp.Or(limits.Files, Limits.Files)
 	limits.Bytes = cmp.Or(limits.Bytes, Limits.Bytes)
@@ -75,18 +77,19 @@ func Unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, erro
 	return w.Commit()
 }
 
-// An archive is being unpacked.
+// An archive is the state of unpacking.
 type archive struct {
 	w    *cache.TreeWriter
-	seen map[string]string // names in lower case, with those that they have
-	left int               // entries that may come, of any kind
-	most int64             // bytes of files and headers together
+	seen map[string]string // names by lower-case name, with a trailing slash for directories
+	left int               // number of entries that may follow
+	most int64             // size limit for files and headers together
 }
 
-// maxHeaders bounds what is in an archive besides files, in bytes: for each of them that is far more than anybody needs.
+// maxHeaders is the size limit for everything except file content, in bytes. It is far above the
+// needs of real archives.
 const maxHeaders = 64 << 20
 
-// A boundedReader ends with an error of the kind diag.ErrLimit when there is more than left bytes.
+// A boundedReader returns a diag.ErrLimit error after left bytes.
 type boundedReader struct {
 	r    io.Reader
 	left int64
@@ -101,7 +104,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// name returns the clean name of an entry, empty for the root.
+// name returns the clean name of an entry; empty for the root.
 func (a *archive) name(name string, dir bool) (string, error) {
 	if a.left--; a.left < 0 {
 		return "", diag.Limitf("the archive has too many entries")
@@ -140,8 +143,8 @@ func (a *archive) gzip(data []byte) error {
 	return a.tar(&boundedReader{in, a.most})
 }
 
-// unpacked reads a tar archive that a decompressor of go-getter unpacks to a file. Those that unpack
-// whole archives allow what Unpack refuses.
+// unpacked reads a compressed tar archive. It uses only the decompressor of go-getter and not its
+// archive support, which allows entries that Unpack refuses.
 func (a *archive) unpacked(c *cache.Cache, data []byte, d getter.Decompressor) error {
 	from, err := c.Create()
 	if err != nil {
@@ -173,7 +176,7 @@ func (a *archive) tar(in io.Reader) error {
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
-			_, err := io.Copy(io.Discard, io.LimitReader(in, 1<<20)) // the checksum of gzip is at its end
+			_, err := io.Copy(io.Discard, io.LimitReader(in, 1<<20)) // gzip verifies its checksum at the end
 			return err
 		}
 		if err != nil {
@@ -204,7 +207,7 @@ func (a *archive) tar(in io.Reader) error {
 }
 
 func (a *archive) zip(data []byte) error {
-	// The list of entries is read as a whole before the first of them is seen.
+	// zip.NewReader reads the whole list of entries at once.
 	if n := bytes.Count(data, []byte("PK\x01\x02")); n > a.left {
 		return diag.Limitf("the archive has too many entries")
 	}
@@ -242,7 +245,7 @@ func (a *archive) zipped(f *zip.File, name string) error {
 		if err := a.w.File(name, f.Mode()&0o111 != 0, int64(min(f.UncompressedSize64, 1<<62)), r); err != nil {
 			return err
 		}
-		_, err := io.Copy(io.Discard, io.LimitReader(r, 1)) // the checksum is known at the end
+		_, err := io.Copy(io.Discard, io.LimitReader(r, 1)) // the checksum is verified at the end
 		return err
 	}
 	target, err := io.ReadAll(io.LimitReader(r, cache.MaxTarget+1))

@@ -1,4 +1,4 @@
-// Package credentials finds what docker and podman have stored for a registry.
+// Package credentials finds the registry credentials that docker and podman have stored.
 package credentials
 
 import (
@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// A Credential is what the user has stored for a registry: a name and a password, or an identity, which is a token that others are given for.
+// A Credential is a stored credential for a registry: a name and a password, or an identity
+// token, which is exchanged for access tokens.
 type Credential struct {
 	Name, Password, Identity string
 }
 
-// Basic returns the header of name and password, empty if there are none.
+// Basic returns the basic Authorization header; empty if there is neither a name nor a password.
 func (c Credential) Basic() string {
 	if c.Name == "" && c.Password == "" {
 		return ""
@@ -30,7 +31,7 @@ func (c Credential) Basic() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Name+":"+c.Password))
 }
 
-// A credentialFile is what docker and podman store.
+// A credentialFile is the configuration file of docker or podman.
 type credentialFile struct {
 	Auths map[string]struct {
 		Auth          string `json:"auth"`
@@ -40,8 +41,8 @@ type credentialFile struct {
 	Store   string            `json:"credsStore"`
 }
 
-// Stored returns the credential for a repository from the files of podman and docker, in the order in which podman reads
-// them. There may be none.
+// Stored returns the credential for a repository from the files of podman and docker, in podman's
+// order. The zero Credential means that there is none.
 func Stored(ctx context.Context, host, repository string) (Credential, error) {
 	for _, path := range credentialPaths() {
 		data, err := os.ReadFile(path)
@@ -83,7 +84,8 @@ func credentialPaths() (paths []string) {
 	return paths
 }
 
-// find looks for the most special entry: of the repository, of what it is in, of the host.
+// find returns the most specific credential: for the repository, a parent of it, or the host. A
+// credential helper takes precedence.
 func (f credentialFile) find(ctx context.Context, host, repository string) (Credential, bool, error) {
 	if helper := cmp.Or(f.Helpers[host], f.Store); helper != "" {
 		if c, ok, err := askHelper(ctx, helper, serverName(host)); ok || err != nil {
@@ -110,7 +112,7 @@ func (f credentialFile) find(ctx context.Context, host, repository string) (Cred
 	return Credential{}, false, nil
 }
 
-// dockerHub is the name of docker's own registry in these files.
+// dockerHub is the key of Docker Hub in credential files.
 const dockerHub = "https://index.docker.io/v1/"
 
 func serverName(host string) string {
@@ -120,7 +122,7 @@ func serverName(host string) string {
 	return host
 }
 
-// entryName returns the key of an entry without scheme and version of the protocol.
+// entryName returns the key of an entry without the scheme and the protocol version.
 func entryName(key string) string {
 	if key == dockerHub {
 		return "docker.io"
@@ -134,7 +136,7 @@ func entryName(key string) string {
 	return rest
 }
 
-// askHelper asks the program docker-credential-NAME of the user, which keeps credentials elsewhere.
+// askHelper asks the credential helper docker-credential-NAME.
 func askHelper(ctx context.Context, name, server string) (c Credential, ok bool, err error) {
 	if strings.ContainsAny(name, `/\`) {
 		return c, false, fmt.Errorf("%q is no name of a credential helper", name)
@@ -161,7 +163,7 @@ func askHelper(ctx context.Context, name, server string) (c Credential, ok bool,
 	return Credential{Name: answer.Username, Password: answer.Secret}, true, nil
 }
 
-// Challenge reads the name="value" pairs of the challenge of a registry.
+// Challenge parses the name="value" pairs of an authentication challenge.
 func Challenge(text string) map[string]string {
 	m := map[string]string{}
 	for text != "" {
@@ -181,7 +183,8 @@ func Challenge(text string) map[string]string {
 	return m
 }
 
-// TokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
+// TokenRequest returns the request for an access token. With an identity token it is a POST
+// request with a form, otherwise a GET request with a query.
 func (c Credential) TokenRequest(ctx context.Context, realm *url.URL, form url.Values) (*http.Request, error) {
 	if c.Identity != "" {
 		form.Set("grant_type", "refresh_token")

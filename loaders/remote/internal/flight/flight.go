@@ -1,4 +1,4 @@
-// Package flight does what many ask for at the same time once.
+// Package flight deduplicates function calls.
 package flight
 
 import (
@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// A Group does each thing once, however many ask for it. The zero Group has done nothing. It is safe for concurrent use.
+// A Group runs a function once per key and shares the result with all callers, concurrent and
+// later ones. The zero Group is empty. It is safe for concurrent use.
 type Group[T any] struct {
 	mu    sync.Mutex
 	known map[string]*flight[T]
@@ -14,12 +15,13 @@ type Group[T any] struct {
 
 type flight[T any] struct {
 	done  chan struct{}
-	gone  bool // it was cancelled: who waits does it anew
+	gone  bool // the run was canceled, so waiting callers must retry
 	value T
 	err   error
 }
 
-// Do returns what run returned for key, now or before. A run whose context was cancelled does not count.
+// Do returns the result of run for key, calling run only if there is no result yet. An error of a
+// run whose context is done is not shared; a waiting caller runs its own function instead.
 func (f *Group[T]) Do(ctx context.Context, key string, run func() (T, error)) (T, error) {
 	for {
 		f.mu.Lock()
@@ -48,7 +50,7 @@ func (f *Group[T]) Do(ctx context.Context, key string, run func() (T, error)) (T
 	}
 }
 
-// Finished returns the values that are known.
+// Finished returns the values of all completed runs.
 func (f *Group[T]) Finished() (values []T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// A Memory has answers for all of a process: who asks later gets the same one, and waits for nobody. Failures are kept for a while alone. The zero
-// Memory is empty, and a nil one remembers nothing. It is safe for concurrent use.
+// A Memory caches results for the lifetime of a process. Unlike a [Group], it does not merge
+// concurrent calls. Errors expire. The zero Memory is empty; a nil Memory caches nothing. It is
+// safe for concurrent use.
 type Memory[T any] struct {
-	// Retry is how long a failure is kept, a minute if it is 0.
+	// Retry is the time after which an error expires. Zero means one minute.
 	Retry time.Duration
 
 	mu    sync.Mutex
@@ -20,10 +21,11 @@ type Memory[T any] struct {
 type answer[T any] struct {
 	value T
 	err   error
-	until time.Time // zero if there is no error
+	until time.Time // when an error expires; zero for a value
 }
 
-// Ask returns what ask has returned for key, now or before. An error that comes after the end of the context is not kept.
+// Ask returns the cached result for key, or calls ask and caches its result. An error after ctx
+// is done is not cached.
 func (m *Memory[T]) Ask(ctx context.Context, key string, ask func() (T, error)) (T, error) {
 	if m == nil {
 		return ask()
