@@ -32,9 +32,9 @@ func programsOfScripts() map[string]func() {
 	return programs
 }
 
-// TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
+// TestScriptsPass runs the scripts in testdata/script against the real binary: one file per behaviour, named
 // <command>_<behaviour>.txtar.
-func TestScript(t *testing.T) {
+func TestScriptsPass(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       *update,
