@@ -62,7 +62,7 @@ longtest:
 # Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 racetest:
 	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/... ./internal/engine
-	$(GO) test -race -run 'TestScriptsPass/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
+	$(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test -race ./...
 
 check: test racetest vulncheck

@@ -147,7 +147,7 @@ func scriptReadme() string {
 
 Each file is a test of one behaviour on the real binary: a script, and the files that it starts with. To run one:
 
-    go test ./cmd/krmflow -run 'TestScriptsPass/^NAME$'
+    go test ./cmd/krmflow -run 'TestScript/^NAME$'
 
 The language is that of [testscript](https://pkg.go.dev/github.com/rogpeppe/go-internal/testscript):
 ` + "`exec`, `cmp`, `stdout`, `stderr`, `grep`, `env`, `exists`" + ` and so on.

@@ -32,9 +32,9 @@ func programsOfScripts() map[string]func() {
 	return programs
 }
 
-// TestScriptsPass runs the scripts in testdata/script against the real binary: one file per behaviour, named
+// TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
 // <command>_<behaviour>.txtar.
-func TestScriptsPass(t *testing.T) {
+func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       *update,
