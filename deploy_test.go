@@ -328,8 +328,8 @@ func TestArgoBinary(t *testing.T) {
 	}
 }
 
-// TestFlux runs what krmflow does in the workflow, and looks whether the artifact has what the Kustomization of Flux names.
-func TestFlux(t *testing.T) {
+// TestFluxArtifactMatchesKustomization runs what krmflow does in the workflow, and looks whether the artifact has what the Kustomization of Flux names.
+func TestFluxArtifactMatchesKustomization(t *testing.T) {
 	tree := onPath(t)
 	var workflow struct {
 		Jobs map[string]struct {
@@ -409,8 +409,8 @@ func TestDocumentedSwitch(t *testing.T) {
 	}
 }
 
-// TestImage makes the image and renders a tree with it that is mounted read-only.
-func TestImage(t *testing.T) {
+// TestImageRendersReadOnlyTree makes the image and renders a tree with it that is mounted read-only.
+func TestImageRendersReadOnlyTree(t *testing.T) {
 	longtest.Only(t)
 	if _, err := exec.LookPath("podman"); err != nil {
 		executortest.Missing(t, "podman")

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestRows checks the tables in docs/rows, which say how each requirement is shown: every script that a row names exists and
+// TestRowsNameExistingTests checks the tables in docs/rows, which say how each requirement is shown: every script that a row names exists and
 // names the row in one of its comments, every test exists, nothing is left out without a reason, and no row occurs twice.
-func TestRows(t *testing.T) {
+func TestRowsNameExistingTests(t *testing.T) {
 	files, _ := filepath.Glob("docs/rows/*.md")
 	if len(files) == 0 {
 		t.Fatal("there are no tables")

@@ -203,7 +203,7 @@ func TestTreesBuildWithKustomize(t *testing.T) {
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestRunMeasuresTimeAndMemory(t *testing.T) {
 	busy := program(t, "busy")
 	s, err := Run(t.Context(), io.Discard, busy)
 	if err != nil {
@@ -227,7 +227,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
+func TestMedianIsPerField(t *testing.T) {
 	if got := Median(nil); got != (Sample{}) {
 		t.Errorf("median of nothing is %v", got)
 	}
@@ -240,7 +240,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestExponent(t *testing.T) {
+func TestExponentFitsPowerLaw(t *testing.T) {
 	x := []float64{1000, 2000, 5000, 10000}
 	for _, want := range []float64{0.5, 1, 2} {
 		var y []float64
@@ -253,7 +253,7 @@ func TestExponent(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
+func TestCompareReportsDifferencesAndErrors(t *testing.T) {
 	krmflow, kustomize := program(t, "krmflow"), program(t, "kustomize")
 	compare := func(o Options) (Report, error) {
 		t.Helper()
@@ -350,7 +350,7 @@ func TestSameFolders(t *testing.T) {
 	}
 }
 
-func TestGrowth(t *testing.T) {
+func TestGrowthIgnoresFailedRows(t *testing.T) {
 	var r Report
 	for _, n := range []int{1000, 2000, 4000} {
 		r.Rows = append(r.Rows, Row{Size: n, Krmflow: &Figure{CPU: float64(n * n), Peak: int64(n)}})
@@ -377,7 +377,7 @@ func TestGrowingTrees(t *testing.T) {
 }
 
 // The page has what was measured also if a tree has failed, and no page is written if nothing was.
-func TestRecord(t *testing.T) {
+func TestRecordKeepsOutputOfFailedRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it is a shell script")
 	}

@@ -59,7 +59,7 @@ func TestOriginTextLikeKustomize(t *testing.T) {
 	}
 }
 
-func TestProvenance(t *testing.T) {
+func TestOriginsAndTransformationsAreRecorded(t *testing.T) {
 	rs := docs(t, "kind: A\nmetadata: {name: a, annotations: {n: 1, \"null\": null, s: x}}\n---\nkind: B\nmetadata: {name: b}\n")
 	rs[0].Origin = &krm.Origin{Path: "a.yaml"}
 	list := krm.NewList(rs...)
@@ -88,8 +88,8 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// The expectations of TestFinish are output of kustomize v5.8.2.
-func TestFinish(t *testing.T) {
+// The expectations of TestFinishMatchesKustomize are output of kustomize v5.8.2.
+func TestFinishMatchesKustomize(t *testing.T) {
 	input := `
 apiVersion: v1
 kind: ConfigMap

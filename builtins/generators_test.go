@@ -124,7 +124,7 @@ var generatorFiles = map[string]string{
 }
 
 // The expectations are kustomize's output.
-func TestGenerators(t *testing.T) {
+func TestGeneratorsMatchKustomize(t *testing.T) {
 	text := `
 generatorOptions:
   labels: {g: "1", l: global}

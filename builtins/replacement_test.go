@@ -365,7 +365,7 @@ func FuzzReplacementDocument(f *testing.F) {
 }
 
 // Which of the field paths of a target writes a field of a resource, -1 for none.
-func TestWrites(t *testing.T) {
+func TestWritesReturnsFieldPathIndex(t *testing.T) {
 	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nl: [{name: b, v: 1}, {name: c, v: 2}]\ns: [p, q]\nm: {k: 1, a.b: 2}\n")
 	for _, test := range []struct {
 		target string

@@ -37,9 +37,9 @@ func parsed(t testing.TB, text []byte) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// TestTransformers runs the cases in testdata/transform: config.yaml and in.yaml with kustomize's output for them, or the
+// TestTransformersMatchKustomize runs the cases in testdata/transform: config.yaml and in.yaml with kustomize's output for them, or the
 // section error if kustomize fails.
-func TestTransformers(t *testing.T) {
+func TestTransformersMatchKustomize(t *testing.T) {
 	files, err := filepath.Glob("testdata/transform/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no cases", err)
@@ -103,7 +103,7 @@ func TestSharedResourcesStay(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
+func TestUnmatchedImagesAndReplicasWarn(t *testing.T) {
 	const in = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {containers: [{image: 'reg:5/nginx:1'}, {image: redis}]}\n"
 	for config, want := range map[string]string{
 		"kind: ImageTagTransformer\nmetadata: {name: x}\nimageTag: {name: redis, newTag: x}\n":    "",
@@ -165,7 +165,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 	}
 }
 
-func TestKinds(t *testing.T) {
+func TestKindsHaveImplementations(t *testing.T) {
 	if !slices.IsSorted(Kinds()) {
 		t.Errorf("not sorted: %q", Kinds())
 	}

@@ -61,7 +61,7 @@ func TestBlobsAndEntries(t *testing.T) {
 }
 
 // Whatever happens to a file of the cache: what is read is right, or absent, and it can be stored again.
-func TestDamage(t *testing.T) {
+func TestDamagedFilesAreNeverReturned(t *testing.T) {
 	damages := map[string]func(path string) error{
 		"bit":       func(path string) error { return flip(path) },
 		"cut":       func(path string) error { return os.Truncate(path, 2) },
@@ -99,7 +99,7 @@ func TestDamage(t *testing.T) {
 }
 
 // A blob that another run is writing is not there yet, and nobody takes it away.
-func TestUnfinished(t *testing.T) {
+func TestUnfinishedBlobIsNotVisible(t *testing.T) {
 	c := open(t)
 	want := []byte("written in two steps")
 	d := krm.DigestOf(want)
@@ -133,7 +133,7 @@ func flip(path string) error {
 	return err
 }
 
-func TestFolder(t *testing.T) {
+func TestOpenRefusesUnsafeFolders(t *testing.T) {
 	dir := t.TempDir()
 	for name, prepare := range map[string]func(path string) error{
 		"others may write": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o777)) },
@@ -168,7 +168,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestTemporary(t *testing.T) {
+func TestTemporaryCacheIsRemovedOnClose(t *testing.T) {
 	c, err := Temporary()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-func TestKept(t *testing.T) {
+func TestKeptReturnsOnlyIntactData(t *testing.T) {
 	c := open(t)
 	key, other := krm.DigestOf([]byte("key")), krm.DigestOf([]byte("other"))
 	if _, ok := c.Kept("things", key); ok {
@@ -114,7 +114,7 @@ func BenchmarkKeptOne(b *testing.B) {
 }
 
 // What a Keeper takes piece by piece is what Keep takes at once, and counts when it is whole.
-func TestKeeper(t *testing.T) {
+func TestKeeperStoresOnlyWholeResults(t *testing.T) {
 	c := open(t)
 	key := krm.DigestOf([]byte("key"))
 	var sums []krm.Digest

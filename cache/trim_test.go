@@ -54,7 +54,7 @@ func everything(t *testing.T, c *Cache) (names []string) {
 }
 
 // K09: 1,000 results in one run or in many leave no more than the bound, and those that were used last.
-func TestBound(t *testing.T) {
+func TestBoundKeepsRecentlyUsedResults(t *testing.T) {
 	const most = 10 << 20
 	for name, perRun := range map[string]int{"one run": 1000, "a run each": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestBound(t *testing.T) {
 }
 
 // The ledger adds up what processes write at the same time, and a cache is counted anew when it is lost or damaged.
-func TestLedger(t *testing.T) {
+func TestLedgerCountsConcurrentWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	write := func(i int) {
 		c, err := Open(dir)
@@ -170,7 +170,7 @@ func TestBoundReadsNothing(t *testing.T) {
 }
 
 // K08: whatever the clocks said, what is in the cache is found; what comes from the future grows old.
-func TestClocks(t *testing.T) {
+func TestWrongClocksLoseNothing(t *testing.T) {
 	c := open(t)
 	d, err := c.Put([]byte("hello"))
 	if err != nil {
@@ -237,7 +237,7 @@ func TestUseTimes(t *testing.T) {
 }
 
 // What a run may be about to read stays, what is kept for a key goes whenever it must. A dry run removes nothing.
-func TestTrim(t *testing.T) {
+func TestTrimRemovesOldestEntries(t *testing.T) {
 	c := open(t)
 	fresh, _ := c.Put([]byte("fresh"))
 	stale, _ := c.Put([]byte("stale"))
@@ -285,7 +285,7 @@ func TestTrim(t *testing.T) {
 }
 
 // Clean leaves nothing, but what a run that is not done may need; that one, and those that come, go on as before.
-func TestClean(t *testing.T) {
+func TestCleanKeepsFilesInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	run, err := Open(dir)
 	if err != nil {
@@ -395,7 +395,7 @@ func TestCleanDuringRuns(t *testing.T) {
 }
 
 // Only a cache is a cache.
-func TestExisting(t *testing.T) {
+func TestExistingRefusesOtherFolders(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"has no v1":       func(dir string) error { return os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600) },
 		"no directory":    func(dir string) error { return os.WriteFile(filepath.Join(dir, layout), nil, 0o600) },

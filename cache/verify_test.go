@@ -28,7 +28,7 @@ func filled(t *testing.T) *Cache {
 	return c
 }
 
-func TestUsage(t *testing.T) {
+func TestUsageCountsFilesByKind(t *testing.T) {
 	c := filled(t)
 	age(t, c.kept("others", keyOf(1)), 10*time.Hour)
 	list, err := c.Usage()
@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 }
 
 // Whatever happens to whichever file, it is found and removed, and nothing else is. What has no business at such a place is found, too.
-func TestVerify(t *testing.T) {
+func TestVerifyRemovesDamagedFiles(t *testing.T) {
 	verify := func(c *Cache, dryRun bool) (damaged []string) {
 		t.Helper()
 		n, err := c.Verify(t.Context(), dryRun, func(path string, why error) { damaged = append(damaged, filepath.ToSlash(path)) })

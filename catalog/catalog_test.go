@@ -46,7 +46,7 @@ func run(runtime string) string {
 }
 
 // Every catalog in the documents is read, or refused at the place where it is only a sketch.
-func TestExamples(t *testing.T) {
+func TestDocumentedCatalogsParse(t *testing.T) {
 	want := map[string]string{
 		"000-L257-Catalog.yaml": "example.com/v1 JavaApplication container example/module_providers/java:v1.0.0",
 		"000-L305-Catalog.yaml": "example.com/v1 GroovyApplication starlark https://example.co/module_providers/starlark-func:v1.0.0",
@@ -127,7 +127,7 @@ func summary(c *Catalog) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestSpellings(t *testing.T) {
+func TestAlternativeSpellingsAreAccepted(t *testing.T) {
 	exec := "{exec: {platforms: [{bin: a, os: linux, arch: amd64, uri: a, sha256: " + hexA + "}]}}"
 	tests := []struct{ row, text, want string }{
 		{"kind KRMFunctionCatalog is accepted", strings.Replace(run("{container: {image: x}}"), "kind: Catalog", "kind: KRMFunctionCatalog", 1), "example.com/v1 Fn container x"},
@@ -231,7 +231,7 @@ func TestParseReportsAll(t *testing.T) {
 	}
 }
 
-func TestPins(t *testing.T) {
+func TestMalformedPinsAreErrors(t *testing.T) {
 	tests := []struct {
 		text string
 		ok   bool
@@ -260,7 +260,7 @@ func TestPins(t *testing.T) {
 }
 
 // Everything that describes a function is kept.
-func TestFields(t *testing.T) {
+func TestAllFieldsAreKept(t *testing.T) {
 	c := mustParse(t, `apiVersion: config.kubernetes.io/v1alpha1
 kind: Catalog
 metadata:
@@ -312,7 +312,7 @@ spec:
 	}
 }
 
-func TestLint(t *testing.T) {
+func TestLintFindsIncompleteEntries(t *testing.T) {
 	c := mustParse(t, list("    versions:\n    - name: v1\n      license: MIT\n      runtime: {exec: {platforms: [{bin: b, os: plan9, arch: mips, uri: u}]}}\n    - name: v1\n      runtime: {container: {image: x, sha256: abc}}\n    - name: v3\n"))
 	all := ""
 	for _, l := range c.Lint() {
@@ -365,7 +365,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // What is shown of a catalog reads as the same catalog, whatever spelling it had.
-func TestValue(t *testing.T) {
+func TestValueParsesToSameCatalog(t *testing.T) {
 	texts := []string{
 		run("{container: {image: 'x@sha256:" + hexA + "', requireNetwork: true, requireStorageMount: true, requireWritableStorageMount: true}}"),
 		run("{exec: {platforms: [{bin: b, os: windows, arch: arm64, uri: 'https://e.co/f.tar.gz', sha256: " + strings.ToUpper(hexB) + "}]}}"),

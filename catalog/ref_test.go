@@ -104,7 +104,7 @@ func TestParseRefAmbiguous(t *testing.T) {
 	}
 }
 
-func TestBelow(t *testing.T) {
+func TestBelowRespectsPathBoundaries(t *testing.T) {
 	const commit = "0123456789012345678901234567890123456789"
 	for _, tt := range []struct {
 		place, text string
@@ -144,7 +144,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
+func TestAddressIsCanonical(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://h/c.yaml?x=1#sha256=" + hexA:             "https://h/c.yaml?x=1#sha256=" + hexA,
 		"oci://r.io/c:v1@sha256:" + hexA:                  "oci://r.io/c:v1@sha256:" + hexA,

@@ -17,7 +17,7 @@ func value(t testing.TB, text string) yaml.Value {
 	return doc.Value
 }
 
-func TestValidate(t *testing.T) {
+func TestValidateReportsSchemaViolations(t *testing.T) {
 	tests := []struct{ row, schema, config, want string }{
 		{"required", "{type: object, required: [color]}", "{kind: Fn}", "color: is required"},
 		{"required, below", "{properties: {spec: {required: [a]}}}", "{spec: {}}", "spec.a: is required"},

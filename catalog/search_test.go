@@ -18,7 +18,7 @@ func at(t *testing.T, path, text string) *Catalog {
 	return c
 }
 
-func TestSearch(t *testing.T) {
+func TestSearchReturnsFirstMatch(t *testing.T) {
 	a := at(t, "/a.yaml", run("{container: {image: a}}"))
 	b := at(t, "/b.yaml", run("{container: {image: b}}"))
 	a2 := at(t, "/a2.yaml", run("{container: {image: docker.io/library/a}}"))
@@ -57,7 +57,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestSelect(t *testing.T) {
+func TestSelectPrefersMostSpecificPlatform(t *testing.T) {
 	item := func(os, arch, uri string) string {
 		return "{os: '" + os + "', arch: '" + arch + "', path: " + uri + "}"
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRedact(t *testing.T) {
+func TestRedactHidesCredentials(t *testing.T) {
 	const digest = "@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for _, tt := range [][2]string{
 		{"https://TOKEN@example.com/r.git//base?ref=v1", "https://xxxxx@example.com/r.git//base?ref=v1"},

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestSanitise(t *testing.T) {
+func TestSanitiseEscapesControlCharacters(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain": "plain",
 		"two\nlines\tand ünïcode 漢 \U0001f600 \ufffd": "two\nlines\tand ünïcode 漢 \U0001f600 \ufffd",

@@ -23,7 +23,7 @@ func label(args ...string) Edit    { return must(SetLabels(args)) }
 func setText(field, v string) Edit { return must(SetText(field, []string{v})) }
 
 // Each edit changes the lines that it is about, in the style that they have, and no others.
-func TestStyles(t *testing.T) {
+func TestEditsKeepStyle(t *testing.T) {
 	for _, tt := range []struct {
 		name, before string
 		edit         Edit
@@ -114,7 +114,7 @@ func TestStyles(t *testing.T) {
 }
 
 // What cannot be written without changing something else is refused.
-func TestRefused(t *testing.T) {
+func TestUnsafeEditsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, before, message string }{
 		{"a key that is no text", "{commonLabels: {a: b}}: c\n", "kustomization.yaml"},
 		{"no mapping", "- a\n", "kustomization.yaml:1: must be a mapping"},
@@ -163,7 +163,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-func TestWords(t *testing.T) {
+func TestWordsFollowShellQuoting(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                     nil,
 		" a  b\tc\n":           {"a", "b", "c"},

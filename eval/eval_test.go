@@ -50,7 +50,7 @@ func names(list *krm.List) string {
 }
 
 // Each operation makes the list that it says, from lists that others still use: those stay as they are.
-func TestRun(t *testing.T) {
+func TestOperationsLeaveInputsUnchanged(t *testing.T) {
 	generator := &builtins.ConfigMapGenerator{}
 	generator.Name, generator.Literals = "made", []string{"a=b"}
 	finish := &builtins.Finish{Sort: builtins.LegacyOrder()}

@@ -106,8 +106,8 @@ func (boundless) Execute(context.Context, function.Function, yaml.Chunks) (execu
 	return executors.Output{List: yaml.Chunks{make([]byte, 64<<20)}, Stderr: make([]byte, 8<<20)}, nil
 }
 
-// TestBoundless checks that what an executor answers is bounded on this side, too.
-func TestBoundless(t *testing.T) {
+// TestExecutorAnswersAreBounded checks that what an executor answers is bounded on this side, too.
+func TestExecutorAnswersAreBounded(t *testing.T) {
 	x, err := executors.Start(t.Context(), self(t, "boundless"))
 	if err != nil {
 		t.Fatal(err)
@@ -152,9 +152,9 @@ func (panics) Execute(_ context.Context, _ function.Function, list yaml.Chunks) 
 	select {}
 }
 
-// TestPanics checks that a panic of an executor, in a call or beside it, is an internal error that shows what it was working on
+// TestExecutorPanicsAreInternalErrors checks that a panic of an executor, in a call or beside it, is an internal error that shows what it was working on
 // only to who asks for it.
-func TestPanics(t *testing.T) {
+func TestExecutorPanicsAreInternalErrors(t *testing.T) {
 	for _, debug := range []string{"", "1"} {
 		t.Setenv("KRMFLOW_DEBUG", debug)
 		x, err := executors.Start(t.Context(), self(t, "panics"))
@@ -197,7 +197,7 @@ func (hints) Execute(_ context.Context, f function.Function, _ yaml.Chunks) (exe
 }
 
 // Hints cross the process boundary as what they are. An executor of a third party may send them as lines of the message, too.
-func TestHints(t *testing.T) {
+func TestHintsCrossProcessBoundary(t *testing.T) {
 	x, err := executors.Start(t.Context(), self(t, "hints"))
 	if err != nil {
 		t.Fatal(err)
@@ -226,8 +226,8 @@ func (leaves) Execute(context.Context, function.Function, yaml.Chunks) (executor
 	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
-// TestDaemon checks that what an executor leaves behind that ends well ends with it.
-func TestDaemon(t *testing.T) {
+// TestDaemonsEndWithExecutor checks that what an executor leaves behind that ends well ends with it.
+func TestDaemonsEndWithExecutor(t *testing.T) {
 	other := start(t) // has nothing to do with it
 	x, err := executors.Start(t.Context(), self(t, "leaves"))
 	if err != nil {
@@ -267,8 +267,8 @@ type stuck struct{ echo }
 
 func (stuck) Prepare(context.Context, function.Function) error { select {} }
 
-// TestStuck checks that an executor which does not get a function ready is not waited for without end.
-func TestStuck(t *testing.T) {
+// TestStuckExecutorTimesOut checks that an executor which does not get a function ready is not waited for without end.
+func TestStuckExecutorTimesOut(t *testing.T) {
 	p := self(t, "stuck")
 	p.Patience = 200 * time.Millisecond
 	x, err := executors.Start(t.Context(), p)
@@ -356,7 +356,7 @@ func start(t *testing.T) *executors.Process {
 	return x
 }
 
-func TestConformance(t *testing.T) {
+func TestExecutorConforms(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
 		x := exec.New()
 		defer x.Close()
@@ -369,7 +369,7 @@ func TestConformance(t *testing.T) {
 }
 
 // The socket is for this user, and in this user's directory.
-func TestSocket(t *testing.T) {
+func TestSocketIsPrivate(t *testing.T) {
 	x := start(t)
 	socks, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-run-*", "*", "*"))
 	if len(socks) != 1 {
@@ -398,7 +398,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-func TestCrash(t *testing.T) {
+func TestCrashNamesRunningFunction(t *testing.T) {
 	for _, sandboxed := range []bool{true, false} {
 		x := start(t)
 		f := named(t)("child")
@@ -482,7 +482,7 @@ func TestHostOfDaemonKilled(t *testing.T) {
 }
 
 // What a run has left behind goes with the next one; what a run that cannot be seen from here still uses does not.
-func TestSweep(t *testing.T) {
+func TestSweepRemovesAbandonedFolders(t *testing.T) {
 	dir := filepath.Join(os.TempDir(), "krmflow-run-2147483000-1") // there is no such process
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -613,7 +613,7 @@ func TestThirdParty(t *testing.T) {
 }
 
 // A pool starts one executor for a runtime, when it is asked for, and tries none again that could not be started.
-func TestPool(t *testing.T) {
+func TestPoolStartsEachExecutorOnce(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := 0
 	pool := executors.NewPool(ctx, func(r function.Runtime) executors.Program {

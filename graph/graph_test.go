@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestWithout(t *testing.T) {
+func TestWithoutReconnectsNodes(t *testing.T) {
 	g := &Graph{}
 	a := g.Add(&Node{ID: "a", Op: Merge{}})
 	b := g.Add(&Node{ID: "b", Op: Merge{}, Inputs: []NodeID{a}})

@@ -29,7 +29,7 @@ func onCores(t *testing.T, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
-func TestParts(t *testing.T) {
+func TestPartsMatchWholeList(t *testing.T) {
 	onCores(t, 4)
 	for _, n := range []int{0, 1, minPart, 2 * minPart, 5*minPart + 1} {
 		rename := func(part *List) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // What the layers of an [fs.FS] may read is what those of this machine may.
-func TestGiven(t *testing.T) {
+func TestFSObeysRootRestrictions(t *testing.T) {
 	files := fstest.MapFS{
 		"root/a.yaml":       {Data: []byte("a")},
 		"root/in.yaml":      {Data: []byte("sub/../a.yaml"), Mode: fs.ModeSymlink},
@@ -151,7 +151,7 @@ func TestGivenDirFS(t *testing.T) {
 }
 
 // When its context has ended nothing more is read.
-func TestEnded(t *testing.T) {
+func TestCancelledLoaderReadsNothing(t *testing.T) {
 	why := errors.New("enough")
 	for _, c := range []Config{{FS: fstest.MapFS{"k/a": {}}}, {Cwd: tree(t, map[string]string{"k/a": ""})}} {
 		ctx, cancel := context.WithCancelCause(t.Context())

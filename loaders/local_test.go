@@ -32,7 +32,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestRead(t *testing.T) {
+func TestReadStaysInsideRoot(t *testing.T) {
 	cwd := tree(t, map[string]string{
 		"outside.yaml":     "o",
 		"root/a.yaml":      "a",
@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 }
 
 // What is read instead of files is read as these are: ahead as well, and by those alone who may read the files.
-func TestInstead(t *testing.T) {
+func TestReplacementsAreReadLikeFiles(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/old.yaml": "old", "a/gone.yaml": "gone", "b/x.yaml": ""})
 	a := filepath.Join(cwd, "a")
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}, Instead: map[string][]byte{
@@ -137,7 +137,7 @@ func TestReadIsRestrictedPerLayer(t *testing.T) {
 	}
 }
 
-func TestDirs(t *testing.T) {
+func TestRootsAndSubdirectoriesAreNamed(t *testing.T) {
 	cwd := tree(t, map[string]string{"real/k/f": "", "link": "-> real/k", "file": ""})
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})
 	dir, err := l.Root("link")

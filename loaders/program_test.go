@@ -12,7 +12,7 @@ import (
 )
 
 // A program may be larger than any file of configuration. What is no file inside the root has no digest.
-func TestProgram(t *testing.T) {
+func TestProgramMayBeLarge(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

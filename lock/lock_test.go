@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // Mistakes are said with their lines, all of them.
-func TestMistakes(t *testing.T) {
+func TestMistakesNameLines(t *testing.T) {
 	good := "- name: https://a\n  kind: file\n  digest: " + digest.String() + "\n"
 	for text, want := range map[string]string{
 		"":                                "krmflow.lock.yaml: it is empty",
@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 }
 
 // A lock is no update: what exists stays, unless it is to move; what is not used stays, unless it is to go.
-func TestLearn(t *testing.T) {
+func TestLearnKeepsExistingEntries(t *testing.T) {
 	other := krm.DigestOf([]byte("y"))
 	was := func() *File {
 		f := &File{}
@@ -111,7 +111,7 @@ func TestLearn(t *testing.T) {
 }
 
 // What is a catalog stays one, with its serial, although a run only knows that a file was fetched. An older edition is told apart from a newer one.
-func TestCatalogs(t *testing.T) {
+func TestCatalogsKeepSerials(t *testing.T) {
 	other := krm.DigestOf([]byte("y"))
 	all := func(Entry) bool { return true }
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // The layers of a plan name all files that were read for it, and each layer that they refer to with the line that does.
-func TestLayers(t *testing.T) {
+func TestLayersNameAllReadFiles(t *testing.T) {
 	cwd, err := filepath.Abs(trees)
 	if err != nil {
 		t.Fatal(err)

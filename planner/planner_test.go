@@ -63,7 +63,7 @@ func TestNodeIDs(t *testing.T) {
 }
 
 // A layer that several roots use is compiled once; a component is compiled for each user, on its list.
-func TestSharing(t *testing.T) {
+func TestSharedLayersCompileOnce(t *testing.T) {
 	dev, prod, both := compile(t, "shop/overlays/dev"), compile(t, "shop/overlays/prod"), compile(t, "shop/overlays/dev", "shop/overlays/prod")
 	if both.Shared <= dev.Shared+prod.Shared {
 		t.Errorf("%d layers reused with both overlays, %d and %d with one", both.Shared, dev.Shared, prod.Shared)

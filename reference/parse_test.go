@@ -11,7 +11,7 @@ import (
 
 var digest = krm.DigestOf([]byte("x"))
 
-func TestParse(t *testing.T) {
+func TestParseSplitsReferences(t *testing.T) {
 	sum := digest.String()
 	hex := strings.TrimPrefix(sum, "sha256:")
 	for _, test := range []struct {

@@ -56,7 +56,7 @@ func TestCancelledPlan(t *testing.T) {
 }
 
 // A file system that panics is an error.
-func TestPanic(t *testing.T) {
+func TestFileSystemPanicIsError(t *testing.T) {
 	o := render.Options{Dirs: []string{"0"}, Plan: planner.Options{Jobs: 4, FS: openFunc(func(string) (fs.File, error) { panic("no file") })}}
 	_, err := render.Render(t.Context(), o)
 	var bug *diag.PanicError

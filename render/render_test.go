@@ -82,7 +82,7 @@ func expect(t *testing.T, root string, o planner.Options, want string) {
 }
 
 // Several roots are one stream, in the order that they were given; with KeepGoing one that fails keeps none of the others away.
-func TestRoots(t *testing.T) {
+func TestRootsKeepTheirOrder(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a/kustomization.yaml": "resources: [cm.yaml]\n", "a/cm.yaml": configMap,
 		"b/kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: b-\n", "b/cm.yaml": configMap,
@@ -107,7 +107,7 @@ func TestRoots(t *testing.T) {
 }
 
 // Nothing runs if a function is denied, and a function that is allowed needs an executor.
-func TestFunctions(t *testing.T) {
+func TestDeniedFunctionStopsRun(t *testing.T) {
 	files := map[string]string{
 		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp, "stamp": "#!/bin/sh\ncat\n",
 	}
@@ -138,7 +138,7 @@ func TestFunctions(t *testing.T) {
 }
 
 // Of a directory with two names the first counts, and a root outside of the base moves the base up.
-func TestPlace(t *testing.T) {
+func TestPlaceAssignsOutputFolders(t *testing.T) {
 	dir := write(t, map[string]string{
 		"x/kustomization.yaml": "", "x/y/kustomization.yaml": "", "x/c/kustomization.yaml": "kind: Component\n", "x/.git/kustomization.yaml": "", "z/other.yaml": "",
 	})

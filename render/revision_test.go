@@ -28,7 +28,7 @@ func commit(t *testing.T, dir string) {
 }
 
 // A revision renders to the bytes that the same files on this machine render to.
-func TestRevision(t *testing.T) {
+func TestRevisionRendersLikeFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"base/kustomization.yaml":         "resources: [deploy.yaml, ../shared]\nconfigMapGenerator:\n- name: c\n  files: [conf/a.txt, b=conf/link]\n",

@@ -325,7 +325,7 @@ func TestDamagedAnswers(t *testing.T) {
 }
 
 // With Verify, functions run all the same, and an answer that differs is an error that says what to do.
-func TestVerify(t *testing.T) {
+func TestVerifyReportsDifferentAnswers(t *testing.T) {
 	known := &memory{}
 	try := func(answer func(function.Function, []byte) (function.Output, error), verify bool) (int, error) {
 		m := &machine{answer: answer}

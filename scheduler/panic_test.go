@@ -24,7 +24,7 @@ func runOne(t *testing.T, f func()) error {
 }
 
 // A panic of a step is an error that names the node and keeps the value to itself.
-func TestPanic(t *testing.T) {
+func TestPanicNamesNode(t *testing.T) {
 	err := runOne(t, func() { panic("secret value") })
 	var p *diag.PanicError
 	if !errors.As(err, &p) || p.Where != "a.yaml#x" || strings.Contains(err.Error(), "secret") {

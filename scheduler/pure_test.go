@@ -14,7 +14,7 @@ import (
 )
 
 // A pure run leaves out calls, fetches and what needs one, runs all else, and asks for no executor.
-func TestPure(t *testing.T) {
+func TestPureRunSkipsCallsAndFetches(t *testing.T) {
 	g := &graph.Graph{}
 	load := g.Add(&graph.Node{ID: "load", Op: graph.Load{Source: &yaml.Source{File: "r.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}\n")}}})
 	fetch := g.Add(&graph.Node{ID: "fetch", Op: graph.Fetch{}})

@@ -128,7 +128,7 @@ func goldenRoots(t *testing.T) []string {
 	return dirs
 }
 
-func TestFailures(t *testing.T) {
+func TestFailedRootDoesNotStopOthers(t *testing.T) {
 	bad := errors.New("bad")
 	g := compile(t, "hello/overlays/dev", "hello/overlays/prod")
 	done := 0

@@ -98,7 +98,7 @@ func allText(d Decision) string {
 const execA = "{exec: {path: fn.sh, sha256: " + hexA + "}}"
 const imageA = "{container: {image: 'e/f:v1', sha256: " + hexA + "}}"
 
-func TestDecide(t *testing.T) {
+func TestDecideFollowsPolicy(t *testing.T) {
 	alpha := Policy{AllowUncatalogued: true}
 	alphaExec := Policy{AllowUncatalogued: true, AllowExec: true}
 	tests := []struct {
@@ -230,7 +230,7 @@ func check(t *testing.T, row string, p Policy, r Request, exit int, want []strin
 	return d
 }
 
-func TestCapabilities(t *testing.T) {
+func TestCapabilitiesNeedGrants(t *testing.T) {
 	entry := func(more string) string { return "{container: {image: 'e/f:v1', sha256: " + hexA + more + "}}" }
 	inline := func(more string) string { return "{container: {image: 'e/f:v1'" + more + "}}" }
 	bind := ", mounts: [{type: bind, src: data, dst: /data}]"
@@ -341,14 +341,14 @@ func TestUnavailableCatalog(t *testing.T) {
 	check(t, "not needed", Policy{AllowUncatalogued: true, AllowExec: true}, request(t, "{exec: {path: fn.sh}}", dead), 0, nil)
 }
 
-func TestConflict(t *testing.T) {
+func TestConflictingConfigurationIsRefused(t *testing.T) {
 	err := diag.Errorf(diag.Pos{File: "fn.yaml", Line: 7}, "", "the configuration names two functions: container a in runtime and container b in provider")
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
 	r.Conflict = &function.InlineConflict{Err: err}
 	check(t, "two places that differ", Policy{AllowUncatalogued: true, AllowExec: true}, r, 3, []string{"fn.yaml:7", "container a in runtime and container b in provider"})
 }
 
-func TestIsolation(t *testing.T) {
+func TestMissingIsolationNeedsPermission(t *testing.T) {
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
 	r.Facts.Isolation, r.Facts.NotIsolated = "", "a function could connect"
 	check(t, "without isolation", Policy{}, r, 3, []string{"this machine cannot isolate a program: a function could connect", "allow --allow-unsandboxed\n", "isolation none"})
@@ -361,7 +361,7 @@ func TestIsolation(t *testing.T) {
 }
 
 // Arguments are a capability: a configuration gives them to a catalogued program only if the entry says so.
-func TestArguments(t *testing.T) {
+func TestArgumentsNeedPermission(t *testing.T) {
 	entry := func(more string) Trusted {
 		return trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", more)
 	}
@@ -470,7 +470,7 @@ func TestNotReused(t *testing.T) {
 	}
 }
 
-func TestFunction(t *testing.T) {
+func TestDecisionDescribesFunction(t *testing.T) {
 	p := Policy{NetworkName: "n", AsCurrentUser: true, Limits: function.Limits{Procs: 7}}
 	c := trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowArgs: true")
 	d := p.Decide(request(t, "{exec: {path: ln.sh, args: [a]}}", c))
@@ -486,7 +486,7 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-func TestNeeds(t *testing.T) {
+func TestNeedsListsLocalFilesAndImages(t *testing.T) {
 	tests := []struct {
 		row, inline string
 		runtimes    []string

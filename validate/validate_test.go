@@ -56,7 +56,7 @@ func TestValidObjects(t *testing.T) {
 	}
 }
 
-func TestFindings(t *testing.T) {
+func TestFindingsNameWrongFields(t *testing.T) {
 	v := New(openapi.Newest)
 	pod := func(spec string) string {
 		return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}], " + spec + "}}"
@@ -86,7 +86,7 @@ func TestFindings(t *testing.T) {
 }
 
 // No field of a kind is there twice in one release, and each is in some release.
-func TestTable(t *testing.T) {
+func TestTableHasNoDuplicateFields(t *testing.T) {
 	schemas := 0
 	for k := range openapi.Kinds() {
 		if k.From > k.To || k.To > openapi.Newest {
@@ -155,7 +155,7 @@ func crd(schema string) string {
 		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: " + schema + "}}}}]}}"
 }
 
-func TestDefinitions(t *testing.T) {
+func TestCustomResourcesFollowDefinitions(t *testing.T) {
 	for _, c := range []struct{ schema, spec, want string }{
 		{"{type: object, properties: {a: {type: integer, format: int32}}}", "{a: 5000000000}", "spec.a: 5000000000 does not fit into 32 bits"},
 		{"{type: object, properties: {a: {type: integer, exclusiveMinimum: true, minimum: 0}}}", "{a: 0}", "spec.a: 0 is too small: the least is 0, exclusively"},

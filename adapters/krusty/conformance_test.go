@@ -128,9 +128,9 @@ var ways = []way{
 	}},
 }
 
-// TestTrees renders every root in each way, sixteen at a time in one process, and compares the bytes with kustomize's: those of testdata, and
+// TestRendersLikeKustomize renders every root in each way, sixteen at a time in one process, and compares the bytes with kustomize's: those of testdata, and
 // those of the directory that KRMFLOW_TREES names if it is set (see [trees]).
-func TestTrees(t *testing.T) {
+func TestRendersLikeKustomize(t *testing.T) {
 	roots := golden(t)
 	if base := os.Getenv("KRMFLOW_TREES"); base != "" {
 		roots = append(roots, trees(t, base)...)

@@ -15,7 +15,7 @@ import (
 
 // With an executor, charts are rendered to the bytes of kustomize's library, from the disk and from another file system; without
 // isolation they are denied.
-func TestHelm(t *testing.T) {
+func TestChartsRenderLikeKustomize(t *testing.T) {
 	command, err := exec.LookPath("helm")
 	if err != nil {
 		executortest.Missing(t, "no helm: make helm")

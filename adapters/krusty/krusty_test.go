@@ -93,7 +93,7 @@ const managedBy = "app.kubernetes.io/managed-by"
 const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n"
 
 // The ResMap that Run returns can be changed like any other.
-func TestChanged(t *testing.T) {
+func TestResultCanBeModified(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account, "/k/b.yaml": strings.Replace(account, "web", "other", 1),
 	})
@@ -119,7 +119,7 @@ func TestChanged(t *testing.T) {
 }
 
 // Each option that krmflow cannot honour is an error, the others mean what they mean in kustomize.
-func TestOptions(t *testing.T) {
+func TestUnsupportedOptionsAreErrors(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [../account.yaml]\n", "/account.yaml": account,
 	})
@@ -150,7 +150,7 @@ func TestOptions(t *testing.T) {
 }
 
 // A run tells its warnings, ends with its context and fetches nothing without sources. Path may be anything but a directory.
-func TestRuns(t *testing.T) {
+func TestRunWarnsAndStopsWhenCancelled(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [account.yaml]\nimages: [{name: web, newTag: v2}]\n", "/k/account.yaml": account,
 		"/remote/kustomization.yaml": "resources: ['https://example.invalid/a.yaml']\n",
@@ -180,7 +180,7 @@ func TestRuns(t *testing.T) {
 }
 
 // Links of any file system on disk are followed, and count as what they lead to.
-func TestLinks(t *testing.T) {
+func TestSymlinksAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filesys.MakeFsOnDisk(), map[string]string{
 		dir + "/base/kustomization.yaml": "resources: [deep/link.yaml]\n", dir + "/base/deep/account.yaml": account, dir + "/outside.yaml": account,
@@ -231,7 +231,7 @@ func (c confined) ReadFile(path string) ([]byte, error) {
 }
 
 // What a file system does not show is not there, and the directories above what it shows need not be shown.
-func TestConfined(t *testing.T) {
+func TestFilesOutsideFileSystemAreMissing(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

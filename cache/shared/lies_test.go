@@ -64,7 +64,7 @@ var lies = []struct {
 }
 
 // No lie of a server becomes a byte of an answer, and each is told.
-func TestLies(t *testing.T) {
+func TestLyingServerIsDetected(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		for _, lie := range lies {
 			t.Run(lie.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLies(t *testing.T) {
 }
 
 // A little that unpacks to a lot takes no memory for it.
-func TestBomb(t *testing.T) {
+func TestDecompressionBombUsesLittleMemory(t *testing.T) {
 	zeros := pack(make([]byte, 256<<20)) // some 10 KiB
 	for _, w := range []way{{name: "grpc", zstd: true}, {name: "http", zstd: true, http: true}} {
 		t.Run(w.name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestBomb(t *testing.T) {
 }
 
 // Bytes without end are not read to the end.
-func TestEndless(t *testing.T) {
+func TestEndlessResponseIsCutOff(t *testing.T) {
 	for _, encoding := range []string{"", "zstd", "br"} {
 		for _, folder := range []string{"GET ac", "GET cas"} {
 			t.Run(folder+encoding, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // What an entry is called must not change between versions: each would begin with an empty cache.
-func TestEntry(t *testing.T) {
+func TestEntryNamesAreStable(t *testing.T) {
 	e := newEntry(krm.Digest{})
 	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
 	if want := "\x0a\x07krmflow\x3a\x40" + zeros; string(e.command) != want {
@@ -49,7 +49,7 @@ func TestParseAddress(t *testing.T) {
 }
 
 // What is not TLS is told, unless it stays on the machine, and credentials do not go that way.
-func TestPlain(t *testing.T) {
+func TestPlainConnectionRefusesCredentials(t *testing.T) {
 	for address, plain := range map[string]bool{"grpc://cache": true, "http://10.0.0.1": true, "grpc://localhost:1": false, "http://127.0.0.1": false, "grpc://[::1]:1": false, "grpcs://cache": false, "https://cache": false} {
 		c := open(t, Options{Address: address})
 		if c.Plain() != plain {
@@ -89,7 +89,7 @@ func TestCertificateOptions(t *testing.T) {
 	}
 }
 
-func TestHelper(t *testing.T) {
+func TestHelperSuppliesHeaders(t *testing.T) {
 	at := Options{Address: "grpc://127.0.0.1:1"}
 	list := func(h *headers) string {
 		all, err := h.list(t.Context())

@@ -54,7 +54,7 @@ func forEachWay(t *testing.T, f func(t *testing.T, w way)) {
 }
 
 // What is put is there for others, and only there, in all ways.
-func TestExchange(t *testing.T) {
+func TestClientsShareResults(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		s, address := w.serve(t)
 		exchange(t, Options{Address: address}, Options{Address: address + "/", ReadOnly: true}, "empty", "text", "noise", "large", "larger")
@@ -68,7 +68,7 @@ func TestExchange(t *testing.T) {
 }
 
 // A server that does not answer one of the requests is not asked again, and others that wait for it are not told the same.
-func TestSilence(t *testing.T) {
+func TestSilentServerIsNotAskedAgain(t *testing.T) {
 	methods := map[bool][]string{false: {"GetCapabilities", "GetActionResult", "Read", "BatchUpdateBlobs", "UpdateActionResult", "Write"}, true: {"GET ac", "GET cas", "PUT cas", "PUT ac"}}
 	for _, w := range ways {
 		for _, method := range methods[w.http] {
@@ -140,7 +140,7 @@ func TestNobodyThere(t *testing.T) {
 }
 
 // What a server answers with instead of what it should.
-func TestAnswers(t *testing.T) {
+func TestServerErrorsAreReported(t *testing.T) {
 	// What is told: the first time, each time up to maxFaults, and the first time with an end of everything.
 	const once, always, off = "once", "always", "off"
 	cases := []struct {
@@ -208,7 +208,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestCapabilities(t *testing.T) {
+func TestServerCapabilitiesAreRespected(t *testing.T) {
 	s := newStore()
 	s.function = 9
 	mustGoOff(t, Options{Address: s.serveGRPC(t)}, "no SHA-256")
@@ -257,7 +257,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 // Who stops waiting is told that, and the server is asked by the next.
-func TestCancelled(t *testing.T) {
+func TestCancellationDoesNotDisableServer(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		s, address := w.serve(t)
 		key := krm.DigestOf([]byte("key"))
@@ -289,7 +289,7 @@ func TestCancelled(t *testing.T) {
 }
 
 // A server that takes long for each answer is not asked any more before that adds up.
-func TestDelay(t *testing.T) {
+func TestSlowServerIsAbandoned(t *testing.T) {
 	c := open(t, Options{Address: "grpc://127.0.0.1:1", Timeout: time.Second})
 	for range 100 {
 		if err := c.judge(t.Context(), nil, patience, false); err != nil {
@@ -383,7 +383,7 @@ func echoOf(s *store, c *Client, t *testing.T) []header {
 	return list
 }
 
-func TestNil(t *testing.T) {
+func TestNilCacheMisses(t *testing.T) {
 	var c *Client
 	if _, err := c.Get(t.Context(), krm.Digest{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

@@ -52,7 +52,7 @@ func TestDocumentedSettings(t *testing.T) {
 }
 
 // A flag that can be set elsewhere means the same in all commands, and what allows or enables something is about trust.
-func TestSettings(t *testing.T) {
+func TestSettingsAgreeAcrossCommands(t *testing.T) {
 	first := map[string]*pflag.Flag{}
 	for _, c := range commands {
 		if !c.complete {

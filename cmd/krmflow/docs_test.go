@@ -18,8 +18,8 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
-// TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
-func TestReadme(t *testing.T) {
+// TestReadmeCommandsWork tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
+func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/program"
 )
 
-// TestGolden renders every root under testdata/kustomize and compares it with what kustomize v5.8.2 printed for it.
-func TestGolden(t *testing.T) {
+// TestGoldenTreesMatchKustomize renders every root under testdata/kustomize and compares it with what kustomize v5.8.2 printed for it.
+func TestGoldenTreesMatchKustomize(t *testing.T) {
 	const trees = "../../testdata/kustomize"
 	n := 0
 	err := filepath.WalkDir(trees, func(path string, d fs.DirEntry, err error) error {

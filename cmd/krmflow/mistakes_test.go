@@ -105,9 +105,9 @@ func (m *mistake) ask(t *testing.T, tool, program string) string {
 	return strings.TrimRight(said, "\n") + "\n"
 }
 
-// TestMistakes shows trees with one mistake each to krmflow, and to kustomize if that is there, and compares what they say with what they
+// TestMistakesAreReportedAsDocumented shows trees with one mistake each to krmflow, and to kustomize if that is there, and compares what they say with what they
 // said; with -update that is replaced. docs/mistakes.md is made from it.
-func TestMistakes(t *testing.T) {
+func TestMistakesAreReportedAsDocumented(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/mistakes/*.txtar")
 	if err != nil {
@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	if got, _ := os.ReadFile(page); string(got) != text {
-		t.Errorf("docs/mistakes.md is not what the mistakes make: go test ./cmd/krmflow -run TestMistakes -update")
+		t.Errorf("docs/mistakes.md is not what the mistakes make: go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update")
 	}
 }
 
@@ -208,7 +208,7 @@ func mistakesPage(all []*mistake) string {
 	fmt.Fprintf(&b, `# %d mistakes
 
 What krmflow says of trees with one mistake each, and what kustomize v5.8.2 says of them. Each message of krmflow has a file, a line and the next
-step. The trees are in [testdata/mistakes](../testdata/mistakes), and `+"`go test ./cmd/krmflow -run TestMistakes -update`"+` makes this page.
+step. The trees are in [testdata/mistakes](../testdata/mistakes), and `+"`go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update`"+` makes this page.
 
 `, len(all))
 	for _, m := range all {

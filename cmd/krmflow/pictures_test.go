@@ -23,10 +23,10 @@ var pictures = []struct{ name, command, ready string }{
 
 const picturesDir = "../../docs/pictures"
 
-// TestPictures makes the pages that the pictures of docs/review.md show. With -update it takes the pictures, in a browser; without, it says when
+// TestPicturesAreUpToDate makes the pages that the pictures of docs/review.md show. With -update it takes the pictures, in a browser; without, it says when
 // one is missing, or is that of another page. Pixels differ from machine to machine, and pages do not: the file pages.txt has a digest of each, of
 // which a picture was taken.
-func TestPictures(t *testing.T) {
+func TestPicturesAreUpToDate(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		executortest.Missing(t, "no git")
 	}
@@ -55,7 +55,7 @@ func TestPictures(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else if !strings.Contains(string(known), line) {
-			t.Errorf("docs/pictures/%s.png shows a page that is another one now: go test ./cmd/krmflow -run TestPictures -update takes it again; then look at it", p.name)
+			t.Errorf("docs/pictures/%s.png shows a page that is another one now: go test ./cmd/krmflow -run TestPicturesAreUpToDate -update takes it again; then look at it", p.name)
 		}
 		if !strings.Contains(string(review), "(pictures/"+p.name+".png)") {
 			t.Errorf("docs/review.md does not show %s", p.name)

@@ -47,7 +47,7 @@ copy: *anchor # beside copy
 # the end
 `
 
-func TestComments(t *testing.T) {
+func TestCommentsAreAssignedToFields(t *testing.T) {
 	d, err := ParseObject("", []byte(commented))
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestItemComments(t *testing.T) {
 }
 
 // Comments follow their items to a different value.
-func TestMoved(t *testing.T) {
+func TestCommentsFollowTheirItems(t *testing.T) {
 	for _, tt := range []struct{ was, is, want string }{
 		{"l: [a, b]", "l: [a, b]", "0 1"},
 		{"l: [a, b]", "l: [new, a, b]", "1 2"},

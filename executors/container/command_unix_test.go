@@ -17,7 +17,7 @@ import (
 )
 
 // The function gets the streams of a podman that can pass them on; one that cannot, and docker, carry its input and output.
-func TestStreams(t *testing.T) {
+func TestCapablePodmanPassesStreams(t *testing.T) {
 	const unset, fds = "      --unsetenv stringArray   Unset\n", "      --preserve-fds uint   Pass\n"
 	for _, tt := range []struct{ engine, usage, want string }{
 		{"podman", unset + fds, "--rm --log-driver passthrough --name"},
@@ -124,7 +124,7 @@ func (s *site) gone(t *testing.T, what string) {
 
 // The whole program with the real engine: what goes wrong in a container has the right exit code, and whoever ends krmflow ends
 // the container, too.
-func TestCommand(t *testing.T) {
+func TestCommandReportsContainerFailures(t *testing.T) {
 	l := newLab(t)
 	s := newSite(t, l)
 	s.catalogue(t, l.registry+"/fn@"+l.v1.String(), l.v1)

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-func TestDetect(t *testing.T) {
+func TestDetectPrefersPodman(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	if _, err := Detect(""); err != ErrNoEngine {
@@ -43,7 +43,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-func TestEnvironment(t *testing.T) {
+func TestEnvironmentDropsSecrets(t *testing.T) {
 	got := Environment([]string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=x", "DOCKER_HOST=unix:///x", "GITHUB_TOKEN=x", "CONTAINERS_CONF=/c", "https_proxy=p", "KUBECONFIG=k"})
 	if want := []string{"PATH=/bin", "DOCKER_HOST=unix:///x", "CONTAINERS_CONF=/c", "https_proxy=p"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
@@ -86,7 +86,7 @@ func TestParseReference(t *testing.T) {
 }
 
 // Nothing that a function asks for gets past its grants, before any engine is started.
-func TestChecked(t *testing.T) {
+func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-func TestArguments(t *testing.T) {
+func TestArgumentsIsolateContainer(t *testing.T) {
 	f := function.Function{Image: "fn", Env: []string{"TOKEN=hush"}, Network: "net", Config: []byte("hush"), Limits: executors.Bounded(function.Limits{}), Mounts: []function.Mount{
 		{Type: "bind", Source: "/a", Dest: "/b"}, {Type: "bind", Source: "/c", Dest: "/d", Writable: true}, {Type: "tmpfs", Dest: "/e"},
 	}}
@@ -187,7 +187,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestUser(t *testing.T) {
+func TestUserIsNobodyByDefault(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
 		asked  bool
@@ -208,7 +208,7 @@ func TestUser(t *testing.T) {
 	}
 }
 
-func TestOwner(t *testing.T) {
+func TestGoneRecognisesDeadOwners(t *testing.T) {
 	if owner() == "" || gone(owner()) {
 		t.Errorf("%q counts as gone", owner())
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // What engines say when the function did not run, and what functions say that end with the same exit codes.
-func TestExplain(t *testing.T) {
+func TestExplainRecognisesEngineFailures(t *testing.T) {
 	const rlimit = "Error: runc: runc create failed: unable to start container process: error during container init: error setting rlimits for ready process: " +
 		"error setting rlimit type 7: operation not permitted: OCI permission denied\n"
 	const started = "could not start the container, so that the function did not run: "

@@ -99,7 +99,7 @@ func TestLocalImages(t *testing.T) {
 
 // Without podman, its files tell which digests stand for an image, and nothing is written: the first is the one that a registry
 // knows, which is not always the one that podman prints.
-func TestStore(t *testing.T) {
+func TestStoreReadsDigestsFromFiles(t *testing.T) {
 	l := newLab(t)
 	pushed, multi := l.registry+"/pushed:v1", l.registry+"/multi:v1"
 	defer l.run("rmi", "-f", pushed, multi)
@@ -249,7 +249,7 @@ func TestPullCommand(t *testing.T) {
 	}
 }
 
-func TestRegistry(t *testing.T) {
+func TestMissingImagesArePulled(t *testing.T) {
 	l := newLab(t)
 	name := l.registry + "/fn"
 	l.must(t, "rmi", "-f", l.imageID(t, "localhost/fn:v1"))

@@ -55,7 +55,7 @@ func host(text string) {
 var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "fail it is wrong", "hang": "hang", "flood": "flood"}
 
 // What every executor must do, the value does, and the process.
-func TestConformance(t *testing.T) {
+func TestExecutorConforms(t *testing.T) {
 	longtest.Only(t)
 	l := newLab(t)
 	named := func(name string) function.Function { return l.function(behaviours[name]) }
@@ -71,7 +71,7 @@ func TestConformance(t *testing.T) {
 }
 
 // The executor ends the same behind a process. Whichever process is killed, its container goes.
-func TestProcess(t *testing.T) {
+func TestExecutorProcessLeavesNoContainer(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc")
 	}

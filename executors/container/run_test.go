@@ -40,7 +40,7 @@ type description struct {
 	Memory, Pids                     string
 }
 
-func TestIsolation(t *testing.T) {
+func TestContainersAreIsolated(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("CANARY", "hush")
 	t.Setenv("HTTPS_PROXY", "http://user:hush@127.0.0.1:1")
@@ -112,7 +112,7 @@ func TestListPassesThrough(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestFailuresHaveCodesAndMessages(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
 	for _, tt := range []struct {
@@ -161,7 +161,7 @@ func TestStderrTail(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelRemovesContainer(t *testing.T) {
 	l := newLab(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(1500*time.Millisecond, cancel)
@@ -181,7 +181,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestProcesses(t *testing.T) {
+func TestProcessLimitIsEnforced(t *testing.T) {
 	l := newLab(t)
 	f := l.function("procs")
 	f.Limits.Procs = 40
@@ -307,7 +307,7 @@ func TestReplacedMount(t *testing.T) {
 }
 
 // With a container that is made first and started later a call ends like any other.
-func TestSteps(t *testing.T) {
+func TestDeferredStartEndsNormally(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -356,7 +356,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
+func TestNetworkNeedsGrant(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
 	out, err := x.Execute(t.Context(), l.function("dial "+l.registry), nil)
@@ -390,7 +390,7 @@ func TestNetwork(t *testing.T) {
 }
 
 // A process that is killed leaves no container: its reaper removes them, and the next run does it for one without.
-func TestKilled(t *testing.T) {
+func TestKilledProcessLeavesNoContainer(t *testing.T) {
 	l := newLab(t)
 	for _, reaper := range []bool{true, false} {
 		f, _ := json.Marshal(l.function("hang"))
@@ -418,7 +418,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// hang is the process that [TestKilled] kills.
+// hang is the process that [TestKilledProcessLeavesNoContainer] kills.
 func hang(args []string) {
 	o := Options{Engine: Engine{args[0], args[1]}}
 	if args[2] == "true" {

@@ -76,7 +76,7 @@ func sleepers() (n int) {
 	}
 }
 
-func TestEnds(t *testing.T) {
+func TestExitStatusIsReported(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, test := range []struct {
@@ -119,7 +119,7 @@ func TestEnds(t *testing.T) {
 // slack is how much longer a busy machine may take: less than what hangs would.
 const slack = 20 * time.Second
 
-func TestTime(t *testing.T) {
+func TestTimeoutEndsAllProcesses(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		var all sync.WaitGroup
@@ -155,7 +155,7 @@ func TestTime(t *testing.T) {
 	})
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelEndsAllProcesses(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		cause := errors.New("interrupted")
@@ -173,7 +173,7 @@ func TestCancel(t *testing.T) {
 }
 
 // A function is over when its process is: what it left in the background ends with it.
-func TestBackground(t *testing.T) {
+func TestBackgroundProcessesAreKilled(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, how := range []string{"group", "setsid"} {
@@ -192,7 +192,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-func TestSizes(t *testing.T) {
+func TestOutputSizesAreLimited(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		flood := set(r.fn("flood"))
@@ -215,7 +215,7 @@ func TestSizes(t *testing.T) {
 }
 
 // Nothing of the caller reaches a function but what it was given.
-func TestInheritance(t *testing.T) {
+func TestFunctionsInheritNothing(t *testing.T) {
 	r := self(t)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	var p [2]int
@@ -264,7 +264,7 @@ func TestInheritance(t *testing.T) {
 	}
 }
 
-func TestSandbox(t *testing.T) {
+func TestSandboxConfinesFunctions(t *testing.T) {
 	iso := exec.Probe()
 	if !iso.Enough() {
 		executortest.Missing(t, "isolation is "+iso.String())
@@ -389,7 +389,7 @@ func TestNoIsolation(t *testing.T) {
 }
 
 // Calls that run side by side do not end each other's processes, and none is left in the end.
-func TestParallel(t *testing.T) {
+func TestParallelCallsAreIndependent(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		var calls sync.WaitGroup

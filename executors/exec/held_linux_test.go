@@ -11,7 +11,7 @@ import (
 )
 
 // A program that is held runs from what was hashed, and its file is not read again; another one's digest is not taken on trust.
-func TestHeld(t *testing.T) {
+func TestHeldProgramRunsAsHashed(t *testing.T) {
 	r := self(t)
 	f := r.script(t, "held", "#!/bin/cat\n")
 	f.Unsandboxed = true

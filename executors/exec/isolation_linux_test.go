@@ -13,7 +13,7 @@ import (
 )
 
 // What counts as isolation is what was refused when it was tried: with every kernel that is older than this one in some way.
-func TestTry(t *testing.T) {
+func TestIsolationIsVerifiedByTrying(t *testing.T) {
 	here := exec.Probe()
 	if !here.Enough() {
 		executortest.Missing(t, "isolation is "+here.String())
@@ -49,7 +49,7 @@ func TestTry(t *testing.T) {
 }
 
 // X22: memory is bounded, whoever has it: a process, several, or none at all any more.
-func TestHoard(t *testing.T) {
+func TestMemoryLimitCoversAllMemory(t *testing.T) {
 	r := self(t)
 	const limit = 128 << 20
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {

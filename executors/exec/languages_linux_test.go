@@ -11,7 +11,7 @@ import (
 
 // What functions are written in starts in every sandbox, and does what functions do: it reads a list, has a temporary file,
 // threads and children, and writes the list.
-func TestLanguages(t *testing.T) {
+func TestLanguagesRunInSandbox(t *testing.T) {
 	const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n"
 	r := self(t)
 	fallbacks(t, false, func(t *testing.T, iso exec.Isolation) {

@@ -19,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-func TestScripts(t *testing.T) {
+func TestScriptsRunAsPrograms(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for name, text := range map[string]string{

@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 }
 
 // An executor is tested as a value and as the program that users name.
-func TestConformance(t *testing.T) {
+func TestMemoryExecutorConforms(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"copy", "deaf", "fail", "hang", "flood"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {

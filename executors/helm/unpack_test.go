@@ -10,7 +10,7 @@ import (
 )
 
 // What is packed is what is unpacked, whatever its size, and nothing is written beside the folder.
-func TestUnpack(t *testing.T) {
+func TestUnpackReversesPack(t *testing.T) {
 	long := strings.Repeat("long/", 60) + "name"
 	c := &chart.Chart{Folder: "web", Files: []chart.File{{Name: "empty"}, {Name: "a/b", Data: []byte(strings.Repeat("x", 512))}, {Name: long, Data: []byte("y")}},
 		Values: []chart.File{{Name: "values.yaml", Data: []byte("z")}}}

@@ -6,7 +6,7 @@ import (
 )
 
 // What a process may do is part of what tells machines apart, and how much memory it takes is not.
-func TestRights(t *testing.T) {
+func TestRightsIdentifyMachine(t *testing.T) {
 	const status = "Name:\tx\nUid:\t1000\t1000\nVmRSS:\t10 kB\nCapEff:\t0000\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\nThreads:\t3\n"
 	rights := func(old, new string) string {
 		var b bytes.Buffer

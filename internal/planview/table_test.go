@@ -8,7 +8,7 @@ import (
 )
 
 // However many roots there are and however they are nested, they fit a few lines, and each counts once.
-func TestFold(t *testing.T) {
+func TestFoldCountsEachRootOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var rows []*row

@@ -73,7 +73,7 @@ spec:
       - {name: web, image: "w:1", args: [a, b, c], ports: [{containerPort: 80}, {containerPort: 443}], envFrom: [{configMapRef: {name: conf-2456789bcd}}]}
 `
 
-func TestLists(t *testing.T) {
+func TestListsReportsChanges(t *testing.T) {
 	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: s%s}\ndata: {same: c2FtZQ==, k: %s}\nstringData: {t: %s}\n"
 	for name, c := range map[string]struct{ old, now, want string }{
 		"the same": {deployment, strings.ReplaceAll(deployment, "replicas: 1", "replicas: 0x1"), ""},
@@ -160,7 +160,7 @@ func TestShownSides(t *testing.T) {
 	}
 }
 
-var rounds = flag.Int("rounds", 60, "how many random edits TestApply makes")
+var rounds = flag.Int("rounds", 60, "how many random edits TestApplyMakesNewValue makes")
 
 // random makes values, and edits them.
 type random struct{ *rand.Rand }
@@ -262,7 +262,7 @@ func check(t *testing.T, old, now yaml.Value, node schema.Node) {
 }
 
 // Edits make the new value of the old one, whatever both are.
-func TestApply(t *testing.T) {
+func TestApplyMakesNewValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := random{rand.New(rand.NewPCG(seed, 0))}

@@ -189,7 +189,7 @@ func TestFunctionConfigText(t *testing.T) {
 	}
 }
 
-func TestStrict(t *testing.T) {
+func TestStrictRefusesAmbiguousYAML(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"one document", "a: 1\n", ""},
 		{"empty documents around it", "---\n# c\n---\na: 1\n---\n", ""},

@@ -504,7 +504,7 @@ folded: >
 	}
 }
 
-func TestResults(t *testing.T) {
+func TestResultsAreDecoded(t *testing.T) {
 	out := `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
 items: []

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestHostile feeds documents that are made to hurt. Each must end quickly, most of them with an error that names a line.
-func TestHostile(t *testing.T) {
+// TestHostileDocumentsFailQuickly feeds documents that are made to hurt. Each must end quickly, most of them with an error that names a line.
+func TestHostileDocumentsFailQuickly(t *testing.T) {
 	bomb := "a0: &a0 [x]\n"
 	for _, c := range "123456789" {
 		prev := "*a" + string(c-1)

@@ -45,8 +45,8 @@ func ours(data []byte) (string, error) {
 	return string(appendAll(rs)), nil
 }
 
-// TestTree compares all YAML files below a directory of real ones that the environment names.
-func TestTree(t *testing.T) {
+// TestRealFilesMatchOracle compares all YAML files below a directory of real ones that the environment names.
+func TestRealFilesMatchOracle(t *testing.T) {
 	root := os.Getenv("KRM_YAML_TREE")
 	if root == "" {
 		t.Skip("KRM_YAML_TREE is not set")

@@ -47,8 +47,8 @@ func TestParseLikeKustomize(t *testing.T) {
 	}
 }
 
-// TestFast makes sure that ordinary files do not need the slow path.
-func TestFast(t *testing.T) {
+// TestOrdinaryFilesTakeFastPath makes sure that ordinary files do not need the slow path.
+func TestOrdinaryFilesTakeFastPath(t *testing.T) {
 	for _, c := range []string{
 		"a:\n- b: c\n  d: |\n    e\n  f: >-\n    g\n    h\n", "a: 'b''c\n  d'\n", "a: \"b\\n\\\n  c\"\n", "a: [b, {c: d}] # e\n", "{\"a\":\n [1,\n2]}", "---\n# a\n\na: 1.5\nb: 2001-01-01\nc: 0x10\n", "a: é\r\nb: c\r\n", "a: b\n  c\n", "a: b\n---", "a: {b: , c: d}\n",
 	} {
@@ -58,7 +58,7 @@ func TestFast(t *testing.T) {
 	}
 }
 
-func TestDocuments(t *testing.T) {
+func TestDocumentsExpandLists(t *testing.T) {
 	s := &Source{File: "f.yaml", Data: []byte("# head\n\n---\n# c\n" + header + "---\n---\nkind: FooList\nitems:\n- kind: I\n  metadata: {name: i}\n  n: 012\n- null\n---\nkind: Last\nmetadata:\n  name: l\n")}
 	docs, err := s.Documents()
 	if err != nil {
@@ -77,7 +77,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-func TestValue(t *testing.T) {
+func TestValueMatchesJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"a: yes\nb: 2001-01-01\nc: 012\nd: !foo x\n": `{"a":true,"b":"2001-01-01","c":10,"d":"x"}`,
 		"a: 1\na: 2\n":                    `{"a":2}`,
@@ -95,7 +95,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
+func TestWarningsNameTheLine(t *testing.T) {
 	for in, want := range map[string][]string{
 		"a: 1\nb: 2\na: 3\n":     {`f.yaml:3: the key "a" occurs twice in one mapping; this value replaces that on line 1` + "\n  remove one of them"},
 		"a: 1\n---\n# c\nb: 2\n": {"f.yaml:4: the file has a second document, which is ignored"},

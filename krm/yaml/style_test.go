@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestQuotes(t *testing.T) {
+func TestQuotesDoNotAffectEquality(t *testing.T) {
 	plain, quoted := Str("8080"), QuotedStr("8080")
 	if plain.Quoted() || !quoted.Quoted() || !plain.WithQuotes(true).Quoted() || quoted.WithQuotes(false).Quoted() {
 		t.Error("quotes are not what was asked for")

@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-func TestPart(t *testing.T) {
+func TestPartsKeepPositions(t *testing.T) {
 	file := &Source{File: "a.yaml", Data: []byte("x: 1\nlist:\n- a: 1\n  b:\n    c: 2\n")}
 	other := &Source{File: "b.yaml", Data: []byte("patch:\n  b:\n    c: 3\n    d: 4\n")}
 	v, err := file.Value()

@@ -9,7 +9,7 @@ import (
 )
 
 // What the arguments of a program are, others can see, and what is printed even more of them.
-func TestSaid(t *testing.T) {
+func TestMessagesHideCredentials(t *testing.T) {
 	got := said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c.\nfatal: Could not read from remote repository.\n\nPlease make sure\n")
 	if want := "unable to access 'https://host/r.git/': x; see https://host and http://a/b@c"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -17,7 +17,7 @@ func TestSaid(t *testing.T) {
 }
 
 // An answer is there as a whole, or not at all.
-func TestRun(t *testing.T) {
+func TestRunRefusesPartialOutput(t *testing.T) {
 	g, err := New()
 	if err != nil {
 		t.Fatal(err)

@@ -291,7 +291,7 @@ func TestPlainHTTP(t *testing.T) {
 }
 
 // A URL that may name a file or a repository is a file if there is one.
-func TestEither(t *testing.T) {
+func TestAmbiguousURLPrefersFile(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "org/r", map[string]string{"d/x": "1"})
 	var there atomic.Bool
@@ -385,7 +385,7 @@ func archives(t *testing.T, files ...tar.Header) map[string][]byte {
 
 func tarFile(name string) tar.Header { return tar.Header{Name: name} }
 
-func TestArchives(t *testing.T) {
+func TestArchivesAreUnpackedSafely(t *testing.T) {
 	good := archives(t, tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/x.yaml"}, tar.Header{Name: "top/run", Mode: 0o755},
 		tar.Header{Name: "top/link", Typeflag: tar.TypeSymlink, Linkname: "x.yaml"})
 	for suffix, data := range good {
@@ -520,7 +520,7 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 }
 
 // No more is fetched at the same time than the options say, and each fetch is told about.
-func TestParallel(t *testing.T) {
+func TestParallelFetchesAreLimited(t *testing.T) {
 	var now, most, done atomic.Int64
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)

@@ -13,7 +13,7 @@ import (
 )
 
 // Sessions that share a memory ask for each thing once, and see what the first one saw.
-func TestMemory(t *testing.T) {
+func TestSharedMemoryFetchesOnce(t *testing.T) {
 	var n atomic.Int64
 	chart := archives(t, tarFile("web/Chart.yaml"))[".tar.gz"]
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -303,7 +303,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-func TestPush(t *testing.T) {
+func TestPushIsIdempotent(t *testing.T) {
 	srv := serveRegistry(t, false)
 	text := "oci://" + srv.host + "/org/cat:v1"
 	layers := []Layer{{catalogType, "catalog.yaml", []byte("1")}}

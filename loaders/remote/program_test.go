@@ -15,7 +15,7 @@ import (
 
 // A program is what its digest says, or the digest of the archive that it is in; it is verified in each run, and needs no server when it is
 // in the cache.
-func TestProgram(t *testing.T) {
+func TestProgramIsVerifiedEachRun(t *testing.T) {
 	packed := archives(t, tarFile("bin/fn"), tarFile("README"))
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch data, ok := packed[strings.TrimPrefix(r.URL.Path, "/fn")]; {

@@ -11,9 +11,9 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// TestPublished checks that content in the cache under the digest of a reference is not accepted
+// TestCachedContentMustBeServed checks that content in the cache under the digest of a reference is not accepted
 // before the address has served it.
-func TestPublished(t *testing.T) {
+func TestCachedContentMustBeServed(t *testing.T) {
 	serves := "kind: Good\n"
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/away.yaml" {
@@ -73,9 +73,9 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestProvenance checks that a digest or a commit does not prove origin, and that a request to an
+// TestDigestDoesNotProveOrigin checks that a digest or a commit does not prove origin, and that a request to an
 // address does.
-func TestProvenance(t *testing.T) {
+func TestDigestDoesNotProveOrigin(t *testing.T) {
 	commit, digest := strings.Repeat("1", 40), hexOf(nil)
 	for text, want := range map[string]Provenance{
 		"https://h/c.yaml":                      ByAddress,

@@ -21,7 +21,7 @@ import (
 )
 
 // A registry that wants tokens is asked with one of the server that it names, which gets what the user has stored.
-func TestTokens(t *testing.T) {
+func TestTokensComeFromRealm(t *testing.T) {
 	blob := []byte("1")
 	text, err := json.Marshal(manifest{Layers: []descriptor{{MediaType: catalogType, Digest: krm.DigestOf(blob).String(), Size: 1}}})
 	if err != nil {
@@ -92,7 +92,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestRealm(t *testing.T) {
+func TestUnsafeRealmsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		host, realm string
 		ok          bool
@@ -138,7 +138,7 @@ func TestChallengeParameters(t *testing.T) {
 }
 
 // A tree that was opened can be read after those who opened it have ended, and its file is released with the session.
-func TestClose(t *testing.T) {
+func TestTreeStaysReadableUntilClose(t *testing.T) {
 	data := archives(t, tarFile("x"))[".zip"]
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
 	s := session(t, srv.options())

@@ -14,7 +14,7 @@ import (
 
 // Signatures of an artifact are found under the tag of cosign and by the interface of OCI 1.1 for what refers to an artifact; nothing is
 // taken of what refers to it for another reason. Offline they are those of the last time.
-func TestSignatures(t *testing.T) {
+func TestSignaturesAreFoundInRegistry(t *testing.T) {
 	artifact := krm.DigestOf([]byte("artifact"))
 	files := map[string]string{} // below the repository
 	manifest := func(mediaType, data, annotation string) string {

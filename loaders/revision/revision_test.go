@@ -80,7 +80,7 @@ var someFiles = map[string]string{
 	"dir/up": "-> ../a.yaml", "same": "a",
 }
 
-func TestFiles(t *testing.T) {
+func TestTreeReadsCommittedFiles(t *testing.T) {
 	repo := repository(t, someFiles)
 	tree := open(t, repo, "HEAD")
 	if err := fstest.TestFS(tree, "a.yaml", "dir/b.yaml", "dir/sub/c.yaml", "with space/ü.yaml", "link"); err != nil {
@@ -156,7 +156,7 @@ func TestNotTheWorkTree(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestInvalidRevisionsAreErrors(t *testing.T) {
 	repo := repository(t, map[string]string{"a.yaml": "a"})
 	gitIn(t, repo, "tag", "twice")
 	gitIn(t, repo, "branch", "twice")
@@ -191,7 +191,7 @@ func TestErrors(t *testing.T) {
 }
 
 // What cannot be read in a tree says why.
-func TestUnreadable(t *testing.T) {
+func TestUnreadableFilesSayWhy(t *testing.T) {
 	other := repository(t, map[string]string{"x.yaml": "x"})
 	repo := repository(t, map[string]string{
 		"large": strings.Repeat("x", MaxFile+1), "a": "a", "out": "-> ../x", "abs": "-> /etc/hostname", "loop": "-> loop",
@@ -218,7 +218,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 // The directories from which a repository is found.
-func TestWhere(t *testing.T) {
+func TestRepositoriesAreFound(t *testing.T) {
 	repo := repository(t, map[string]string{"dir/a.yaml": "a"})
 	base := t.TempDir()
 	bare, linked, shallow := filepath.Join(base, "bare"), filepath.Join(base, "linked"), filepath.Join(base, "shallow")
@@ -275,7 +275,7 @@ func TestPartialClone(t *testing.T) {
 }
 
 // Several goroutines may read at a time, also while the context ends.
-func TestConcurrent(t *testing.T) {
+func TestConcurrentReadsAreSafe(t *testing.T) {
 	repo := repository(t, someFiles)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -312,7 +312,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 // A file of the work tree is read in the place of an object only if it has the same content, and is a file.
-func TestCopied(t *testing.T) {
+func TestWorkTreeReplacesOnlyEqualObjects(t *testing.T) {
 	repo := repository(t, someFiles)
 	want, err := os.ReadFile(filepath.Join(repo, "a.yaml"))
 	if err != nil {
@@ -345,7 +345,7 @@ func TestCopied(t *testing.T) {
 }
 
 // A file is known by its content and by who may run it, also where git uses other digests.
-func TestHolds(t *testing.T) {
+func TestHoldsComparesContentAndMode(t *testing.T) {
 	for _, format := range []string{"sha1", "sha256"} {
 		dir := t.TempDir()
 		gitIn(t, dir, "init", "-q", "--object-format="+format)

@@ -39,7 +39,7 @@ func skipUnlessStat(t *testing.T) {
 }
 
 // A folder is read again when something has come or gone, and if its time does not tell that.
-func TestOf(t *testing.T) {
+func TestListingIsReadAgainAfterChange(t *testing.T) {
 	skipUnlessStat(t)
 	top := t.TempDir()
 	ls := NewListings(top)
@@ -108,7 +108,7 @@ func TestOf(t *testing.T) {
 }
 
 // Without a process that writes the output several times, everything is read each time, and nothing is kept.
-func TestNone(t *testing.T) {
+func TestNilListingsReadEverything(t *testing.T) {
 	var ls *Listings
 	dir := t.TempDir()
 	for want := range 3 {
@@ -125,7 +125,7 @@ func TestNone(t *testing.T) {
 }
 
 // A manifest is read again when its file is another one, and if its time does not tell that.
-func TestManifest(t *testing.T) {
+func TestManifestIsReadAgainAfterChange(t *testing.T) {
 	skipUnlessStat(t)
 	file := filepath.Join(t.TempDir(), "manifest")
 	reads := 0

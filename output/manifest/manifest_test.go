@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // The folder of a root may lie in that of another one: each file has one owner.
-func TestOwner(t *testing.T) {
+func TestEachFileHasOneOwner(t *testing.T) {
 	m := New()
 	m.add("a", "x.yaml", Record{})
 	m.add("a/b", "ns/x.yaml", Record{})
@@ -123,7 +123,7 @@ func TestReadMerged(t *testing.T) {
 	}
 }
 
-func TestWritten(t *testing.T) {
+func TestWrittenRecognisesMergeConflicts(t *testing.T) {
 	m := New()
 	m.add("r", "x.yaml", RecordOf("r/x.yaml", []byte("a\nb\n"), false))
 	if !m.Written("r", "x.yaml", []byte("a\nb\n")) || m.Written("r", "x.yaml", []byte("a\nc\n")) || m.Written("r", "y.yaml", nil) {

@@ -74,8 +74,8 @@ func TestOthersStay(t *testing.T) {
 	}
 }
 
-// TestRefused has files that are not written to. None of the others changes either.
-func TestRefused(t *testing.T) {
+// TestRefusedFileLeavesAllUnchanged has files that are not written to. None of the others changes either.
+func TestRefusedFileLeavesAllUnchanged(t *testing.T) {
 	for name, bad := range map[string]func(dir string) rewrite.File{
 		"outside": func(string) rewrite.File { return rewrite.File{Path: "../x.yaml", New: []byte("x")} },
 		"hidden":  func(string) rewrite.File { return rewrite.File{Path: ".git/hooks/post-commit", New: []byte("x")} },

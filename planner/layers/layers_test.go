@@ -35,7 +35,7 @@ func text(steps []Step) string {
 	return b.String()
 }
 
-func TestPath(t *testing.T) {
+func TestPathLeadsThroughReferences(t *testing.T) {
 	g := graphOf("top: z a", "z: base", "a: base", "base: deep", "deep:", "alone:")
 	for _, c := range []struct{ from, to, want string }{
 		{"top/k", "deep/k", "top/k resources[1] a/k resources[0] base/k resources[0] deep/k"},
@@ -62,7 +62,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-func TestCycles(t *testing.T) {
+func TestCyclesAreFound(t *testing.T) {
 	g := graphOf("c: d", "d: e c", "e: c", "a: b", "b: c", "x: x")
 	var got []string
 	for _, c := range g.Cycles() {
@@ -87,7 +87,7 @@ func random(rnd *rand.Rand, layers, uses int) *Graph {
 }
 
 // What follows from other references is what the library's reduction leaves out, on graphs that are small enough for that.
-func TestImplied(t *testing.T) {
+func TestImpliedMatchesTransitiveReduction(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	left := 0
 	for round := range 200 {

@@ -13,7 +13,7 @@ import (
 )
 
 // What an output keeps is what was written, however it came, up to its limit and not a byte more.
-func TestOutput(t *testing.T) {
+func TestOutputStopsAtLimit(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 3<<20)
 	for i := range text {

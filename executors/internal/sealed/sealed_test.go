@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-func TestRead(t *testing.T) {
+func TestReadSealsProgram(t *testing.T) {
 	text := []byte("#!/bin/sh\n" + strings.Repeat("echo\n", 20000))
 	p, err := Read(bytes.NewReader(text), 1<<20)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-func TestExcerpt(t *testing.T) {
+func TestExcerptMarksProblem(t *testing.T) {
 	long := strings.Repeat("a", 300)
 	for _, tt := range []struct {
 		line, field, msg string

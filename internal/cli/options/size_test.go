@@ -2,7 +2,7 @@ package options
 
 import "testing"
 
-func TestSize(t *testing.T) {
+func TestSizeParsesAndFormats(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "1": 1, "4096": 4096, "4096B": 4096, "10MiB": 10 << 20, "10M": 10 << 20, "1.5GiB": 3 << 29, "2TiB": 2 << 40, "500kB": 500_000, "3GB": 3_000_000_000, "7K": 7 << 10,
 	} {

@@ -6,7 +6,7 @@ import (
 )
 
 // The version of a working copy is the same with and without -buildvcs; that of a module is the module's.
-func TestVersion(t *testing.T) {
+func TestVersionIgnoresBuildVCS(t *testing.T) {
 	vcs := []debug.BuildSetting{{Key: "-compiler", Value: "gc"}, {Key: "vcs", Value: "git"}, {Key: "vcs.modified", Value: "true"}}
 	for _, tc := range []struct {
 		main     string
@@ -25,7 +25,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestCommit(t *testing.T) {
+func TestCommitMarksModifiedTrees(t *testing.T) {
 	known := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123abcd"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}}
 	for _, tc := range []struct {
 		settings       []debug.BuildSetting

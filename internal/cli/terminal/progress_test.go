@@ -8,7 +8,7 @@ import (
 )
 
 // A root has failed as soon as a node that it needs has; one that could not be planned has failed from the start.
-func TestProgress(t *testing.T) {
+func TestProgressCountsFailedRoots(t *testing.T) {
 	g := &graph.Graph{}
 	base := g.Add(&graph.Node{ID: "base"})
 	for _, dir := range []string{"a", "b", "c"} {

@@ -36,7 +36,7 @@ func TestReadNames(t *testing.T) {
 
 // What is named concerns an input if it is at the path of that, or what the path leads through. Below it there may be something only if it is a directory
 // as a whole, or may be one now.
-func TestFiles(t *testing.T) {
+func TestChangedPathAffectsInputs(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

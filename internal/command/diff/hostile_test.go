@@ -17,7 +17,7 @@ const hostileText = "\x1b[31mred\x1b]0;t\x07 \u202eabc\u202c \u2028 ```\n```` </
 
 // Names, fields and values of others do no harm in any form: nothing in them steers a terminal, reorders text, ends a block or runs as a script. The forms for
 // people have no line that nobody could read to its end, and none takes long for one.
-func TestHostile(t *testing.T) {
+func TestHostileNamesAreHarmless(t *testing.T) {
 	side := func(n string) string {
 		long := strings.Repeat("`", 300_000) + n
 		text := hostileText + n

@@ -18,11 +18,11 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/treetest"
 )
 
-var rounds = flag.Int("rounds", longtest.Rounds(8, 30), "how many edits TestRevisions makes")
+var rounds = flag.Int("rounds", longtest.Rounds(8, 30), "how many edits TestRevisionDiffMatchesCopy makes")
 
-// TestRevisions compares a random tree that is edited with its last commit: once with the revision, of which only what is not the same is rendered,
+// TestRevisionDiffMatchesCopy compares a random tree that is edited with its last commit: once with the revision, of which only what is not the same is rendered,
 // and once with a copy of it, all of which is rendered. The differences are the same. A root that cannot be rendered, on both sides for the same reason, may be one that is the same.
-func TestRevisions(t *testing.T) {
+func TestRevisionDiffMatchesCopy(t *testing.T) {
 	bin := treetest.Program(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -88,10 +88,10 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestRecords edits a random tree, and compares it with its commits: with the records of earlier runs, by which roots are left out that are the same, and
+// TestRecordsDoNotChangeDiff edits a random tree, and compares it with its commits: with the records of earlier runs, by which roots are left out that are the same, and
 // without a cache. What is printed is the same, to the byte, and so are warnings, but for their order, mistakes and the exit code. KRMFLOW_DEBUG=cacheverify finds
 // nothing wrong with what the records say.
-func TestRecords(t *testing.T) {
+func TestRecordsDoNotChangeDiff(t *testing.T) {
 	bin := treetest.Program(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -11,7 +11,7 @@ import (
 const nobody = 65534
 
 // A file keeps its mode, and its owner when root edits it.
-func TestOwner(t *testing.T) {
+func TestEditKeepsModeAndOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}

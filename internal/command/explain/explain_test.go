@@ -207,7 +207,7 @@ func run(t *testing.T, root string) (*planner.Plan, *history.History) {
 	return plan, lists.Of(plan.Graph, plan.Graph.Roots[0])
 }
 
-func TestParse(t *testing.T) {
+func TestParseReadsSubjectsAndFields(t *testing.T) {
 	for _, text := range []string{"", "web", "/", "Deployment/", "/web", "a/b/c/d", "Deployment/web:a[", "Deployment/web:[x]", "Deployment/web:a..b", "Deployment/web:a[0"} {
 		if s, err := Parse(text, func(Subject) bool { return false }); err == nil {
 			t.Errorf("%q is %+v", text, s)

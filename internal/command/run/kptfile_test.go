@@ -2,8 +2,8 @@ package run
 
 import "testing"
 
-// TestProgram has steps of pipelines whose edits outlive another version of what they run.
-func TestProgram(t *testing.T) {
+// TestProgramIgnoresImageTag has steps of pipelines whose edits outlive another version of what they run.
+func TestProgramIgnoresImageTag(t *testing.T) {
 	for image, want := range map[string]string{
 		"ghcr.io/kptdev/set-labels:v0.1":    "ghcr.io/kptdev/set-labels",
 		"host:5000/set-labels:v0.2@sha256:": "host:5000/set-labels:v0.2@sha256:", // the plan has the mistake

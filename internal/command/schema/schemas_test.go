@@ -58,9 +58,9 @@ var decoders = map[string]struct {
 	}},
 }
 
-// TestFields compares each schema with the decoder: at each place of the examples, each word that occurs in the decoder's source is a field
+// TestSchemasMatchDecoders compares each schema with the decoder: at each place of the examples, each word that occurs in the decoder's source is a field
 // for both or for none. The examples have all places that a schema knows, and all fields of each.
-func TestFields(t *testing.T) {
+func TestSchemasMatchDecoders(t *testing.T) {
 	for kind, d := range decoders {
 		c := newChecker(t, kind)
 		words := wordsIn(t, d.sources)
@@ -206,8 +206,8 @@ func encode(doc any) []byte {
 	return text
 }
 
-// TestExamples validates documents that krmflow reads and writes.
-func TestExamples(t *testing.T) {
+// TestExamplesAreValid validates documents that krmflow reads and writes.
+func TestExamplesAreValid(t *testing.T) {
 	for kind, d := range decoders {
 		c := newChecker(t, kind)
 		for _, file := range examples(t, kind) {
@@ -223,8 +223,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestWrong shows that the schemas refuse something.
-func TestWrong(t *testing.T) {
+// TestInvalidDocumentsAreRefused shows that the schemas refuse something.
+func TestInvalidDocumentsAreRefused(t *testing.T) {
 	for kind, text := range map[string]string{
 		"Composition": `{"kind": "Composition", "transformer": []}`,
 		"Catalog":     `{"apiVersion": "config.kubernetes.io/v1alpha1", "kind": "Catalog", "spec": {"krmFunctions": [{"group": "", "kind": "A"}]}}`,
@@ -248,8 +248,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestPlan validates a plan.
-func TestPlan(t *testing.T) {
+// TestPlanMatchesSchema validates a plan.
+func TestPlanMatchesSchema(t *testing.T) {
 	cwd, err := filepath.Abs("../../../testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -288,8 +288,8 @@ func TestPlanDiff(t *testing.T) {
 	}
 }
 
-// TestDiff validates a difference.
-func TestDiff(t *testing.T) {
+// TestDiffMatchesSchema validates a difference.
+func TestDiffMatchesSchema(t *testing.T) {
 	list := func(text string) *krm.List {
 		rs, err := krm.Resources(&yaml.Source{Data: []byte(text)}, nil)
 		if err != nil {

@@ -63,7 +63,7 @@ func failures(results []*Result) string {
 	return b.String()
 }
 
-func TestExpectations(t *testing.T) {
+func TestExpectationsReportMismatches(t *testing.T) {
 	for _, c := range []struct{ kind, expect, want string }{
 		{"Deployment", `{field: spec.replicas, equals: 1}`, ``},
 		{"Deployment", `{field: spec.replicas, equals: "1"}`, `Deployment web: spec.replicas is 1, want "1"`},
@@ -144,7 +144,7 @@ func TestWarningsAndErrors(t *testing.T) {
 }
 
 // A golden file has no values of Secrets, unless somebody has written them there, and the order counts.
-func TestGolden(t *testing.T) {
+func TestGoldenFilesOmitSecrets(t *testing.T) {
 	dir := t.TempDir()
 	s := suite(t, dir, "tests: [{name: a, golden: g.yaml}]")
 	check := func(objects string, update func(string, []byte) error, want ...string) {
@@ -193,7 +193,7 @@ func TestGolden(t *testing.T) {
 }
 
 // Two tests cannot have one golden file with different contents.
-func TestUpdating(t *testing.T) {
+func TestConflictingGoldenUpdatesFail(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "g.yaml")
 	write := updating()
 	for i, text := range []string{"a", "a", "b"} {
@@ -204,7 +204,7 @@ func TestUpdating(t *testing.T) {
 }
 
 // A link to a directory is searched if it is named; each file counts once.
-func TestFind(t *testing.T) {
+func TestFindListsEachFileOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", ".hidden", "a/.git"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o777); err != nil {

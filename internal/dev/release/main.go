@@ -141,7 +141,7 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 // everyone who has the source.
 func compile(version, system, arch, program string, build []string) error {
 	args := append(build[1:len(build):len(build)], "-buildvcs=false", "-ldflags",
-		"-s -w -X github.com/krmflow/krmflow/internal/program.release="+version, "-o", program, "./cmd/krmflow")
+		"-s -w -X github.com/krmflow/krmflow/internal/cli/program.release="+version, "-o", program, "./cmd/krmflow")
 	cmd := exec.Command(build[0], args...)
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr

@@ -18,8 +18,8 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
-// TestRelease makes a release for this machine twice and compares the bytes.
-func TestRelease(t *testing.T) {
+// TestReleaseIsReproducible makes a release for this machine twice and compares the bytes.
+func TestReleaseIsReproducible(t *testing.T) {
 	longtest.Only(t)
 	t.Chdir("../../..")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
@@ -99,7 +99,7 @@ func checkBill(t *testing.T, text []byte) {
 	}
 }
 
-func TestZip(t *testing.T) {
+func TestZipHasFixedTimes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zip")
 	if err := packZip(name, []string{"main.go"}); err != nil {
 		t.Fatal(err)

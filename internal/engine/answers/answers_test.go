@@ -94,7 +94,7 @@ var (
 )
 
 // What one machine has stored is there for its next run, and by the shared cache for others, which keep it.
-func TestShared(t *testing.T) {
+func TestAnswersAreSharedBetweenMachines(t *testing.T) {
 	dir, other, s := t.TempDir(), t.TempDir(), &server{}
 	a := newMachine(t, filepath.Join(dir, "c"), s)
 	if _, ok := a.Lookup(t.Context(), key); ok || s.gets != 1 {
@@ -177,7 +177,7 @@ func TestSharedLies(t *testing.T) {
 }
 
 // The cache is opened when it is needed, and one that takes nothing more is told once. What is large is not kept.
-func TestLocal(t *testing.T) {
+func TestCacheOpensOnDemand(t *testing.T) {
 	m := newMachine(t, filepath.Join(t.TempDir(), "c"), nil)
 	m.Close()
 	if m.opened != 0 {

@@ -77,7 +77,7 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNamesSelectLockEntries(t *testing.T) {
 	file := &lock.File{}
 	file.Set(entry("https://example.com/r?ref=v1", "x"))
 	file.Set(entry("https://example.com/r2", "x"))

@@ -99,7 +99,7 @@ func longest(steps []profile.Step, gone int) (most time.Duration) {
 }
 
 // A run gains no more without a step than the step took, and the critical path becomes what it is without it.
-func TestGains(t *testing.T) {
+func TestGainIsBoundedByStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		p := simulated(r, 1+r.IntN(40), 1+r.IntN(4))
@@ -123,7 +123,7 @@ func TestGains(t *testing.T) {
 }
 
 // The sums of layers, files and functions are those of their steps, and nothing is lost.
-func TestSums(t *testing.T) {
+func TestSumsCoverAllSteps(t *testing.T) {
 	p := simulated(rand.New(rand.NewPCG(5, 6)), 50, 2)
 	p.Files = []profile.File{{Name: "f", Bytes: 7}, {Name: "unused", Bytes: 9}}
 	p.Planned = []profile.Planned{{File: "f", Wall: 5}, {File: "planned", Wall: 6}, {File: "f", Wall: 7}}
@@ -161,7 +161,7 @@ func TestSums(t *testing.T) {
 }
 
 // Within a lane nothing overlaps, and there are as many lanes as spans at the same time.
-func TestLanes(t *testing.T) {
+func TestLanesDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
 		var spans []profile.Span

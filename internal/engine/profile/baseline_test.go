@@ -20,7 +20,7 @@ func reported(wall, step int64, apart int64) *profile.Report {
 }
 
 // A change counts if it is larger than the noise of either report.
-func TestCompare(t *testing.T) {
+func TestCompareIgnoresNoise(t *testing.T) {
 	for _, row := range []struct {
 		old, now *profile.Report
 		want     string

@@ -90,7 +90,7 @@ func TestRecorderIsBounded(t *testing.T) {
 }
 
 // A trace has the form that browsers and Perfetto read, and the profile in it comes back.
-func TestTrace(t *testing.T) {
+func TestTraceRoundTrips(t *testing.T) {
 	p := recorded()
 	var b bytes.Buffer
 	if err := profile.WriteTrace(&b, p); err != nil {

@@ -77,7 +77,7 @@ func TestRecordWithoutDirectory(t *testing.T) {
 }
 
 // The digest of what a root was made from has no times, and everything else.
-func TestInputs(t *testing.T) {
+func TestInputsDigestIgnoresTimes(t *testing.T) {
 	want := inputsOf(example())
 	for i, change := range []func(*Record){
 		func(r *Record) { r.settings[0].Value = "v2" },
@@ -100,7 +100,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestForms(t *testing.T) {
+func TestOldestFormIsDropped(t *testing.T) {
 	r := &Record{}
 	key := func(i int) krm.Digest { return krm.Digest{byte(i)} }
 	for i := range maxForms + 2 {

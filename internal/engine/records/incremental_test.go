@@ -21,7 +21,7 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/treetest"
 )
 
-var rounds = flag.Int("rounds", longtest.Rounds(15, 120), "how many edits TestIncremental makes")
+var rounds = flag.Int("rounds", longtest.Rounds(15, 120), "how many edits TestIncrementalMatchesCleanRender makes")
 
 // A tree is a tree of Kustomizations that is edited at random, and krmflow to render it.
 type tree struct {
@@ -94,9 +94,9 @@ func content(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestIncremental edits a random tree, and compares what krmflow makes of it with its cache and without one: files, stdout, messages and exit
+// TestIncrementalMatchesCleanRender edits a random tree, and compares what krmflow makes of it with its cache and without one: files, stdout, messages and exit
 // code. In a tenth of the rounds it is killed before.
-func TestIncremental(t *testing.T) {
+func TestIncrementalMatchesCleanRender(t *testing.T) {
 	w := randomTree(t)
 	out, fresh := filepath.Join(w.top, "out"), filepath.Join(w.top, "fresh")
 	var edits []string

@@ -14,9 +14,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// TestVerify forges what the cache says of a tree. A run takes that as it is, and one with KRMFLOW_DEBUG=cacheverify finds the difference, and prints what
+// TestVerifyFindsForgedRecords forges what the cache says of a tree. A run takes that as it is, and one with KRMFLOW_DEBUG=cacheverify finds the difference, and prints what
 // is right.
-func TestVerify(t *testing.T) {
+func TestVerifyFindsForgedRecords(t *testing.T) {
 	w := newTree(t)
 	w.Write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
 	w.Write("prod/cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: right}}\n")

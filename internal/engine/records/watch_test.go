@@ -30,9 +30,9 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
+// TestWatchMatchesCleanRender edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
-func TestWatch(t *testing.T) {
+func TestWatchMatchesCleanRender(t *testing.T) {
 	w := randomTree(t)
 	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
 	command := func(args ...string) *exec.Cmd {

@@ -12,7 +12,7 @@ func shop(t *testing.T) *planner.Plan {
 	return compile(t, testdata+"/kustomize/shop", "overlays/dev", "overlays/prod", "overlays/staging")
 }
 
-func TestChoose(t *testing.T) {
+func TestChooseSelectsConnectedBoxes(t *testing.T) {
 	names := func(o Options) string {
 		var all []string
 		for _, b := range draw(t, shop(t), o).boxes {

@@ -109,7 +109,7 @@ func TestSameTreeSameBytes(t *testing.T) {
 }
 
 // What is alike is one box if there are many boxes, and only then.
-func TestFold(t *testing.T) {
+func TestSimilarBoxesAreFolded(t *testing.T) {
 	boxes := func(n int, o Options) []string {
 		var names []string
 		for _, b := range draw(t, overlays(t, n), o).boxes {
@@ -135,7 +135,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestChains(t *testing.T) {
+func TestChainsBecomeOneBox(t *testing.T) {
 	dir := t.TempDir()
 	var dirs []string
 	for i := range 15 {

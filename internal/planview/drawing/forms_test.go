@@ -29,7 +29,7 @@ func evilDrawing() *Drawing {
 }
 
 // L04: a name cannot change the structure of a drawing.
-func TestEscapes(t *testing.T) {
+func TestNamesAreEscaped(t *testing.T) {
 	for name, form := range forms {
 		text := written(t, evilDrawing(), form)
 		if i := strings.IndexAny(text, "\r\x1b\u202e"); i >= 0 || !utf8.ValidString(text) {
@@ -209,7 +209,7 @@ func checkMermaid(t *testing.T, text string, nodes, edges int) {
 	}
 }
 
-func TestMermaid(t *testing.T) {
+func TestMermaidIsWellFormed(t *testing.T) {
 	for _, plan := range pictures(t) {
 		for _, o := range []Options{{Fold: true, Legend: true}, {Steps: true, Fold: true}} {
 			d := draw(t, plan, o)

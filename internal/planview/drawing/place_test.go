@@ -8,7 +8,7 @@ import (
 )
 
 // No two boxes overlap, edges lead to the right, and so do the points on their way.
-func TestPlace(t *testing.T) {
+func TestPlacedBoxesDoNotOverlap(t *testing.T) {
 	const w, h = 100, 30
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))

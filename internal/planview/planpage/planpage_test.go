@@ -118,7 +118,7 @@ func TestSameBytes(t *testing.T) {
 }
 
 // A plan without anything has a page, too.
-func TestNothing(t *testing.T) {
+func TestEmptyPlanHasPage(t *testing.T) {
 	b := pagetest.Open(t, write(t, &planview.Document{}), 1000, 700, false)
 	b.Wait(`canvas.dataset.view === "layers"`)
 	b.Do(pagetest.Slash(), chromedp.KeyEvent("a"))
@@ -127,7 +127,7 @@ func TestNothing(t *testing.T) {
 }
 
 // In a browser the graph can be moved and searched, by mouse and by keyboard; what is chosen is told; and no name of the tree is more than text.
-func TestBrowser(t *testing.T) {
+func TestPageWorksInBrowser(t *testing.T) {
 	b := pagetest.Open(t, write(t, document(40, 5, hostile)), 1400, 900, false)
 	b.Wait(`canvas.dataset.boxes === "40" && canvas.dataset.shown === "40"`)
 	if title := pagetest.Eval[string](b, "document.title"); !strings.HasPrefix(title, "krmflow plan: ") {
@@ -191,7 +191,7 @@ func TestBrowser(t *testing.T) {
 }
 
 // What has changed since another plan is marked, also what is gone.
-func TestMarks(t *testing.T) {
+func TestChangesAreMarked(t *testing.T) {
 	old, now := document(20, 3, ""), document(20, 3, "")
 	now.Nodes[4].Summary = "another one"
 	now.Nodes[0].Function.Grants = nil

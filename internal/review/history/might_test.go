@@ -17,7 +17,7 @@ func field(t *testing.T, text string) Field {
 }
 
 // An operation of a JSON patch sets a field if it sets it, something in it, or something with it.
-func TestPointed(t *testing.T) {
+func TestPatchPathsMatchFields(t *testing.T) {
 	const value = `{op: add, path: /spec/template, value: {spec: {containers: [{name: web, image: x}]}}}`
 	for _, c := range []struct {
 		op, field string
@@ -51,7 +51,7 @@ func TestPointed(t *testing.T) {
 }
 
 // Fields of replacements are read as theirs are written.
-func TestLike(t *testing.T) {
+func TestLikeComparesFieldSpellings(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool

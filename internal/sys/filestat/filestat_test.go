@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestSettled(t *testing.T) {
+func TestRecentFilesAreNotSettled(t *testing.T) {
 	now := time.Unix(1000, 500_000_000)
 	at := func(age time.Duration) Stat {
 		n := now.Add(-age).UnixNano()
@@ -38,7 +38,7 @@ func TestSettled(t *testing.T) {
 }
 
 // Whatever is done to a file that was settled shows.
-func TestOf(t *testing.T) {
+func TestStatShowsEveryChange(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("nothing is known of files here")
 	}
@@ -73,7 +73,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestDirs(t *testing.T) {
+func TestDirsResolvesSymlinks(t *testing.T) {
 	top := t.TempDir()
 	top, err := filepath.EvalSymlinks(top)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestDirs(t *testing.T) {
 }
 
 // A Looker says what os.Lstat says, whatever it has looked at before.
-func TestLooker(t *testing.T) {
+func TestLookerMatchesLstat(t *testing.T) {
 	top := t.TempDir()
 	var paths []string
 	for _, dir := range []string{"a", "b", "a/sub"} {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTrees checks that a path is found in its tree in each spelling, and that a tree ends at its
+// TestTreesEndAtRepository checks that a path is found in its tree in each spelling, and that a tree ends at its
 // repository.
-func TestTrees(t *testing.T) {
+func TestTreesEndAtRepository(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestMatch(t *testing.T) {
+func TestPatternsMatchPaths(t *testing.T) {
 	for _, c := range []struct {
 		pattern, yes, no string // paths, separated by blanks
 	}{

@@ -25,7 +25,7 @@ var pairs = []struct{ key, sig string }{
 	{"minisign.pub", "hashed.minisig"}, {"minisign.pub", "legacy.minisig"}, {"cosign.pub", "cosign.sig"},
 }
 
-func TestVerify(t *testing.T) {
+func TestVerifyRefusesChangedContent(t *testing.T) {
 	data := read(t, "catalog.yaml")
 	for _, p := range pairs {
 		key, err := ParseKey(string(read(t, p.key)))
@@ -79,7 +79,7 @@ func TestCosignBundles(t *testing.T) {
 	}
 }
 
-func TestNamespace(t *testing.T) {
+func TestForeignNamespaceIsRefused(t *testing.T) {
 	key, err := ParseKey(string(read(t, "ed25519.pub")))
 	if err != nil {
 		t.Fatal(err)

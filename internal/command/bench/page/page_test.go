@@ -109,7 +109,7 @@ func TestNothingRan(t *testing.T) {
 }
 
 // A real browser shows the page: its main facts without scripts, tables that scripts sort, and no name that has become more than text.
-func TestBrowser(t *testing.T) {
+func TestPageWorksInBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

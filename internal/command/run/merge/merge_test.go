@@ -137,8 +137,8 @@ func flat(v yaml.Value) string {
 	return strings.Join(list, " ")
 }
 
-// TestConflicts makes people and a function change one and the same field: both sides are told, and the values of others are not.
-func TestConflicts(t *testing.T) {
+// TestConflictReportsBothSides makes people and a function change one and the same field: both sides are told, and the values of others are not.
+func TestConflictReportsBothSides(t *testing.T) {
 	for _, name := range names {
 		base, mine, made := fields{"other": "same", name: "0"}, fields{"other": "same", name: "mine"}, fields{"other": "same", name: "made"}
 		_, conflicts := merge.Three(object(base), object(mine), object(made), true)
@@ -154,8 +154,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// TestMemory reads back what is remembered.
-func TestMemory(t *testing.T) {
+// TestMemoryRoundTrips reads back what is remembered.
+func TestMemoryRoundTrips(t *testing.T) {
 	var m merge.Memory
 	v := object(fields{"a.b": "yes", "list:x.n": "1", "a.t": "text\nof lines\n", "a.date": "2001-01-01"})
 	m.Put("f", "id", v)

@@ -40,8 +40,8 @@ items:
   metadata: {name: b}
 `
 
-// TestRemoved removes resources: their text goes, with one separator, and that of the others stays.
-func TestRemoved(t *testing.T) {
+// TestRemovalKeepsOtherText removes resources: their text goes, with one separator, and that of the others stays.
+func TestRemovalKeepsOtherText(t *testing.T) {
 	b := "# above b\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
 	c := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
 	a := three[:strings.Index(three, "---")]
@@ -72,8 +72,8 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestMoved moves a resource to another file, which takes its text along, and changes it on the way.
-func TestMoved(t *testing.T) {
+// TestMoveKeepsText moves a resource to another file, which takes its text along, and changes it on the way.
+func TestMoveKeepsText(t *testing.T) {
 	for _, eol := range []string{"\n", "\r\n"} {
 		tr := treeOf([]byte(strings.ReplaceAll(three, "\n", eol)))
 		tr.Dir = t.TempDir()
@@ -91,8 +91,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestAdded adds resources to a file that has some.
-func TestAdded(t *testing.T) {
+// TestAddedResourcesAreAppended adds resources to a file that has some.
+func TestAddedResourcesAreAppended(t *testing.T) {
 	made := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("s")})})
 	text := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n"
 	for _, tt := range []struct{ file, want string }{
