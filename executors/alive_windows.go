@@ -2,7 +2,7 @@ package executors
 
 import "os"
 
-// alive reports whether there is a process with this number.
+// alive reports whether a process with this id exists.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -12,10 +12,10 @@ func alive(pid int) bool {
 	return true
 }
 
-// hold does nothing: a directory that is in use cannot be removed.
+// hold does nothing. Windows does not remove a directory that is in use.
 func hold(string) *os.File { return nil }
 
-// private returns true: the directory for temporary files is the user's own.
+// private returns true. The directory for temporary files belongs to the user.
 func private(string) bool { return true }
 
 // held returns false.

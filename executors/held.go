@@ -8,11 +8,12 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Held program is one that this process has taken over when it was hashed. What executors of krmflow run that this process starts are those
-// bytes, so that a large program is read and hashed once.
+// A Held is a program whose content this process keeps from the time when it was hashed.
+// krmflow's own executors started by this process run that content, so that a large program is
+// read and hashed only once.
 type Held struct{ content *sealed.Program }
 
-// Hold takes over the program at path.
+// Hold reads, hashes and keeps the program at path.
 func Hold(path string) (*Held, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -29,13 +30,15 @@ func Hold(path string) (*Held, error) {
 	return &Held{content}, nil
 }
 
-// Digest returns that of the program's bytes.
+// Digest returns the digest of the program.
 func (h *Held) Digest() krm.Digest { return h.content.Digest }
 
-// HeldVariable tells an executor which program the process that has started it holds.
+// HeldVariable is the environment variable that names the program held by the executor's parent
+// process.
 const HeldVariable = "KRMFLOW_HELD_PROGRAM"
 
-// Env returns the variable for an executor, none for a nil h or where the machine cannot hand on programs.
+// Env returns the variable for an executor. It returns nil if h is nil or if the machine cannot
+// share programs between processes.
 func (h *Held) Env() []string {
 	if h == nil || h.content.File() == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// What a function may use if nothing else was said.
+// The default limits of a function.
 const (
 	DefaultTimeout = 5 * time.Minute
 	DefaultOutput  = 256 << 20
@@ -14,7 +14,7 @@ const (
 	DefaultProcs   = 256
 )
 
-// Bounded returns l with the defaults in place of zeros.
+// Bounded returns l with zero or negative limits replaced by the defaults.
 func Bounded(l function.Limits) function.Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = DefaultTimeout

@@ -15,10 +15,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// chunk is how many bytes of a list one message carries: well below gRPC's limit of 4 MiB.
+// chunk is the number of bytes of a list in one message, well below gRPC's limit of 4 MiB.
 const chunk = 1 << 20
 
-// parts yields a list in the parts that messages carry.
+// parts returns an iterator over the parts of a list, one per message.
 func parts(list yaml.Chunks) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, c := range list {
@@ -31,7 +31,8 @@ func parts(list yaml.Chunks) iter.Seq[[]byte] {
 	}
 }
 
-// keep adds a part to a list. Small parts, which krmflow itself does not send, become one.
+// keep appends a part to a list. Small parts are merged into the previous one. krmflow does not
+// send such parts, but other executors may.
 func keep(list yaml.Chunks, part []byte) yaml.Chunks {
 	switch n := len(list); {
 	case len(part) == 0:
@@ -43,7 +44,7 @@ func keep(list yaml.Chunks, part []byte) yaml.Chunks {
 	return append(list, part)
 }
 
-// toWire returns the message that describes f.
+// toWire returns the message for f.
 func toWire(f function.Function) *wire.Function {
 	w := &wire.Function{
 		Name: f.Name, Node: f.Node, Runtime: string(f.Runtime), Unverified: f.Unverified,
@@ -63,7 +64,7 @@ func toWire(f function.Function) *wire.Function {
 	return w
 }
 
-// fromWire is the reverse of toWire.
+// fromWire is the inverse of toWire.
 func fromWire(w *wire.Function) function.Function {
 	l := w.GetLimits()
 	f := function.Function{
@@ -104,7 +105,8 @@ func errToWire(err error) *wire.Error {
 	return &wire.Error{Code: wire.Code_INTERNAL, Msg: err.Error()}
 }
 
-// errFromWire is the reverse of errToWire. Executors of third parties may send hints as lines of the message, each behind two blanks.
+// errFromWire is the inverse of errToWire. Third-party executors may send hints as additional
+// lines of the message, each indented by two spaces.
 func errFromWire(w *wire.Error) error {
 	lines := strings.Split(w.GetMsg(), "\n  ")
 	e := &Error{Msg: lines[0], Hints: append(lines[1:], w.GetHints()...), Stderr: w.GetStderr()}
@@ -115,7 +117,7 @@ func errFromWire(w *wire.Error) error {
 		return context.Canceled
 	case code == wire.Code_RETRIEVAL:
 		e.Code = Retrieval
-	case code < 0 || code > wire.Code(Limit): // of a newer executor
+	case code < 0 || code > wire.Code(Limit): // from a newer executor
 		e.Code = Failed
 	default:
 		e.Code = Code(code)

@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// A Pool starts executors when functions need them, one for each runtime, and ends them. It is safe for concurrent use.
+// A Pool starts executors on demand, one per runtime, and stops them. It is safe for concurrent
+// use.
 type Pool struct {
 	ctx     context.Context
 	program func(function.Runtime) Program
@@ -20,17 +21,19 @@ type startedProcess struct {
 	err error
 }
 
-// NewPool returns a pool of executors that end with ctx; program says which one runs the functions of a runtime.
+// NewPool returns a pool of executors that stop at the end of ctx. program returns the executor
+// to start for a runtime.
 func NewPool(ctx context.Context, program func(function.Runtime) Program) *Pool {
 	return &Pool{ctx: ctx, program: program, started: map[function.Runtime]startedProcess{}}
 }
 
-// Get returns the executor for the functions of a runtime. One that could not be started is not tried again: the error stays.
+// Get returns the executor for a runtime. If it cannot be started, every later call returns the
+// same error without trying again.
 func (p *Pool) Get(runtime function.Runtime) (Executor, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
-		return nil, context.Cause(p.ctx) // it may be closed already
+		return nil, context.Cause(p.ctx) // the pool may be closed already
 	}
 	x, ok := p.started[runtime]
 	if !ok {
@@ -43,7 +46,8 @@ func (p *Pool) Get(runtime function.Runtime) (Executor, error) {
 	return x.Process, nil
 }
 
-// Close ends the executors and everything that they run. It may be called at any time, also twice.
+// Close stops the executors and everything that they run. It may be called at any time and more
+// than once.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,34 +25,36 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// maxProgram bounds the program of a third party.
+// maxProgram is the maximum size of a third-party program in bytes.
 const maxProgram = 1 << 30
 
 type execCmd = osexec.Cmd
 
-// A run is the process of an executor. It implements go-plugin's Runner: that library's own leaves the process its host's
-// standard input, does not watch over the host's death, and forgets how the process ended.
+// A run is the process of an executor. It implements go-plugin's Runner. The default runner of
+// go-plugin is not suitable: its processes inherit the host's standard input, do not notice the
+// death of the host, and their exit status is discarded.
 type run struct {
 	program Program
 	dir     string
 	env     []string
-	sealed  *sealed.Program // of a third party
+	sealed  *sealed.Program // content of a third-party program
 
-	stdin   *os.File // the end that the host holds
+	stdin   *os.File // write end, held by the host
 	stdout  *os.File
 	stderr  messagePipe
 	pid     int
 	done    chan struct{} // closed when the process has ended
-	cleared chan struct{} // closed when what it left behind has ended, too
-	state   string        // how it ended; read it after done
+	cleared chan struct{} // closed when its remaining processes have ended also
+	state   string        // exit status; read it only after done is closed
 	started atomic.Bool
 }
 
-// A messagePipe is the reading end of a pipe; what was written to it as an io.Writer are the first lines, for messages.
+// A messagePipe is the read end of an executor's standard error. go-plugin reads from it and
+// writes the text back to it; it keeps the beginning for messages.
 type messagePipe struct {
 	bounded.Head
 	file *os.File
-	over chan struct{} // closed when everything was read
+	over chan struct{} // closed at the end of the pipe
 	once sync.Once
 }
 
@@ -66,7 +68,8 @@ func (m *messagePipe) Read(p []byte) (int, error) {
 
 func (m *messagePipe) Close() error { return m.file.Close() }
 
-// text returns the first lines. Those of a process that has ended may still be on their way.
+// text returns the beginning of the standard error. It waits a short time for the pipe to end,
+// because output of an ended process may not have been read yet.
 func (m *messagePipe) text() string {
 	select {
 	case <-m.over:
@@ -75,7 +78,7 @@ func (m *messagePipe) text() string {
 	return strings.TrimSpace(m.String())
 }
 
-// line returns the first of them.
+// line returns the first line of text.
 func (m *messagePipe) line() string {
 	line, _, _ := strings.Cut(m.text(), "\n")
 	return strings.TrimSpace(line)
@@ -88,8 +91,8 @@ func newRun(p Program, dir string) *run {
 	}
 }
 
-// Verify returns an error unless the program of a third party has its digest. [Start] verifies it, too: this is for those
-// who want to know before.
+// Verify returns an error if a third-party program does not have its digest. [Start] verifies
+// the digest itself; Verify is for callers that want to know earlier.
 func (p Program) Verify() error {
 	s, err := p.seal()
 	if s != nil {
@@ -98,7 +101,8 @@ func (p Program) Verify() error {
 	return err
 }
 
-// seal takes over the bytes of a third party's program and compares them with their digest; nil for krmflow itself.
+// seal reads a third-party program and compares its digest. It returns nil for krmflow itself.
+// The result must be closed even if there is an error.
 func (p Program) seal() (*sealed.Program, error) {
 	if p.Path == "" {
 		return nil, nil
@@ -113,7 +117,7 @@ func (p Program) seal() (*sealed.Program, error) {
 	case err != nil:
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
-			pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+			pe.Path = diag.Redact(pe.Path) // the path may be a mistyped address with credentials
 		}
 		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
 	case p.Digest == krm.Digest{}:
@@ -125,7 +129,7 @@ func (p Program) seal() (*sealed.Program, error) {
 	return s, nil
 }
 
-// command returns the program to start and its arguments.
+// command returns the path and arguments of the process.
 func (r *run) command() (path string, args []string, err error) {
 	if r.sealed == nil {
 		path, err = self()
@@ -139,7 +143,8 @@ func (r *run) command() (path string, args []string, err error) {
 	return path, args, err
 }
 
-// self is the running program, even if its file was replaced meanwhile.
+// self returns a path of the running program that is valid on Linux even if its file has been
+// replaced.
 func self() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -153,7 +158,7 @@ func (r *run) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ends []*os.File // the child's
+	var ends []*os.File // inherited by the child
 	defer func() {
 		for _, f := range ends {
 			f.Close()
@@ -179,7 +184,8 @@ func (r *run) Start(context.Context) error {
 	}
 	result := make(chan error, 1)
 	go func() {
-		// The kernel tells the child of its parent's death when the thread that started it ends.
+		// On Linux the parent-death signal is sent when the thread that started the child ends.
+		// Keep the thread until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := r.fork(cmd)
@@ -191,7 +197,8 @@ func (r *run) Start(context.Context) error {
 		processes.Delete(r.pid)
 		r.state = cmd.ProcessState.String()
 		close(r.done)
-		if !cmd.ProcessState.Success() || r.program.Path != "" { // krmflow's own clean up when they end well
+		// krmflow's own executors clean up before they exit successfully.
+		if !cmd.ProcessState.Success() || r.program.Path != "" {
 			lingering(r.program.Linger)
 			orphans()
 		}
@@ -202,7 +209,8 @@ func (r *run) Start(context.Context) error {
 	return err
 }
 
-// processes are the executors that run at present. starting keeps [orphans] from a process that is not listed yet.
+// processes contains the ids of the running executors. starting prevents [orphans] from running
+// between the start of a process and its entry in processes.
 var (
 	processes sync.Map
 	starting  sync.RWMutex
@@ -219,15 +227,16 @@ func (r *run) fork(cmd *execCmd) error {
 	return err
 }
 
-// left reports whether a child of this process is one that it got without having started it, which shows by its session: a
-// process that an executor has left running.
+// left reports whether pid is a process that an ended executor left running. Such a process has
+// become a child of this process without being started by it, and it has a different session.
 func left(pid int) bool {
 	sid := proc.Session(pid)
 	_, executor := processes.Load(pid)
 	return sid != 0 && sid != proc.Session(0) && !executor
 }
 
-// lingering waits until what a crashed executor has left behind has ended by itself, at most for d.
+// lingering waits up to d for the remaining processes of a crashed executor to end by
+// themselves.
 func lingering(d time.Duration) {
 	running := func(pid int) bool { return left(pid) && !proc.Zombie(pid) }
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -237,7 +246,7 @@ func lingering(d time.Duration) {
 	}
 }
 
-// orphans ends what an executor that has ended has left running.
+// orphans kills the remaining processes of an ended executor.
 func orphans() {
 	starting.Lock()
 	defer starting.Unlock()
@@ -246,7 +255,8 @@ func orphans() {
 	}
 }
 
-// stop ends the process: it is told by the end of its input, and killed if that does not help. Nothing of it is left then.
+// stop ends the process and its remaining processes. It closes the standard input, which asks
+// the executor to exit, and kills the process if it does not.
 func (r *run) stop() {
 	if !r.started.Load() {
 		return
@@ -263,7 +273,7 @@ func (r *run) stop() {
 	}
 }
 
-// kill ends the process and its group at once.
+// kill kills the process and its group immediately.
 func (r *run) kill() {
 	if !r.started.Load() {
 		return
@@ -277,12 +287,12 @@ func (r *run) kill() {
 		case <-time.After(grace):
 		}
 	}
-	// Somebody may have inherited the other ends.
+	// A descendant may have inherited the other ends and keep them open.
 	r.stdout.SetReadDeadline(time.Now().Add(grace / 4))
 	r.stderr.file.SetReadDeadline(time.Now().Add(grace / 4))
 }
 
-// release gives the files back.
+// release closes the files of the run.
 func (r *run) release() {
 	for _, f := range []*os.File{r.stdin, r.stdout, r.stderr.file} {
 		if f != nil {
@@ -294,7 +304,8 @@ func (r *run) release() {
 	}
 }
 
-// crashed says that the process has ended while f was running. A panic is its own fault, or krmflow's.
+// crashed returns the error for a process that ended while f was running. A panic is reported as
+// an internal error, which is a bug of the executor or of krmflow.
 func (r *run) crashed(f function.Function) *Error {
 	name := f.Name
 	if f.Node != "" {
@@ -308,8 +319,8 @@ func (r *run) crashed(f function.Function) *Error {
 	return e
 }
 
-// said adds what the process has written to stderr to the hints of e. It knows the functions and their lists by then, so that is for
-// those who ask for it.
+// said adds the standard error of the process to the hints of e. The text may contain data of
+// functions, so it is shown only on request.
 func (r *run) said(e *Error) {
 	text := r.stderr.text()
 	switch {
@@ -321,7 +332,7 @@ func (r *run) said(e *Error) {
 	}
 }
 
-// describe returns why the executor could not be started.
+// describe returns the error for an executor that could not be started.
 func (r *run) describe(code Code, err error) *Error {
 	name := r.program.Path
 	if name == "" {
@@ -343,7 +354,7 @@ func (r *run) describe(code Code, err error) *Error {
 	return e
 }
 
-// The rest of go-plugin's Runner.
+// The remaining methods of go-plugin's Runner.
 
 func (r *run) Diagnose(context.Context) string { return "" }
 func (r *run) Stdout() io.ReadCloser           { return r.stdout }

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// handshake is what a host and an executor must agree on before they talk.
+// handshake contains the values that host and executor must share.
 var handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  1,
 	MagicCookieKey:   "KRMFLOW_EXECUTOR",
@@ -32,20 +32,24 @@ var handshake = plugin.HandshakeConfig{
 }
 
 const (
-	service   = "executor"     // the name that the service is dispensed under
-	runPrefix = "krmflow-run-" // how the names of run directories begin
-	grace     = time.Second    // how long an executor that was told to end may take
+	service   = "executor"     // name of the service in go-plugin
+	runPrefix = "krmflow-run-" // prefix of run directories
+	grace     = time.Second    // time for an executor to exit
 )
 
-// Serve makes this process an executor of functions of the given kind, for the host that has started it: see [Start]. It
-// returns when the host has no more use for it, after ex, if it is an [io.Closer], was closed. If the host goes away
-// without a word, all calls are cancelled and the process ends, with all that it has started, unless an io.Closer sees to that.
+// Serve makes this process an executor for functions of the given kind, called by the host that
+// started it: see [Start]. It returns when the host has ended the connection, and closes ex
+// first if ex is an [io.Closer].
+//
+// If the host disappears, Serve cancels all calls and exits the process. It kills all processes
+// started by this one, unless ex is an io.Closer, which has to do so itself.
 func Serve(kind string, ex Executor) {
 	proc.Adopt()
-	// A host that is gone does not read: that must not end this process before it has cleaned up. Ignoring the signal would
-	// pass that on to functions.
+	// A host that has disappeared no longer reads. SIGPIPE must not end this process before it has
+	// cleaned up. Ignoring the signal would not do, because functions inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// The kernel says more than once that the host is gone: nobody may take the first time for the last.
+	// The kernel may send SIGTERM several times when the host disappears. Remove other handlers,
+	// which might exit on the second one.
 	signal.Reset(syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{kind: kind, ex: ex, ctx: ctx, stderr: os.Stderr}
@@ -57,7 +61,7 @@ func Serve(kind string, ex Executor) {
 	signal.Notify(term, syscall.SIGTERM)
 	go func() {
 		hostGone(term)
-		time.AfterFunc(grace, func() { // a busy container engine may take longer
+		time.AfterFunc(grace, func() { // cleaning up may be slow, for instance with a busy container engine
 			removeRunDir()
 			os.Exit(1)
 		})
@@ -79,7 +83,7 @@ func Serve(kind string, ex Executor) {
 	end()
 }
 
-// hostGone returns when the pipe that the host holds has ended, or when somebody asks this process to end.
+// hostGone returns when the host has closed the pipe or this process is asked to terminate.
 func hostGone(term <-chan os.Signal) {
 	eof := make(chan struct{})
 	go func() {
@@ -92,20 +96,20 @@ func hostGone(term <-chan os.Signal) {
 	}
 }
 
-// removeRunDir removes what the host would have removed.
+// removeRunDir removes the run directory, which the host can no longer do.
 func removeRunDir() {
 	if dir := os.Getenv("TMPDIR"); strings.HasPrefix(filepath.Base(dir), runPrefix) {
 		dirs.RemoveAll(dir)
 	}
 }
 
-// A server answers the calls of the host.
+// A server handles the calls of the host.
 type server struct {
 	wire.UnimplementedExecutorServer
 	kind string
 	ex   Executor
-	ctx  context.Context // ends when this process should
-	// stderr is this process's own: go-plugin takes os.Stderr for itself.
+	ctx  context.Context // ends when this process should exit
+	// stderr is the standard error of this process. go-plugin replaces os.Stderr.
 	stderr io.Writer
 
 	mu      sync.Mutex
@@ -113,9 +117,10 @@ type server struct {
 	running sync.WaitGroup
 }
 
-// call runs one method of the executor in a context that ends with the process's. A panic is an error of the call. What
-// the executor was working on may be secret, so the error does not tell: like that of a crash, value and stack go to stderr,
-// which the host keeps to itself.
+// call runs a method of the executor with a context that also ends with s.ctx. A panic becomes
+// an error of the call. The error does not contain the value of the panic, which may be secret.
+// Like the output of a crash, value and stack are written to the standard error, which the host
+// keeps private.
 func (s *server) call(ctx context.Context, f function.Function, method func(context.Context) error) (err error) {
 	s.mu.Lock()
 	if s.closed {
@@ -137,7 +142,7 @@ func (s *server) call(ctx context.Context, f function.Function, method func(cont
 	return method(ctx)
 }
 
-// close waits for the calls, which have been cancelled, and closes the executor.
+// close waits for the calls, which must have been cancelled, and closes the executor.
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -176,7 +181,8 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		out, err = s.ex.Execute(ctx, f, list)
 		return err
 	})
-	for part := range parts(out.List) { // of a function that failed, too: its results say why
+	// Send the list of a failed function also, because its results may contain the reason.
+	for part := range parts(out.List) {
 		if err := stream.Send(&wire.ExecuteResponse{List: part}); err != nil {
 			return err
 		}
@@ -185,10 +191,10 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Error: errToWire(err), Done: true})
 }
 
-// A grpcPlugin is what go-plugin knows of an executor, on both sides.
+// A grpcPlugin connects an executor to go-plugin, on both sides.
 type grpcPlugin struct {
 	plugin.NetRPCUnsupportedPlugin
-	server *server // on the executor's side
+	server *server // nil in the host
 }
 
 func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {

@@ -28,51 +28,56 @@ import (
 )
 
 const (
-	// startTimeout is how long an executor may take until it answers for the first time.
+	// startTimeout is the time for an executor to answer for the first time.
 	startTimeout = 8 * time.Second
-	// overtime is how much longer than its function an executor may take before it counts as stuck.
+	// overtime is the time after a function's timeout until the executor is considered stuck.
 	overtime = 30 * time.Second
-	// socketRoom is how much longer the path of a socket is than that of the directory for temporary files. The kernel takes
-	// 104 bytes, or little more.
+	// socketRoom is the maximum length that the path of a socket adds to the directory for
+	// temporary files. The kernel limits socket paths to 104 bytes or little more.
 	socketRoom = 80
-	// maxMessage bounds one message of an executor, which go-plugin does not: lists come in pieces of 1 MiB.
+	// maxMessage bounds one message of an executor, which go-plugin does not do. Lists are sent in
+	// parts of 1 MiB.
 	maxMessage = 16 << 20
 )
 
-// A Program says which executor to start.
+// A Program describes an executor to start.
 type Program struct {
-	// Kind is what messages call it. Without a Path, krmflow itself is started, as "krmflow executor KIND".
+	// Kind is the name in messages. Without a Path, krmflow itself is started as "krmflow executor
+	// KIND".
 	Kind string
-	// Path is the program of a third party, and Digest what its bytes must have.
+	// Path is a third-party program, and Digest is its required digest.
 	Path   string
 	Digest krm.Digest
-	// Env is its whole environment, NAME=value, besides what go-plugin needs. Nothing else is inherited.
+	// Env is the complete environment, NAME=value, in addition to the variables of go-plugin.
+	// Nothing is inherited.
 	Env []string
-	// Linger is how long processes that it leaves behind may take to end by themselves: executors that leave one to clean up
-	// when they crash set it. The others are killed at once.
+	// Linger is the time in which processes left by the executor may end by themselves. It is for
+	// executors that leave a process to clean up after a crash. Without it, remaining processes are
+	// killed immediately.
 	Linger time.Duration
-	// Patience is how long it may take to obtain one function; 0 means [DefaultPatience].
+	// Patience is the time limit for preparing one function, 0 for [DefaultPatience].
 	Patience time.Duration
 }
 
-// DefaultPatience leaves time to pull a large image.
+// DefaultPatience is long enough to pull a large image.
 const DefaultPatience = 15 * time.Minute
 
-// A Process is an executor that runs as a process of its own. Its errors are those of the executor, or say that it crashed.
+// A Process is an executor in a separate process. Its errors are those of the executor or report
+// a crash. It is safe for concurrent use.
 type Process struct {
 	kind   string
-	limit  time.Duration // of Prepare
+	limit  time.Duration // for Prepare
 	run    *run
 	client *plugin.Client
 	rpc    wire.ExecutorClient
 	dir    string
-	held   *os.File // dir, so that no other run takes it for abandoned
+	held   *os.File // locks dir, so that no other run removes it as abandoned
 	close  func() error
 }
 
 var _ Executor = (*Process)(nil)
 
-// Start starts an executor and waits until it can be called. Close it to end it.
+// Start starts an executor and waits until it answers. The caller must call Close to stop it.
 func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	proc.Adopt()
 	dir, err := NewRunDir()
@@ -96,7 +101,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 		RunnerFunc:       x.run.bind,
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
-		StartTimeout:     startTimeout + grace, // ends sooner
+		StartTimeout:     startTimeout + grace, // not reached: connect has a shorter timeout
 		Logger:           hclog.NewNullLogger(),
 		Stderr:           &x.run.stderr,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir},
@@ -115,7 +120,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	return nil, x.run.describe(code, err)
 }
 
-// connect waits until the executor answers, for a time, and kills it if it does not.
+// connect waits for the executor to answer, up to startTimeout, and kills it if it does not.
 func (x *Process) connect(ctx context.Context) error {
 	slow := fmt.Errorf("no answer within %v", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, slow)
@@ -139,9 +144,9 @@ func (x *Process) connect(ctx context.Context) error {
 	return nil
 }
 
-// runBase returns the parent of run directories: the directory for temporary files, unless the path
-// of a socket there would be too long. It is absolute, because executors have different working
-// directories.
+// runBase returns the parent of run directories: the directory for temporary files, unless the
+// path of a socket there would be too long. It is absolute, because executors have different
+// working directories.
 func runBase() string {
 	base := os.TempDir()
 	if abs, err := filepath.Abs(base); err == nil {
@@ -153,15 +158,15 @@ func runBase() string {
 	return base
 }
 
-// NewRunDir makes a private directory for the temporary files of this run and removes those of runs that were killed. Its path
-// is short enough for sockets in it.
+// NewRunDir creates a private directory for the temporary files of this run. Its path is short
+// enough for sockets in it. NewRunDir also removes the directories of runs that were killed.
 func NewRunDir() (string, error) {
 	base := runBase()
 	sweep(base)
 	return os.MkdirTemp(base, fmt.Sprintf("%s%d-", runPrefix, os.Getpid()))
 }
 
-// sweep removes what runs have left behind that were killed together with their executors.
+// sweep removes the directories of runs that were killed together with their executors.
 func sweep(base string) {
 	list, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
 	for _, dir := range list {
@@ -201,7 +206,7 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 			err = stream.Send(&wire.ExecuteRequest{List: part})
 		}
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: the answer says why
+	if err != nil && !errors.Is(err, io.EOF) { // after EOF, the answer contains the reason
 		return Output{}, x.failure(ctx, f, err)
 	}
 	stream.CloseSend()
@@ -211,7 +216,7 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 		if err != nil {
 			return Output{}, x.failure(ctx, f, err)
 		}
-		// An executor of a third party may not keep to the limits.
+		// A third-party executor may ignore the limits.
 		if size += int64(len(resp.GetList())); size > limits.Output {
 			e := &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %s, stopped", f.Name, x.kind, diag.Size(limits.Output))}
 			return Output{}, e.Hint("--max-fn-output sets how much a function may write")
@@ -224,8 +229,8 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 	}
 }
 
-// refusal returns the error that the executor has answered with: ctx's reason if it only says that ctx has ended, and with
-// what the executor said if it failed itself.
+// refusal returns the executor's error. If the executor only reports the cancellation of ctx,
+// the result is ctx's cause. For an internal error it adds the standard error of the executor.
 func (x *Process) refusal(ctx context.Context, f function.Function, answer *wire.Error) error {
 	err := errFromWire(answer)
 	var e *Error
@@ -240,7 +245,7 @@ func (x *Process) refusal(ctx context.Context, f function.Function, answer *wire
 	return err
 }
 
-// failure says why a call has no answer.
+// failure returns the reason why a call has no answer.
 func (x *Process) failure(ctx context.Context, f function.Function, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -249,7 +254,7 @@ func (x *Process) failure(ctx context.Context, f function.Function, err error) e
 		select {
 		case <-x.run.done:
 			return x.run.crashed(f)
-		case <-ctx.Done(): // the executor, or gRPC, knew a moment earlier
+		case <-ctx.Done(): // the executor or gRPC may notice the end of ctx first
 			return context.Cause(ctx)
 		case <-time.After(grace):
 		}
@@ -257,7 +262,8 @@ func (x *Process) failure(ctx context.Context, f function.Function, err error) e
 	return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s: %s", f.Name, x.kind, status.Convert(err).Message())}
 }
 
-// Close ends the executor and everything that it runs, and removes its files. It may be called at any time, also twice.
+// Close stops the executor and everything that it runs, and removes its files. It may be called
+// at any time and more than once.
 func (x *Process) Close() error { return x.close() }
 
 func (x *Process) end() error {
@@ -267,11 +273,12 @@ func (x *Process) end() error {
 	}
 	x.run.release()
 	err := dirs.RemoveAll(x.dir)
-	x.held.Close() // only now that there is nothing left to take
+	x.held.Close() // last, when there is nothing left for sweep to remove
 	return err
 }
 
-// bind is what go-plugin calls to have the executor started; cmd has the environment that the executor needs.
+// bind is called by go-plugin to start the executor. cmd contains the environment that the
+// executor needs.
 func (r *run) bind(_ hclog.Logger, cmd *execCmd, _ string) (runner.Runner, error) {
 	r.env = append(r.env, cmd.Env...)
 	return r, nil

@@ -42,7 +42,7 @@ const (
 	// for its command.
 	cleanupTime = 300 * time.Millisecond
 	// sayTime is the maximum time for reporting that a run exceeded a limit. It is longer than
-	// cleanupTime because the user has not been told yet and the machine may be busy.
+	// cleanupTime because the user has not seen the reason yet and the machine may be busy.
 	sayTime = 3 * time.Second
 )
 
@@ -71,7 +71,8 @@ func await(ctx context.Context, a *cli.Invocation, done <-chan int, end console.
 	if errors.Is(cause, diag.ErrLimit) {
 		limit = sayTime
 	}
-	limits.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped reading
+	// The reader of stderr may have stopped reading.
+	limits.Within(limit, func() { report(end, err) })
 	return exit.Code(cause)
 }
 

@@ -286,7 +286,8 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
 	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
-	_ = root.PersistentFlags().MarkHidden("stack-trace") // it does nothing, so it needs no documentation
+	// The flag does nothing, so it needs no documentation.
+	_ = root.PersistentFlags().MarkHidden("stack-trace")
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))

@@ -25,12 +25,13 @@ import (
 )
 
 const (
-	// termGrace is the time between the request to end and the end by force.
+	// termGrace is the time between SIGTERM and SIGKILL.
 	termGrace = 2 * time.Second
-	// lookEvery is how often the memory of a function is looked at, and lookShare how much of the time that may take at most.
+	// lookEvery is the minimum interval between measurements of a function's memory. The interval
+	// is at least lookShare times the duration of a measurement, which bounds the cost.
 	lookEvery = 100 * time.Millisecond
 	lookShare = 20
-	// drain is how long the output of a function that has ended, with all that it started, may still be on its way.
+	// drain is the time to wait for more output after a function and all its processes have ended.
 	drain = 500 * time.Millisecond
 )
 
@@ -39,23 +40,23 @@ type call struct {
 	x    *Executor
 	f    function.Function
 	p    *program
-	dir  string // private, with bin and own in it
-	path string // of the script's copy, "" for a program that runs from memory
+	dir  string // private; contains bin and own
+	path string // copy of a script, "" for a program that runs from memory
 
-	// sources are those of the function's bind mounts, nil for other mounts: open, so that the sandbox can tell whether a path
-	// still leads to what was looked at.
+	// sources contains the open sources of the function's bind mounts, nil for other mounts. With
+	// them the sandbox can check that a path still leads to the examined file.
 	sources []*os.File
 
-	stdin, stdout, stderr *os.File // the ends of this side
+	stdin, stdout, stderr *os.File // ends of the pipes on this side
 	theirs                [3]*os.File
 
 	out      *bounded.Output
-	tail     bounded.Tail // of stderr
+	tail     bounded.Tail // of standard error
 	overfull chan struct{}
-	crowded  bool // the function was seen to have all processes that it may have
+	crowded  bool // the function was seen with its maximum number of processes
 }
 
-// newCall makes the files that a call needs.
+// newCall creates the files of a call.
 func newCall(x *Executor, f function.Function, p *program) (c *call, err error) {
 	c = &call{x: x, f: f, p: p, tail: bounded.Tail{Limit: executors.StderrTail}, overfull: make(chan struct{})}
 	c.out = bounded.NewOutput(f.Limits.Output, func() { close(c.overfull) })
@@ -97,16 +98,17 @@ func newCall(x *Executor, f function.Function, p *program) (c *call, err error) 
 	return c, err
 }
 
-// own is the directory with all that the function may write. A sandbox may mount a file system of the function's own there.
+// own returns the directory that contains everything the function may write. A sandbox may mount
+// a separate file system there.
 func (c *call) own() string { return filepath.Join(c.dir, "own") }
 
-// ownDirs are the directories in [call.own]: home and tmp.
+// ownDirs lists the directories in [call.own]: home and tmp.
 var ownDirs = []string{"home", "tmp"}
 
 func (c *call) home() string { return filepath.Join(c.own(), ownDirs[0]) }
 func (c *call) tmp() string  { return filepath.Join(c.own(), ownDirs[1]) }
 
-// openSources opens what is granted as bind mounts.
+// openSources opens the sources of bind mounts.
 func (c *call) openSources() error {
 	c.sources = make([]*os.File, len(c.f.Mounts))
 	for i, m := range c.f.Mounts {
@@ -122,7 +124,7 @@ func (c *call) openSources() error {
 	return nil
 }
 
-// close removes the call's files.
+// close closes and removes the call's files.
 func (c *call) close() {
 	c.closeTheirs()
 	for _, f := range append(c.sources, c.stdin, c.stdout, c.stderr) {
@@ -144,7 +146,8 @@ func (c *call) closeTheirs() {
 	}
 }
 
-// wrapper is a directory with links to krmflow, for scripts that wrap a command; empty for all others.
+// wrapper returns a directory with links to krmflow for a script that wraps a command, and ""
+// for other programs.
 func (c *call) wrapper() string {
 	if !c.p.wraps || c.x.Wrapper == "" {
 		return ""
@@ -152,7 +155,8 @@ func (c *call) wrapper() string {
 	return filepath.Join(c.dir, "wrap")
 }
 
-// addWrapper makes that directory. The functions spec and its images call the program config.
+// addWrapper creates the wrapper directory. The functions specification and its images call the
+// program config.
 func (c *call) addWrapper() error {
 	dir := c.wrapper()
 	if dir == "" {
@@ -169,7 +173,7 @@ func (c *call) addWrapper() error {
 	return nil
 }
 
-// env is the whole environment of the function.
+// env returns the complete environment of the function.
 func (c *call) env() []string {
 	path := searchPath
 	if dir := c.wrapper(); dir != "" {
@@ -185,7 +189,8 @@ func (c *call) env() []string {
 	return lastOfEach(append(env, c.f.Env...))
 }
 
-// lastOfEach returns env with one value for each variable, the last one: what a program makes of two is its own business.
+// lastOfEach returns env with one value per variable, the last one. Programs disagree on the
+// value of a duplicate variable.
 func lastOfEach(env []string) []string {
 	seen := map[string]bool{}
 	list := make([]string, 0, len(env))
@@ -200,7 +205,7 @@ func lastOfEach(env []string) []string {
 	return list
 }
 
-// argv is what the function sees as its arguments.
+// argv returns the arguments of the function, including its name.
 func (c *call) argv() []string {
 	name := filepath.Join(filepath.Dir(c.f.Program), c.p.name)
 	if c.path != "" {
@@ -209,26 +214,28 @@ func (c *call) argv() []string {
 	return append([]string{name}, c.f.Args...)
 }
 
-// A process is a function that runs.
+// A process is a running function.
 type process interface {
 	load(limit int64) proc.Load
-	terminate()  // asks it to end
-	kill()       // ends it and all that it started
-	wait() ended // waits for the end of all that it started, too
+	terminate()  // asks it to exit
+	kill()       // kills it and all processes that it started
+	wait() ended // waits for it and all processes that it started
 }
 
-// ended is how a function ended.
+// ended describes the end of a function.
 type ended struct {
-	err       error // it could not be started
+	err       error // the function could not be started
 	code      int
-	signal    syscall.Signal // if it was ended by one
-	crowded   bool           // it was refused a process
-	exhausted bool           // it was refused memory
+	signal    syscall.Signal // signal that ended it, 0 for none
+	crowded   bool           // it reached its limit of processes
+	exhausted bool           // it reached its limit of memory
 }
 
 // run runs the function with list as its input.
 func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, error) {
-	// A child's parent, for the kernel, is a thread. The thread is not used again: it may have given up rights.
+	// The kernel treats the starting thread as the parent of the child, so keep the thread until
+	// the child has ended. It is never unlocked, and so not reused: it may have given up
+	// privileges.
 	type result struct {
 		p   process
 		err error
@@ -249,7 +256,7 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	c.closeTheirs()
 	var reading sync.WaitGroup
 	go func() {
-		// A function need not read all, or any, of its input.
+		// A function may exit without reading its input.
 		all := net.Buffers(slices.Clone(list))
 		all.WriteTo(c.stdin)
 		c.stdin.Close()
@@ -264,7 +271,8 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	return c.verdict(end)
 }
 
-// watch waits for the end of the function and brings it about if need be; err says why.
+// watch waits for the end of the function. It stops the function if it exceeds a limit or ctx
+// ends; err is then the reason.
 func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end ended, err error) {
 	timer, looking := time.NewTimer(c.f.Limits.Timeout), time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -274,14 +282,14 @@ func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end end
 		case end = <-over:
 			return end, nil
 		case <-ctx.Done():
-			// The user waits.
+			// There is no grace period, because the user is waiting.
 			p.kill()
 			<-over
 			return end, context.Cause(ctx)
 		case <-c.overfull:
 			p.kill()
 			<-over
-			return end, nil // verdict knows
+			return end, nil // reported by verdict
 		case <-looking.C:
 			begin := time.Now()
 			if err := c.look(p); err != nil {
@@ -298,8 +306,9 @@ func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end end
 	}
 }
 
-// look returns an error if the function uses too much memory. The kernel's limit of one process is above the function's:
-// who runs into it only learns that there is no more, and nobody learns why it failed.
+// look returns an error if the function uses too much memory. The kernel's limit for a single
+// process is higher than the function's limit: a process that hits the kernel's limit sees only
+// ENOMEM, and we could not report why it failed.
 func (c *call) look(p process) error {
 	l := p.load(c.f.Limits.Memory)
 	c.crowded = c.crowded || l.Threads >= c.f.Limits.Procs
@@ -314,7 +323,7 @@ func (c *call) exhausted() error {
 		Hint("--fn-memory sets how much a function may use")
 }
 
-// expire asks the function to end and ends it if it does not.
+// expire asks the function to exit and kills it if it does not.
 func (c *call) expire(ctx context.Context, p process, over <-chan ended) {
 	p.terminate()
 	select {
@@ -327,7 +336,8 @@ func (c *call) expire(ctx context.Context, p process, over <-chan ended) {
 	<-over
 }
 
-// settle waits for the rest of the output. All writers are gone, unless one got away.
+// settle waits for the rest of the output. All writers have ended unless one escaped; settle
+// stops when no more output arrives.
 func (c *call) settle(reading *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
@@ -355,7 +365,7 @@ func (c *call) settle(reading *sync.WaitGroup) {
 	}
 }
 
-// verdict makes the end of the function the result of the call.
+// verdict converts the end of the function to the result of the call.
 func (c *call) verdict(end ended) (executors.Output, error) {
 	select {
 	case <-c.overfull:
@@ -365,7 +375,8 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	}
 	out := executors.Output{List: c.out.Blocks(), Stderr: c.tail.Bytes()}
 	switch {
-	case end.exhausted: // whatever the function makes of the end of one of its processes
+	// This applies even if the function ignores the death of one of its processes and succeeds.
+	case end.exhausted:
 		return out, c.exhausted()
 	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
 		return out, c.fail(executors.Limit, "failed when it had %d processes", c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")

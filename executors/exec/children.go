@@ -6,13 +6,15 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/proc"
 )
 
-// children are the processes that this executor has started and waits for. Other children are orphans of its functions.
+// children tracks the processes that this executor has started and waits for. All other child
+// processes are orphans of its functions.
 type children struct {
 	mu      sync.Mutex
 	running map[int]bool
 }
 
-// start runs fork, which returns the new process, so that no sweep sees the process before it is known.
+// start calls fork, which returns a new process, and records the process. The lock ensures that
+// no sweep sees the process before it is recorded.
 func (c *children) start(fork func() (pid int, err error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,8 +28,8 @@ func (c *children) start(fork func() (pid int, err error)) error {
 	return err
 }
 
-// sweep forgets pid, which has ended, and ends the orphans that it has left: those of its session, and all of them if no other
-// function runs that could be their parent.
+// sweep removes pid, which has ended, and kills its orphans: the orphans in its session, or all
+// orphans if no other function is running that could have started them.
 func (c *children) sweep(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// machines are the ELF machine numbers of the architectures that Go knows.
+// machine returns the name of the architecture with an ELF machine number. It is the GOARCH,
+// except that byte orders and word sizes of ppc64 and mips share a name.
 func machine(arch uint16) string {
 	switch arch {
 	case 3:
@@ -35,7 +36,7 @@ func machine(arch uint16) string {
 	return fmt.Sprintf("machine type %d", arch)
 }
 
-// inspectELF compares the architecture and looks for the dynamic linker.
+// inspectELF checks the architecture and the existence of the dynamic linker.
 func (p *program) inspectELF() error {
 	h := p.Head
 	if len(h) < 64 {
@@ -84,7 +85,8 @@ func (p *program) inspectELF() error {
 	return nil
 }
 
-// sameMachine reports whether a program runs here. Those of a machine's 32-bit mode are refused: the sandbox knows one
+// sameMachine reports whether a program for the architecture runs on this machine. On 64-bit
+// machines it rejects 32-bit programs where that matters, because the sandbox filters only one
 // set of system calls.
 func sameMachine(arch string, wide, little bool) bool {
 	switch runtime.GOARCH {

@@ -1,12 +1,15 @@
 // Package exec runs functions that are programs.
 //
-// The bytes that were hashed are the bytes that run: [Executor.Prepare] reads a program once, below its root, compares the
-// digest and keeps the content where nobody can change it. A call runs from there: an ELF program from a sealed anonymous
-// file, a script from a copy that is made for the call.
+// The bytes that were hashed are the bytes that run. [Executor.Prepare] reads a program once,
+// from a path below its root, compares the digest and keeps the content in a place that no other
+// process can change. A call runs that content: an ELF program from a sealed anonymous file, a
+// script from a copy made for the call. Hashing the file and then executing its path would leave
+// a window in which it can be replaced.
 //
-// A call on Linux is isolated: its program is started by a small process of this binary that gives up what the function must
-// not have. Any binary that imports this package is one when it is started as "krmflow executor sandbox". What this machine
-// can isolate is [Probe]'s answer; where it is too little a function is refused unless it may run unsandboxed.
+// On Linux a call is isolated. A small process of this binary gives up its privileges and then
+// executes the program. Every binary that imports this package is such a process when it is
+// started as "krmflow executor sandbox". [Probe] reports the isolation that the machine
+// supports. If it is insufficient, functions are denied unless they may run unsandboxed.
 package exec
 
 import (
@@ -23,10 +26,11 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Executor runs programs. Make one with [New].
+// An Executor runs programs. Use [New] to create one.
 type Executor struct {
-	// Wrapper is the path of krmflow, which scripts that call "krmflow wrap" or "config run wrap" find on PATH by both names; empty for none. It
-	// must be set before the first call.
+	// Wrapper is the path of krmflow for scripts that call "krmflow wrap" or "config run wrap".
+	// They find it on PATH under both names. If it is empty, they do not. It must be set before the
+	// first call.
 	Wrapper string
 
 	isolation func() Isolation
@@ -39,27 +43,29 @@ type Executor struct {
 
 var _ executors.Executor = (*Executor)(nil)
 
-// A key says which program a function runs.
+// A key identifies the program of a function.
 type key struct {
 	root, program, bin string
 	digest             krm.Digest
 }
 
-// An entry is a program that is being read, or was.
+// An entry is a program that is loaded once.
 type entry struct {
 	once sync.Once
 	p    *program
 	err  error
 }
 
-// New returns an executor. It makes this process the parent of orphans, see prctl(2): have one per process.
+// New returns an executor. It makes this process the parent of orphans, see prctl(2), so a
+// process must not have more than one.
 func New() *Executor {
 	proc.Adopt()
 	return &Executor{isolation: sync.OnceValue(Probe), programs: map[key]*entry{}}
 }
 
-// NewHeld returns an executor that runs the program which the process that has started this one holds, as [executors.HeldVariable] says, without
-// reading its file again. An empty text names none.
+// NewHeld returns an executor that can run the program held by its parent process without
+// reading the file again. variable is the value of [executors.HeldVariable]; if it is empty, no
+// program is held.
 func NewHeld(variable string) *Executor {
 	x := New()
 	text, place, _ := strings.Cut(variable, "=")
@@ -123,7 +129,7 @@ func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.C
 	return c.run(ctx, list)
 }
 
-// Close ends what calls have left behind. No call may be running.
+// Close kills the processes left by calls and releases the programs. No call may be running.
 func (x *Executor) Close() error {
 	x.calls.sweep(0)
 	x.mu.Lock()
@@ -137,7 +143,8 @@ func (x *Executor) Close() error {
 	return nil
 }
 
-// refuse returns why a program cannot run, still without the function's name: see [named].
+// refuse returns the reason why a program cannot run, without the name of the function: see
+// [named].
 func refuse(code executors.Code, format string, args ...any) *executors.Error {
 	return function.Wrap(code, diag.Errorf(diag.Pos{}, "", format, args...))
 }
@@ -146,7 +153,7 @@ func invalid(format string, args ...any) *executors.Error {
 	return refuse(executors.Invalid, format, args...)
 }
 
-// named returns err as one of f's.
+// named returns err as an error about f.
 func named(f function.Function, err error) error {
 	e, ok := err.(*executors.Error)
 	if !ok {

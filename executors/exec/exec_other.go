@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// Probe returns no isolation: only Linux has a sandbox for functions.
+// Probe returns no isolation: functions are sandboxed only on Linux.
 func Probe() Isolation { return Isolation{Missing: "only Linux has a sandbox"} }
 
 func (c *call) start() (process, error) { return c.startPlain() }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// openFlags keep a program that is a pipe or a device from blocking.
+// openFlags prevent the opening of a named pipe or a device from blocking.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK

@@ -15,19 +15,21 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// A group is the control group of one call: the kernel counts processes and memory in it, memory that belongs to no process
-// included. Each field is "" where the machine does not let this user have such a group. In version 2 of control groups both are
-// the same directory.
+// A group is the control group of one call. In it the kernel accounts for processes and memory,
+// including memory that is not mapped by any process. Each field is a directory, or "" if the
+// user may not create such a group on this machine. With cgroup v2 both fields are the same
+// directory.
 type group struct {
 	memory, procs string
 }
 
 var groups atomic.Int64
 
-// ownMemory is what the sandbox's own process uses at most, in bytes.
+// ownMemory is the maximum memory of the sandbox process itself, in bytes.
 const ownMemory = 32 << 20
 
-// newGroup puts pid, which has no children yet, into a group with these limits, as far as the machine lets it.
+// newGroup moves pid, which must not have children yet, into a group with these limits, as far
+// as the machine allows.
 func newGroup(pid int, l function.Limits) group {
 	hierarchies := cgroupHierarchies()
 	sweepGroups(hierarchies)
@@ -55,13 +57,18 @@ func newGroup(pid int, l function.Limits) group {
 	return g
 }
 
-// A hierarchy is one of control groups.
+// A hierarchy is a control group hierarchy.
 type hierarchy struct {
-	groups        []string // directories below which a group may be made: this process's own group, then those around it
-	memory, procs string   // names of the files with the limits, "" for one that it does not know
+	// groups lists the directories in which to try creating a group: the group of this process,
+	// then its ancestors.
+	groups []string
+	// memory and procs are the names of the files for the limits, "" if the hierarchy has no such
+	// limit.
+	memory, procs string
 }
 
-// cgroupHierarchies returns the hierarchies that count memory or processes, at the place where systems mount them.
+// cgroupHierarchies returns the hierarchies that limit memory or processes, at their usual mount
+// point.
 var cgroupHierarchies = sync.OnceValue(func() (all []hierarchy) {
 	const mount = "/sys/fs/cgroup"
 	data, _ := os.ReadFile("/proc/self/cgroup")
@@ -74,7 +81,7 @@ var cgroupHierarchies = sync.OnceValue(func() (all []hierarchy) {
 			h.memory = "memory.limit_in_bytes"
 		case "pids":
 			h.procs = "pids.max"
-		case "": // version 2
+		case "": // cgroup v2
 			h.memory, h.procs, root = "memory.max", "pids.max", mount
 		default:
 			continue
@@ -90,7 +97,8 @@ var cgroupHierarchies = sync.OnceValue(func() (all []hierarchy) {
 	return all
 })
 
-// join makes a group with limits, by name of the file, and puts pid into it. It returns the directory, "" if it cannot be done.
+// join creates a group with limits, which maps file names to values, and moves pid into it. It
+// returns the directory, or "" if that is not possible.
 func (h hierarchy) join(name string, pid int, limits map[string]int64) string {
 	if len(limits) == 0 {
 		return ""
@@ -126,7 +134,8 @@ func write(dir, file string, value int64) bool {
 
 var sweep sync.Once
 
-// sweepGroups removes the groups of executors that were killed. A group that is in use cannot be removed.
+// sweepGroups removes the groups of killed executors. The kernel does not remove a group that is
+// in use.
 func sweepGroups(hierarchies []hierarchy) {
 	sweep.Do(func() {
 		for _, h := range hierarchies {
@@ -143,7 +152,7 @@ func sweepGroups(hierarchies []hierarchy) {
 	})
 }
 
-// count returns the number after a word in a file of the group.
+// count returns the number after a word in a file of the group, or 0 if there is none.
 func count(dir, file, word string) int {
 	if dir == "" {
 		return 0
@@ -158,15 +167,17 @@ func count(dir, file, word string) int {
 	return 0
 }
 
-// refused reports whether the group has refused a process.
+// refused reports whether the group has prevented the start of a process.
 func (g group) refused() bool { return count(g.procs, "pids.events", "max") > 0 }
 
-// exhausted reports whether the kernel has ended a process of the group for want of memory.
+// exhausted reports whether the kernel has killed a process of the group because it was out of
+// memory.
 func (g group) exhausted() bool {
 	return count(g.memory, "memory.events", "oom_kill")+count(g.memory, "memory.oom_control", "oom_kill") > 0
 }
 
-// close removes the group. Its last processes may still be on their way out.
+// close removes the group. It retries, because the last processes may not have exited
+// completely.
 func (g group) close() {
 	for _, dir := range []string{g.memory, g.procs} {
 		for range 50 {

@@ -5,27 +5,37 @@ import (
 	"strings"
 )
 
-// An Isolation says what this machine keeps a function from, and by which means of the kernel. The zero value is nothing.
+// An Isolation describes the isolation of functions on this machine and the kernel features it
+// uses. The zero value is no isolation.
 type Isolation struct {
-	Landlock int  // version of the kernel's landlock: files, from 3 on their length, from 4 on TCP, from 6 on signals
-	UserNS   bool // user, process and IPC namespaces without privileges: no orphans, no signals to others
-	MountNS  bool // a mount namespace in which all but the function's own files is read-only; takes UserNS
-	NetNS    bool // a network of its own, without any interface that is up; takes UserNS
-	Seccomp  bool // only the system calls that programs need
-	// Refused is what was refused when a sandbox of this kind tried it on this machine, for instance "read write metadata
-	// truncate connect signal".
+	// Landlock is the ABI version of the kernel's Landlock, 0 for none. It restricts files, from
+	// version 3 their truncation, from 4 TCP, and from 6 signals.
+	Landlock int
+	// UserNS is true for unprivileged user, process and IPC namespaces. No process survives the
+	// function, and it cannot signal others.
+	UserNS bool
+	// MountNS is true for a mount namespace in which everything except the function's own files is
+	// read-only. It requires UserNS.
+	MountNS bool
+	// NetNS is true for a separate network without an active interface. It requires UserNS.
+	NetNS bool
+	// Seccomp is true for a filter that allows only the system calls that programs need.
+	Seccomp bool
+	// Refused lists the operations denied to such a sandbox in a test on this machine, for instance
+	// "read write metadata truncate connect signal".
 	Refused string
-	// Missing says what else functions could do, or why it could not be tried.
+	// Missing lists the operations that were not denied, or the reason why the test failed.
 	Missing string
 	enough  bool
 }
 
-// Enough reports whether functions may run here without a special permission: all that a function must not do was tried and
-// refused.
+// Enough reports whether functions may run on this machine without special permission: a test
+// was denied every operation forbidden to functions.
 func (i Isolation) Enough() bool { return i.enough }
 
-// String returns the form that plans show, for instance "landlock7+userns+pidns+mntns+netns+seccomp (refuses read write metadata
-// truncate connect signal)", or "none" and why.
+// String returns the form shown in plans, for instance
+// "landlock7+userns+pidns+mntns+netns+seccomp (refuses read write metadata truncate connect
+// signal)", or "none" with the reason.
 func (i Isolation) String() string {
 	if !i.enough {
 		return "none (" + i.Missing + ")"
@@ -33,7 +43,7 @@ func (i Isolation) String() string {
 	return i.means() + " (refuses " + i.Refused + ")"
 }
 
-// means returns the names of what isolates, joined by "+".
+// means returns the names of the kernel features, joined by "+".
 func (i Isolation) means() string {
 	var parts []string
 	if i.Landlock > 0 {

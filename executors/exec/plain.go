@@ -9,18 +9,19 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/proc"
 )
 
-// A plain process is a function that runs without a sandbox, in a session of its own.
+// A plain is a function that runs without a sandbox, in a separate session.
 type plain struct {
 	call *call
 	cmd  *osexec.Cmd
 }
 
-// startPlain starts the function in the calling thread, which must stay until the function has ended.
+// startPlain starts the function in the calling thread, which must not end before the function.
 func (c *call) startPlain() (process, error) {
 	noNewPrivileges()
 	path := c.path
 	if path == "" {
-		// The number is looked up in this process: it may mean something else in the child by the time it executes.
+		// Use the process id of this process instead of /proc/self: in the child the file
+		// descriptor may be a different file by the time it is executed.
 		path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), c.p.File().Fd())
 	}
 	cmd := &osexec.Cmd{
@@ -50,7 +51,7 @@ func (p *plain) kill() {
 func (p *plain) wait() ended {
 	p.cmd.Wait()
 	pid := p.cmd.Process.Pid
-	proc.Signal(pid, syscall.SIGKILL) // the rest of its group
+	proc.Signal(pid, syscall.SIGKILL) // the rest of its process group
 	p.call.x.calls.sweep(pid)
 	return endOf(p.cmd.ProcessState)
 }

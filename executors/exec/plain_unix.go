@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// endOf returns how a process ended.
+// endOf returns the signal or exit code of an ended process.
 func endOf(s *os.ProcessState) ended {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return ended{signal: ws.Signal()}

@@ -22,9 +22,10 @@ const (
 	netFlags  = unix.CLONE_NEWNET
 )
 
-// Probe finds out what this machine can isolate: it starts a sandbox without a function in it, which tries what it should not be
-// able to do, with files that are made for that and removed again. It takes some milliseconds. Where the kernel has a means that
-// the machine's policy does not let a user have, it tries again with less.
+// Probe determines the isolation that this machine supports. It starts a sandbox without a
+// function, which attempts forbidden operations on temporary files. This takes some
+// milliseconds. Testing is necessary because a machine's policy may forbid a feature that the
+// kernel has; Probe then tries again without mount namespaces.
 func Probe() Isolation {
 	i := Isolation{
 		Landlock: sandbox.Landlock(),
@@ -35,14 +36,15 @@ func Probe() Isolation {
 	}
 	tried := Try(i)
 	if !tried.Enough() && i.MountNS {
-		// Some machines let a user have namespaces, but nothing be mounted in them.
+		// Some machines allow user namespaces, but no mounts in them.
 		i.MountNS = false
 		tried = Try(i)
 	}
 	return tried
 }
 
-// canClone reports whether a process may be started with these namespaces: the new process finds no program to execute.
+// canClone reports whether a process can be started with these namespaces. The new process
+// fails, because its program does not exist.
 func canClone(flags uintptr) bool {
 	pid, err := syscall.ForkExec("/proc/self/no such program", nil, &syscall.ProcAttr{
 		Sys: &syscall.SysProcAttr{Cloneflags: flags},
@@ -54,7 +56,8 @@ func canClone(flags uintptr) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// Try returns i with what a sandbox of that kind was refused on this machine. Where it cannot be tried, that is nothing.
+// Try returns i with the operations denied to such a sandbox on this machine. If the test cannot
+// run, Refused is empty and Missing contains the reason.
 func Try(i Isolation) Isolation {
 	i.Refused, i.Missing, i.enough = "", "", false
 	r, err := try(i)
@@ -94,7 +97,7 @@ func try(i Isolation) (sandbox.Refused, error) {
 	}
 	defer p.control.Close()
 	defer p.cmd.Wait()
-	p.control.SetDeadline(time.Now().Add(10 * time.Second)) // then it is killed
+	p.control.SetDeadline(time.Now().Add(10 * time.Second)) // then the deferred Kill ends it
 	defer p.cmd.Process.Kill()
 	var report sandbox.Report
 	if err := json.NewEncoder(p.control).Encode(spec); err != nil {
@@ -106,7 +109,7 @@ func try(i Isolation) (sandbox.Refused, error) {
 	if report.Error != "" {
 		return sandbox.Refused{}, errors.New(report.Error)
 	}
-	// A file that is gone cannot be read, whatever the sandbox is worth.
+	// If a file has disappeared, the failure to read it proves nothing about the sandbox.
 	for _, path := range []string{t.Hidden, t.Readable, t.Stream, t.Datagram} {
 		if _, err := os.Lstat(path); err != nil {
 			return sandbox.Refused{}, err
@@ -115,7 +118,8 @@ func try(i Isolation) (sandbox.Refused, error) {
 	return report.Refused, nil
 }
 
-// newTrial puts what a trial takes into dir. Call end when it is over.
+// newTrial creates the files and sockets for a test in dir. The caller must call end after the
+// test.
 func newTrial(dir string) (t *sandbox.Trial, end func(), err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	t = &sandbox.Trial{

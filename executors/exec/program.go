@@ -16,28 +16,30 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// maxProgram bounds the size of a program.
+// maxProgram is the maximum size of a program in bytes.
 const maxProgram = 1 << 30
 
-// searchPath is PATH for functions; an interpreter that "#!/usr/bin/env" names is looked for there.
+// searchPath is the PATH of functions. Interpreters named by "#!/usr/bin/env" are looked up in
+// it.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A program is a function's executable, verified, and what it needs to run.
+// A program is a function's verified executable with its requirements.
 type program struct {
 	*sealed.Program
-	name   string // what it is called when it runs
+	name   string // file name at run time
 	script bool
 	wraps  bool     // the script wraps a command
-	needs  []string // files of the machine that it is started with: interpreters, dynamic linkers
+	needs  []string // required files of the machine: interpreters, dynamic linkers
 }
 
-// A heldProgram is one whose bytes the process that has started this one holds.
+// A heldProgram is a program whose content the parent process holds.
 type heldProgram struct {
 	digest krm.Digest
-	place  string // the path of the sealed file
+	place  string // path of the sealed file
 }
 
-// load takes f's program over from held or reads it, compares its digest and looks whether it can run here at all.
+// load returns f's program, from held if it has the right digest and from its file otherwise. It
+// compares the digest and checks that the program can run on this machine.
 func load(f function.Function, held heldProgram) (*program, error) {
 	var content *sealed.Program
 	err := fs.ErrNotExist
@@ -70,7 +72,8 @@ func load(f function.Function, held heldProgram) (*program, error) {
 	return p, nil
 }
 
-// read takes over the content of f's program, which must be a regular executable file below f's root.
+// read reads the content of f's program, which must be a regular executable file inside f's
+// root.
 func read(f function.Function) (*sealed.Program, error) {
 	rel, err := filepath.Rel(f.Root, f.Program)
 	shown := diag.OneLine(f.Program)
@@ -82,7 +85,7 @@ func read(f function.Function) (*sealed.Program, error) {
 		return nil, invalid("%v", err)
 	}
 	defer root.Close()
-	// The path is the real one: a link at its end was put there since.
+	// The path has been resolved before, so a symbolic link in its last element is new.
 	if info, err := root.Lstat(rel); err == nil && info.Mode().Type() == fs.ModeSymlink {
 		return nil, invalid("%s became a symbolic link", shown)
 	}
@@ -115,7 +118,8 @@ func read(f function.Function) (*sealed.Program, error) {
 	return content, nil
 }
 
-// inspect says why the program cannot run on this machine; the text follows its path.
+// inspect returns the reason why the program cannot run on this machine, or nil. The text
+// continues a sentence that starts with the path.
 func (p *program) inspect() error {
 	head := string(p.Head)
 	switch {
@@ -142,7 +146,7 @@ func (p *program) foreign(goos string) error {
 	return fmt.Errorf("is a program for %s, this machine runs %s", goos, runtime.GOOS)
 }
 
-// inspectScript looks for the interpreter that the rest of a "#!" line names.
+// inspectScript checks the interpreter named in line, the rest of the "#!" line.
 func (p *program) inspectScript(line string) error {
 	line, _, _ = strings.Cut(line, "\n")
 	bare := strings.TrimSuffix(line, "\r")
@@ -176,7 +180,8 @@ func (p *program) inspectScript(line string) error {
 	return nil
 }
 
-// need notes a file of the machine that the program cannot start without.
+// need records a file of the machine that the program requires to start, and returns an error if
+// it is missing.
 func (p *program) need(what, path string) error {
 	info, err := os.Stat(path)
 	switch {

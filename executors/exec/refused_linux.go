@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	maxRefused = 3    // paths that a message names
-	maxPath    = 300  // bytes of a path that a message shows
-	lastBytes  = 4096 // of stderr that are looked at: what a program says last is why it failed
+	maxRefused = 3    // maximum number of paths in a message
+	maxPath    = 300  // maximum length of a path in a message, in bytes
+	lastBytes  = 4096 // examined bytes at the end of stderr; the last messages usually explain a failure
 )
 
-// blameSandbox adds to e what the sandbox has refused a function that failed, as far as its stderr tells. It names a path only if this process
-// could do there what the function could not, so that nothing else than the sandbox can be the reason.
+// blameSandbox adds hints about operations that the sandbox denied to a failed function, as far
+// as its standard error mentions them. It names a path only if this process has the access that
+// the rules deny to the function, so that only the sandbox can be the reason.
 func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	if c.f.Unsandboxed {
 		return e
@@ -58,7 +59,8 @@ func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	return e.Hint("what it refuses: docs/trust.md#the-sandbox-of-programs; --allow-unsandboxed runs programs with all rights that you have")
 }
 
-// pathsIn returns the absolute paths that a line names, and the one that stands in front of the last colon, which may be relative.
+// pathsIn returns the absolute paths in a line and the word before the last colon, which may be
+// a relative path.
 func (c *call) pathsIn(line string) (paths []string) {
 	add := func(word string) {
 		if word = strings.Trim(word, " \t\r\n:,;.()'\"`‘’“”[]"); word == "" || len(word) > maxPath || strings.ContainsRune(word, 0) {
@@ -87,7 +89,8 @@ func (c *call) pathsIn(line string) (paths []string) {
 	return paths
 }
 
-// refusedAt returns what rules do not allow at a path although this process may do it, "" if that is nothing.
+// refusedAt describes the access to path that rules deny although this process has it. It
+// returns "" if there is none.
 func refusedAt(rules []sandbox.Rule, path string, writes bool) string {
 	real, err := filepath.EvalSymlinks(path)
 	exists := err == nil
@@ -108,7 +111,7 @@ func refusedAt(rules []sandbox.Rule, path string, writes bool) string {
 	return ""
 }
 
-// allows reports whether a rule lets a function use a path in this way.
+// allows reports whether a rule grants the access to a path.
 func allows(rules []sandbox.Rule, path string, access uint64) bool {
 	return slices.ContainsFunc(rules, func(r sandbox.Rule) bool {
 		at, err := filepath.EvalSymlinks(r.Path)
@@ -120,7 +123,7 @@ func allows(rules []sandbox.Rule, path string, access uint64) bool {
 	})
 }
 
-// may reports whether this process may use a path in this way.
+// may reports whether this process has the access to a path.
 func may(path string, mode uint32) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS) == nil
 }

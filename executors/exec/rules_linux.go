@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed collects what a call may do with files.
+// allowed collects the file access rules of a call.
 type allowed []sandbox.Rule
 
 func (a *allowed) add(access uint64, paths ...string) {
@@ -18,9 +18,9 @@ func (a *allowed) add(access uint64, paths ...string) {
 	}
 }
 
-// rules returns the files that a call may use: what programs of the machine consist of, the devices without a device behind
-// them, the call's own directories and what was granted. The tree that is rendered is not among them. With counted, memory that no
-// process has mapped is counted as the function's.
+// rules returns the file access rules of a call: the installed programs and libraries, some
+// pseudo-devices, the call's own directories, and the granted mounts. The rendered tree is not
+// accessible. counted is true if a control group accounts for memory that no process has mapped.
 func (c *call) rules(counted bool) []sandbox.Rule {
 	var a allowed
 	a.add(sandbox.ReadExec,
@@ -37,7 +37,7 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 	a.add(sandbox.ReadOnly, javaFiles()...)
 	a.add(sandbox.ReadWrite, "/dev/null", "/dev/full")
 	if counted {
-		// A shared mapping of it is memory that stays when it is unmapped.
+		// Memory shared through /dev/zero can remain in use after it is unmapped.
 		a.add(sandbox.ReadWrite, "/dev/zero")
 	}
 	a.add(sandbox.All, c.home(), c.tmp())
@@ -69,14 +69,15 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 	return a
 }
 
-// javaFiles are the files in /etc that a Java virtual machine of Debian does not start without.
+// javaFiles returns the files in /etc that Debian's Java virtual machines need to start.
 var javaFiles = sync.OnceValue(func() []string {
 	security, _ := filepath.Glob("/etc/java-*/security")
 	machines, _ := filepath.Glob("/etc/java-*/*.cfg")
 	return append(security, machines...)
 })
 
-// interpreter allows what a program cannot start without and, if that is outside the usual places, what it consists of.
+// interpreter allows access to an interpreter or dynamic linker. If it is in an unusual place,
+// such as a virtual environment, it also allows access to the libraries of its installation.
 func (a *allowed) interpreter(path string) {
 	a.add(sandbox.ReadExec, path)
 	bin := filepath.Dir(path)

@@ -22,7 +22,7 @@ func (c *call) start() (process, error) {
 	return c.startSandboxed()
 }
 
-// A sandboxed process is a function that runs in a sandbox.
+// A sandboxed is a function that runs in a sandbox.
 type sandboxed struct {
 	call *call
 	started
@@ -30,14 +30,15 @@ type sandboxed struct {
 	pidns bool
 }
 
-// A started sandbox process waits for its [sandbox.Spec] on the control connection.
+// A started is a sandbox process that waits for its [sandbox.Spec] on the control connection.
 type started struct {
 	cmd     *osexec.Cmd
 	control *os.File
 }
 
-// start starts a sandbox process with these files as standard ones and the program as the one after the connection, nil for none,
-// in the calling thread, which must stay until the process has ended.
+// start starts a sandbox process with std as its standard files and, if program is not nil, with
+// program as the file after the control connection. It runs in the calling thread, which must
+// not end before the process.
 func (i Isolation) start(std []*os.File, program *os.File, network bool, fork func(*osexec.Cmd) error) (started, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -47,7 +48,8 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	cmd := &osexec.Cmd{
-		// The function's own variables could make the sandbox's process load what nobody has verified, before it gives up its rights.
+		// The environment is empty. The function's variables could make the sandbox process load
+		// unverified code before it gives up its privileges.
 		Path: "/proc/self/exe", Args: sandbox.Args(), Env: []string{}, Dir: "/",
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: i.attributes(network),
 	}
@@ -64,14 +66,15 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 	return started{cmd, ours}, nil
 }
 
-// attributes are the namespaces of a sandbox process and the right that it needs in them.
+// attributes returns the namespaces of a sandbox process and its capabilities in them.
 func (i Isolation) attributes(network bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true}
 	if !i.UserNS {
 		return a
 	}
-	// The first process of a namespace takes all others with it. Without one it has to end them itself first, and learns
-	// from the end of the control connection that it should.
+	// If the first process of a PID namespace is killed, the kernel kills all others. Without a
+	// namespace (above), the sandbox process must survive its parent: it has to kill the function's
+	// processes itself, when the control connection is closed.
 	a.Pdeathsig = syscall.SIGKILL
 	a.Cloneflags = userFlags
 	if i.NetNS && !network {
@@ -79,18 +82,20 @@ func (i Isolation) attributes(network bool) *syscall.SysProcAttr {
 	}
 	if i.MountNS {
 		a.Cloneflags |= mntFlags
-		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // in the new namespaces, to mount
-		// Files have owners. The function is nobody, who owns the files of the user.
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // in the new namespaces, for mounting
+		// Map the user to nobody, so that the user's files belong to nobody in the namespace.
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Geteuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getegid(), Size: 1}}
 	}
 	return a
 }
 
-// nobody is the user and the group that a function sees itself as.
+// nobody is the user and group id of a function in its namespace.
 const nobody = 65534
 
-// spec is what all sandboxes of this kind have in common; own is the directory that holds what a function may write.
+// spec returns the common part of the specification for sandboxes of this kind. own is the
+// directory that contains the function's writable files, and size its size in bytes if it is a
+// separate file system.
 func (i Isolation) spec(own string, size int64) sandbox.Spec {
 	s := sandbox.Spec{Landlock: i.Landlock, Seccomp: i.Seccomp, Init: i.UserNS}
 	if i.MountNS {
@@ -99,7 +104,8 @@ func (i Isolation) spec(own string, size int64) sandbox.Spec {
 	return s
 }
 
-// startSandboxed starts the sandbox process in the calling thread, which must stay until the function has ended.
+// startSandboxed starts the sandbox process in the calling thread, which must not end before the
+// function.
 func (c *call) startSandboxed() (process, error) {
 	iso := c.x.isolation()
 	var program *os.File
@@ -133,13 +139,13 @@ func (c *call) startSandboxed() (process, error) {
 		spec.Limits = append(spec.Limits, sandbox.Limit{Resource: unix.RLIMIT_NPROC, Max: uint64(c.f.Limits.Procs + sandbox.Threads)})
 	}
 	err = json.NewEncoder(b.control).Encode(spec)
-	if err != nil && !errors.Is(err, syscall.EPIPE) { // wait sees what became of it
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // wait reports the reason for EPIPE
 		b.kill()
 	}
 	return b, nil
 }
 
-// load leaves the sandbox's own process out.
+// load measures the function without the sandbox process.
 func (b *sandboxed) load(limit int64) proc.Load {
 	l := proc.Measure(b.cmd.Process.Pid, false, limit)
 	if b.group.exhausted() {
@@ -174,7 +180,8 @@ func (b *sandboxed) wait() ended {
 	return e
 }
 
-// end makes what the sandbox has reported, or err, the end of the function.
+// end converts the report of the sandbox, or the error err of reading it, to the end of the
+// function.
 func (b *sandboxed) end(r sandbox.Report, err error) ended {
 	switch {
 	case err != nil && b.cmd.ProcessState.Success():
@@ -195,22 +202,24 @@ func (b *sandboxed) end(r sandbox.Report, err error) ended {
 	return ended{code: ws.ExitStatus()}
 }
 
-// noNewPrivileges keeps what this thread starts from gaining rights by setuid programs.
+// noNewPrivileges prevents processes started by this thread from gaining privileges through
+// setuid programs.
 func noNewPrivileges() { unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
 
-// limit bounds a process that was just started.
+// limit sets the limits of a process that was just started.
 func limit(pid int, l function.Limits) {
 	for _, r := range limits(l) {
 		unix.Prlimit(pid, r.Resource, &unix.Rlimit{Cur: r.Max, Max: r.Max}, nil)
 	}
 }
 
-// limits returns what a single process may use. The address space is no measure: runtimes reserve far more than they need.
+// limits returns the limits of a single process. The address space is not limited, because some
+// runtimes reserve far more than they use.
 func limits(l function.Limits) []sandbox.Limit {
 	return []sandbox.Limit{
 		{Resource: unix.RLIMIT_CORE, Max: 0},
 		{Resource: unix.RLIMIT_NOFILE, Max: 1024},
 		{Resource: unix.RLIMIT_FSIZE, Max: uint64(max(l.Output, 1<<30))},
-		{Resource: unix.RLIMIT_DATA, Max: uint64(2*l.Memory + 1<<30)}, // see [call.look]
+		{Resource: unix.RLIMIT_DATA, Max: uint64(2*l.Memory + 1<<30)}, // above the function's limit, see [call.look]
 	}
 }

@@ -87,8 +87,8 @@ func (a *Invocation) Reporter(json bool) console.Reporter {
 // for secrets takes too long.
 const maxShown = 1 << 20
 
-// Source returns a file that was read for the last plan. It returns nil if there is no such
-// file, or if its lines must not be shown because they may hold secrets: see
+// Source returns a file that was read for the last plan. It returns nil for other files, and
+// for files whose lines must not be shown because they may hold secrets: see
 // [yaml.Source.MayHoldSecrets].
 func (a *Invocation) Source(file string) *yaml.Source {
 	if a.planned == nil {

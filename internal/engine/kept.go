@@ -143,7 +143,8 @@ func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Di
 	for _, record := range all {
 		inputs := record.Inputs()
 		b = append(b, inputs[:]...)
-		for _, w := range record.Ran { // the record may have fewer warnings if it is not from a plan
+		// The record may have fewer warnings if it is not from a plan.
+		for _, w := range record.Ran {
 			b = fmt.Appendf(b, "%q", w.String())
 		}
 	}
@@ -210,7 +211,8 @@ func (x Earlier) SaveWritten(file string, sum krm.Digest) {
 		x.watch.wrote = map[string]krm.Digest{file: sum}
 	}
 	if x.cache != nil {
-		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:]) // on failure, the next run needs --force
+		// On failure, the next run needs --force.
+		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:])
 	}
 }
 

@@ -250,7 +250,8 @@ func (r *Run) compile(ctx context.Context) error {
 	r.warnUnlocked()
 	if err := plan.Err(); err != nil && !r.keepGoing {
 		for _, d := range plan.Denied {
-			err = errors.Join(err, d.Err) // not as DeniedError: the planning error determines the exit code
+			// Not as DeniedError: the planning error determines the exit code.
+			err = errors.Join(err, d.Err)
 		}
 		return err
 	}

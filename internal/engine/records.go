@@ -34,15 +34,18 @@ type reusing struct {
 	failed  map[string]*records.Record // records of roots that cannot be planned
 	broken  map[string]brokenRoot      // roots with errors in an earlier round of a watch, by path
 	used    map[string]bool            // the roots that are not planned
-	claimed map[string]bool            // with cacheverify: the roots that would otherwise not be planned
-	told    map[string]bool            // warnings of used and failed roots, which have been printed
+	// With cacheverify: the roots that would otherwise not be planned.
+	claimed map[string]bool
+	told    map[string]bool // warnings of used and failed roots, which have been printed
 
 	drafted *planner.Plan // see draft
 	drafts  func() map[string]*records.Record
 
-	mu  sync.Mutex
-	ran map[string][]planner.Warning // warnings of this run, by node id, because a run of a part of the plan has different nodes
-	all int                          // their number
+	mu sync.Mutex
+	// Warnings of this run, by node id, because a run of a part of the plan has different
+	// nodes.
+	ran map[string][]planner.Warning
+	all int // their number
 }
 
 // rootWorth is the number of bytes that each root adds to limits.Usage.Made when records are

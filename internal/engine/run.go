@@ -37,7 +37,7 @@ type Run struct {
 	keepGoing bool
 
 	plan         *planner.Plan
-	planWarnings int      // number of warnings of the plan before a preview added those of its steps
+	planWarnings int      // warnings of the plan before a preview added step warnings
 	reusing      *reusing // nil if records are not used
 	text         []byte   // printed by an earlier run
 	hasText      bool

@@ -37,8 +37,9 @@ type Watch struct {
 
 	remote remote.Memory // remote content that roots refer to
 
-	search   func(ctx context.Context) (*roots.Found, error) // nil without -R
-	found    *roots.Found                                    // the result of search, nil if it must be repeated
+	search func(ctx context.Context) (*roots.Found, error) // nil without -R
+	// The result of search, nil if it must be repeated.
+	found    *roots.Found
 	searched map[string]bool
 	own      []string // paths that rounds write, without symbolic links
 }
@@ -216,7 +217,8 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 		}
 		list, enough := plan.Observed(dir)
 		for _, o := range list {
-			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // records do not include SawWhole
+			// Records do not include files of kind SawWhole.
+			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole
 		}
 		w.records.Saw(path, list)
 		if !fails || !enough || r.reusing == nil || len(plan.Denied) > 0 {

@@ -16,7 +16,7 @@ import (
 const maxExcerpt = 100
 
 // excerpt returns the source line that an error refers to and a second line that underlines the
-// faulty part. It returns nil if there is no such line, if the message quotes the whole line,
+// faulty part. It returns nil if the line does not exist, if the message quotes the whole line,
 // or if the line may contain a password or token.
 func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	line, ok := lineOf(text, e.Pos.Line)

@@ -59,7 +59,8 @@ func Complete(root *cobra.Command) {
 				directive = cobra.ShellCompDirectiveNoSpace
 			}
 			if list != nil {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, directive)) // fails if there is one already
+				// Fails if there is one already.
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, directive))
 			}
 		})
 		for _, name := range directories {

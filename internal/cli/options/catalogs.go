@@ -45,8 +45,9 @@ func (l *Catalogs) Register(cmd *cobra.Command) {
 	}
 }
 
-// TrustedCatalogs returns the trusted catalogs in search order: built-in ones, those of flags,
-// then those of the user's configuration. It also returns the publishers in that configuration.
+// TrustedCatalogs returns the trusted catalogs in search order: built-in catalogs, catalogs of
+// flags, then catalogs of the user's configuration. It also returns the publishers in that
+// configuration.
 func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
 	list := settings.BuiltIn()
 	for _, text := range f.Trusted {

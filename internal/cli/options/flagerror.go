@@ -18,7 +18,8 @@ func FlagError(cmd, root *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		name := unknown.GetSpecifiedName()
-		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
+		// pflag reads -catalog=FILE as -c -a -t ...
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
 			name, _, _ = strings.Cut(letters, "=")
 		}
 		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)

@@ -35,8 +35,9 @@ type Functions struct {
 	procs                                int
 	Runtime, listVersion                 string
 	executors                            []string
-	ThirdParty                           map[function.Runtime]executors.Program // parsed from executors
-	helm                                 *executors.Held
+	// Parsed from executors.
+	ThirdParty map[function.Runtime]executors.Program
+	helm       *executors.Held
 }
 
 // Register adds the flags to a command.

@@ -19,7 +19,8 @@ type Name struct {
 // CalledAs returns the name for arg0, the path or name with which the program was started.
 func CalledAs(arg0 string) Name {
 	base := strings.TrimSuffix(strings.ToLower(filepath.Base(arg0)), ".exe")
-	if version, ok := strings.CutPrefix(base, "kustomize"); ok && (version == "" || version[0] < 'a') { // kustomize5, kustomize_v5.8.2, but not kustomizer
+	// This includes kustomize5 and kustomize_v5.8.2, but not kustomizer.
+	if version, ok := strings.CutPrefix(base, "kustomize"); ok && (version == "" || version[0] < 'a') {
 		return Name{"kustomize", true}
 	}
 	if base == "kubectl-krmflow" {

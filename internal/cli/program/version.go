@@ -57,8 +57,10 @@ type Provenance struct {
 	GoOS      string `json:"goOs" yaml:"goOs"`
 	GoArch    string `json:"goArch" yaml:"goArch"`
 	GoVersion string `json:"goVersion" yaml:"goVersion"`
-	Kustomize string `json:"kustomize,omitempty" yaml:"kustomize,omitempty"` // the kustomize release with the same output
-	Krmflow   string `json:"krmflow,omitempty" yaml:"krmflow,omitempty"`     // the version of krmflow if Version is kustomize's
+	// The kustomize release with the same output.
+	Kustomize string `json:"kustomize,omitempty" yaml:"kustomize,omitempty"`
+	// The version of krmflow if Version is kustomize's.
+	Krmflow string `json:"krmflow,omitempty" yaml:"krmflow,omitempty"`
 }
 
 // unknown is kustomize's value for missing provenance.

@@ -31,7 +31,8 @@ func BuiltIn() []trust.Source {
 		s := trust.Source{Ref: ref, By: trust.ByBuiltIn}
 		if name, ok := strings.CutPrefix(ref, "embedded:"); ok {
 			s.Ref = name
-			s.Content, _ = embedded.ReadFile("catalogs/" + name) // an empty file if missing, which is reported as not a catalog
+			// An empty file if missing, which is reported as not a catalog.
+			s.Content, _ = embedded.ReadFile("catalogs/" + name)
 			s.Content = append([]byte{}, s.Content...)
 		}
 		list = append(list, s)

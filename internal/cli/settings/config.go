@@ -70,9 +70,9 @@ func CheckPlace(within func(path string) string) error {
 	return nil
 }
 
-// ReadConfig reads the user's configuration, which is empty if there is no file. It returns an
-// [*UnsafeError] if other users can write to the file, because they could decide what is
-// trusted (TR-28).
+// ReadConfig reads the user's configuration, which is empty without a file. It returns an
+// [*UnsafeError] if other users can write to the file, because they could make catalogs trusted
+// (TR-28).
 func ReadConfig() (*trust.Config, error) {
 	src, err := readConfig()
 	if src == nil || err != nil {
@@ -86,7 +86,8 @@ func ReadConfig() (*trust.Config, error) {
 func readConfig() (*yaml.Source, error) {
 	path := ConfigPath()
 	_, err := os.Stat(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null means no home directory
+	// HOME=/dev/null means no home directory.
+	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ const restrictionsKey = "loadRestrictions"
 // A Restriction sets the load restrictor for the roots at or below a path: whether their layers
 // may read files outside their own directories.
 type Restriction struct {
-	// Path is the path as written in the file. None is true if there is no restriction.
+	// Path is the path as written in the file. None is true if the restriction is turned off.
 	Path string
 	None bool
 	Pos  diag.Pos
@@ -81,7 +81,7 @@ func absolute(text string) (place string, ok bool) {
 
 // Unrestricted returns a function that reports whether a root may read files outside its
 // directory. dir is a path without symbolic links; the last entry that matches it takes
-// precedence. The function is nil if there are no entries.
+// precedence. The function is nil without entries.
 func (s *Settings) Unrestricted() func(dir string) bool {
 	if s == nil || len(s.Restrictions) == 0 {
 		return nil

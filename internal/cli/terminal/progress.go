@@ -53,10 +53,11 @@ func (s *StatusWriter) clear() {
 // Progress shows how many roots are done. On a terminal it updates a single line; otherwise it
 // prints a line every few seconds. It is safe for concurrent use.
 type Progress struct {
-	status   *StatusWriter
-	out      io.Writer
-	g        *graph.Graph
-	unknown  int           // number of roots that could not be planned; they have failed and are not in g
+	status *StatusWriter
+	out    io.Writer
+	g      *graph.Graph
+	// Number of roots that could not be planned; they have failed and are not in g.
+	unknown  int
 	slow     func() string // names the steps that have been running for long
 	terminal bool
 

@@ -100,7 +100,8 @@ func stoppedAt(at graph.Origin, cause error) error {
 	if len(at.Source.Data) < 64<<10 {
 		e.Pos = at.Pos()
 	} else {
-		e.Pos = at.Source.LocateQuickly(at.Path...) // locating a position exactly in a large file may be the expensive step itself
+		// Locating a position exactly in a large file may be the expensive step itself.
+		e.Pos = at.Source.LocateQuickly(at.Path...)
 	}
 	return &e
 }

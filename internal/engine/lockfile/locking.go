@@ -19,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
-// Read reads a lock file. If must is false and there is no file, the result is nil.
+// Read reads a lock file. If must is false and the file does not exist, the result is nil.
 func Read(path string, must bool) (*lock.File, error) {
 	data, err := loaders.ReadFile(path, yaml.MaxFile)
 	var missing *loaders.NotFoundError
@@ -63,7 +63,8 @@ type Seen struct {
 	entries map[string]lock.Entry
 	// ambiguous has an error for each name that refers to different contents.
 	ambiguous []error
-	between   map[string]string // text about the commits between two versions, by the name of the repository
+	// Text about the commits between two versions, by the name of the repository.
+	between map[string]string
 }
 
 // Add adds an entry. An entry for a catalog takes precedence over the entry for the same
@@ -132,7 +133,8 @@ func (s *Seen) all() []lock.Entry {
 func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
 	now := file.Without(nil)
 	for _, c := range now.Learn(s.all(), lock.Learning{}) {
-		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != "" // the repository has its own entry
+		// The repository has its own entry.
+		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != ""
 		if c.Old.Kind == "" && !c.New.Fixed() && !inRepository {
 			missing = append(missing, c)
 		}

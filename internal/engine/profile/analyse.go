@@ -101,8 +101,8 @@ func finish(steps []Step, gone func(int) bool) []time.Duration {
 	return ends
 }
 
-// Critical returns the chain of steps that takes longest, and its time. Both are zero if there
-// are no steps.
+// Critical returns the chain of steps that takes longest, and its time. Both are zero without
+// steps.
 func Critical(steps []Step) (path []int, length time.Duration) {
 	ends := finish(steps, nil)
 	last := -1

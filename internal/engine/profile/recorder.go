@@ -202,7 +202,8 @@ func (p *Profile) derive() {
 	first := p.First()
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		ready, began := min(first, s.Start), s.Start // steps do not wait while functions are prepared
+		// Steps do not wait while functions are prepared.
+		ready, began := min(first, s.Start), s.Start
 		for _, b := range s.Before {
 			ready = max(ready, p.Steps[b].End)
 		}

@@ -35,7 +35,8 @@ type Record struct {
 	settings []Setting
 	trace    trace
 	inputs   krm.Digest // digest of contents
-	contents []byte     // encoded settings and trace without file metadata; nil for a record that was read
+	// Encoded settings and trace without file metadata; nil for a record that was read.
+	contents []byte
 
 	// Rendered is false if the root was only planned.
 	Rendered bool

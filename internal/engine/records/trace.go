@@ -33,7 +33,8 @@ type dir struct {
 type file struct {
 	dir  int // index of trace.dirs
 	name string
-	kind loaders.Kind // SawFile, SawFolder, SawNothing or SawNoDir; watched files also have SawOther
+	// SawFile, SawFolder, SawNothing or SawNoDir; watched files also have SawOther.
+	kind loaders.Kind
 	stat filestat.Stat
 	sum  krm.Digest
 	link string // target of a symbolic link, "" for any other file
@@ -64,7 +65,8 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 	}
 	up := "" // directory of the last file, which most files share
 	for _, o := range seen {
-		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // only functions use a whole file or directory
+		// Only functions use a whole file or directory.
+		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole {
 			continue
 		}
 		if o.Kind == loaders.SawFetched {

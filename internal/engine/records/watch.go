@@ -33,7 +33,8 @@ func (rs *Records) Saw(root string, seen []*loaders.Observation) {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
-		t.files = append(t.files, file{kind: loaders.SawOther}) // a directory has changed meanwhile: never valid
+		// A directory has changed meanwhile: never valid.
+		t.files = append(t.files, file{kind: loaders.SawOther})
 	}
 	for _, o := range seen {
 		if o.Kind == loaders.SawOther && o.Path != "" {

@@ -26,9 +26,9 @@ func CheckBuild(path string) error {
 
 // WriteBuild writes the resources of l as `kustomize build -o path` does: one file for each
 // resource if path is a folder, otherwise a single file. Names that are not a single path
-// component, and names that several resources share, are those of [names.Of]. Other files in
-// the folder are kept. Each file is replaced atomically, the folder is not. After writing a
-// single file, WriteBuild calls wrote with its digest.
+// component, and names that several resources share, come from [names.Of]. Other files in the
+// folder are kept. Each file is replaced atomically, the folder is not. After writing a single
+// file, WriteBuild calls wrote with its digest.
 func WriteBuild(path string, l *krm.List, wrote func(file string, sum krm.Digest)) error {
 	if !isFolder(path) {
 		text := l.AppendYAML(nil)

@@ -51,7 +51,8 @@ func (p Pattern) MatchBelow(name string) bool {
 // matched as early as possible.
 func match(pattern, name []string) bool {
 	i, j := 0, 0
-	again, from := -1, 0 // the element after the last **, and the folder where its match was last tried
+	// again is the element after the last **. from is the folder where its match was last tried.
+	again, from := -1, 0
 	for j < len(name) || i < len(pattern) {
 		switch {
 		case i < len(pattern) && pattern[i] == "**":

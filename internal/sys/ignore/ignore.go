@@ -19,7 +19,8 @@ const (
 // Rules are the rules of an ignore file and of the directories above it. Nil ignores nothing.
 type Rules struct {
 	outer *Rules
-	below string // path of its directory from the top, with a trailing slash; empty for the top itself
+	// Path of its directory from the top, with a trailing slash; empty for the top itself.
+	below string
 	list  []rule
 }
 

@@ -159,8 +159,8 @@ func (w *Watcher) Wait(ctx context.Context, interest func(entry string) bool) (C
 }
 
 // drop stops watching a directory that was created, removed or renamed, and the directories
-// below it. The system watches inodes, so their watches would report events under paths that
-// are no longer valid.
+// below it. The system watches inodes, so their watches would report events under outdated
+// paths.
 func (w *Watcher) drop(dir string) {
 	below := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
 	for _, watched := range w.fs.WatchList() {
