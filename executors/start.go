@@ -62,8 +62,8 @@ type Program struct {
 // DefaultPatience is long enough to pull a large image.
 const DefaultPatience = 15 * time.Minute
 
-// A Process is an executor in a separate process. Its errors are those of the executor or report
-// a crash. It is safe for concurrent use.
+// A Process is an executor in a separate process. Its methods return the errors of the executor
+// or report a crash. It is safe for concurrent use.
 type Process struct {
 	kind   string
 	limit  time.Duration // for Prepare

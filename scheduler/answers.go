@@ -66,8 +66,8 @@ type request struct {
 	in   *krm.List // nil for a generator
 	wire function.WireOptions
 	sent yaml.Chunks // encoded input of the executor, nil until encoded
-	// keys to look up and store the answer, see Reuse.find; the second, if any, is for answers with
-	// Secrets
+	// keys contains the keys for looking up and storing the answer, see Reuse.find. The second, if
+	// any, is for answers with Secrets.
 	keys []krm.Digest
 }
 

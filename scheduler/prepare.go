@@ -151,8 +151,8 @@ func (r *run) ready(ctx context.Context, id graph.NodeID) error {
 	return nil
 }
 
-// prepareEach prepares the functions that of returns for the nodes, several concurrently. It
-// returns the errors in the order of the graph.
+// prepareEach prepares the functions returned by of, several concurrently. It returns the errors
+// in the order of the graph.
 func (r *run) prepareEach(ctx context.Context, of func(int, *graph.Node) *function.Function) []error {
 	errs := make([]error, len(r.g.Nodes))
 	r.each(func(i int, n *graph.Node) func() {
@@ -169,8 +169,8 @@ func (r *run) prepareEach(ctx context.Context, of func(int, *graph.Node) *functi
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// each calls the functions that of returns for the nodes, several concurrently. It skips nil and
-// passes the value of a panic to panicked.
+// each calls the functions returned by of, several concurrently. It skips nil and passes the
+// value of a panic to panicked.
 func (r *run) each(of func(int, *graph.Node) func(), panicked func(int, any)) {
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))

@@ -46,10 +46,10 @@ type walk struct {
 
 	jobs  int
 	calls int // maximum number of visits of calls
-	// current limit for visits or calls, given their maximum; nil for no further limit
+	// limit returns the current limit for visits or calls, given their maximum; nil for none.
 	limit func(all int) int
 	mu    sync.Mutex
-	// signals changes of ready, running, slots or stopped to idle goroutines
+	// changed signals changes of ready, running, slots or stopped to idle goroutines.
 	changed   sync.Cond
 	missing   []int     // number of unfinished predecessors of each node
 	ready     nodeHeap  // nodes that are ready, except calls

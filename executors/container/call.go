@@ -31,11 +31,12 @@ type call struct {
 	image    string
 	name     string // of the container
 	can      abilities
-	dir      string // private, with what the container finds below /local and its environment
+	dir      string // private; contains the files for /local and the environment
 	sources  []source
 }
 
-// makeDir makes the directory that only this user can enter. What is mounted from it is for the user in the container.
+// makeDir creates the private directory of the call. Only this user can enter it; the files
+// mounted from it are readable for every user, because the container runs as a different one.
 func (c *call) makeDir() (err error) {
 	var id [8]byte
 	rand.Read(id[:])
@@ -59,7 +60,7 @@ func (c *call) makeDir() (err error) {
 	if err := os.WriteFile(config, c.function.Config, 0o644); err != nil {
 		return err
 	}
-	// Not what a umask leaves.
+	// Override the umask.
 	if err := errors.Join(os.Chmod(local, 0o755), os.Chmod(config, 0o644)); err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (c *call) makeDir() (err error) {
 func (c *call) env() []byte {
 	env := []string{"LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true"}
 	if c.engine.Name == "docker" && dockerProxies() {
-		// The command line would pass the user's proxies on.
+		// Otherwise docker would pass the user's proxies to the container.
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"} {
 			env = append(env, name+"=", strings.ToLower(name)+"=")
 		}
@@ -88,7 +89,7 @@ func dockerProxies() bool {
 	return err == nil && bytes.Contains(config, []byte(`"proxies"`))
 }
 
-// args returns the command that runs the container.
+// args returns the command that runs or creates the container.
 func (c *call) args() []string {
 	f := c.function
 	memory := strconv.FormatInt(f.Limits.Memory, 10)
@@ -98,7 +99,8 @@ func (c *call) args() []string {
 	}
 	streams := []string{"--interactive", "--log-driver", "none"}
 	if c.can.pass {
-		// On the way through podman's socket, output is lost when a function ends before it has read all of its input.
+		// With --interactive, podman loses output if a function exits before it has read all of its
+		// input.
 		streams = []string{"--log-driver", "passthrough"}
 	}
 	command := []string{"run", "--rm"}
@@ -128,14 +130,16 @@ func (c *call) args() []string {
 	return append(args, "--", c.image)
 }
 
-// user returns the options for who the function is; uid and gid are those of this process, negative where there are none.
+// user returns the options for the user of the function. uid and gid are the ids of this
+// process, negative on systems without ids.
 func (c *call) user(uid, gid int) []string {
 	if !c.function.AsCurrentUser || uid < 0 {
 		return []string{"--user", "65534:65534"}
 	}
 	args := []string{"--user", fmt.Sprintf("%d:%d", uid, gid)}
 	if c.engine.Name == "podman" && uid != 0 {
-		args = append(args, "--userns", "keep-id") // without root, the ids of a container are others outside
+		// Without root, podman maps the ids of a container to different ones outside.
+		args = append(args, "--userns", "keep-id")
 	}
 	return args
 }
@@ -167,7 +171,8 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	}
 	err := run(running, list, stdout, stderr)
 	var removed error
-	if err != nil || c.inSteps() { // else --rm has done it
+	// Otherwise --rm has removed it.
+	if err != nil || c.inSteps() {
 		removed = c.engine.remove(c.name)
 	}
 	out := executors.Output{List: stdout.Blocks(), Stderr: stderr.Bytes()}
@@ -181,7 +186,7 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	case limited.Err() != nil:
 		return out, c.failed(executors.Timeout, out, "still running after %s, stopped", f.Limits.Timeout).Hint("--fn-timeout sets how long a function may take")
 	case errors.As(err, &known):
-		return executors.Output{}, known // whatever it has seen
+		return executors.Output{}, known // without its output
 	case err != nil:
 		return out, c.explain(err, out)
 	case removed != nil:
@@ -193,11 +198,11 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 // command returns a command of the engine.
 func (c *call) command(args ...string) *osexec.Cmd {
 	cmd := c.engine.command(context.Background(), args...)
-	cmd.Dir = c.dir // engines leave notes where they are
+	cmd.Dir = c.dir // engines write files to their working directory
 	return cmd
 }
 
-// runAtOnce runs the container with one command.
+// runAtOnce runs the container with a single command.
 func (c *call) runAtOnce(ctx context.Context, list yaml.Chunks, stdout, stderr io.Writer) error {
 	stdin := net.Buffers(slices.Clone(list))
 	cmd := c.command(c.args()...)
@@ -208,8 +213,9 @@ func (c *call) runAtOnce(ctx context.Context, list yaml.Chunks, stdout, stderr i
 	return c.unchanged()
 }
 
-// wait runs cmd until its end or that of ctx. It is the container that is removed then, which ends the engine, too: an
-// engine that is killed while it makes one may leave half of it behind.
+// wait runs cmd until it exits or ctx ends. If ctx ends, it removes the container, and the
+// engine's command then exits by itself. An engine that is killed while it creates a container
+// may leave a partial one.
 func (c *call) wait(ctx context.Context, cmd *osexec.Cmd) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -238,8 +244,8 @@ func (c *call) wait(ctx context.Context, cmd *osexec.Cmd) error {
 }
 
 const (
-	patience = 10 * time.Second       // how long an engine may take to notice that its container is gone
-	retry    = 100 * time.Millisecond // there may be no container to remove yet
+	patience = 10 * time.Second       // time for an engine to notice that its container is gone
+	retry    = 100 * time.Millisecond // interval; the container may not exist yet
 )
 
 func (c *call) failed(code executors.Code, out executors.Output, format string, args ...any) *executors.Error {

@@ -1,12 +1,15 @@
-// Package container runs functions that are images, with the command line of podman or docker.
+// Package container runs functions that are images, using the command line of podman or docker.
 //
-// A function runs without network, as nobody, without capabilities, on a read-only root file system with a /tmp of its
-// own. It sees its configuration below /local and nothing else of the machine, unless it was granted. What runs is the
-// image that was verified: [Executor.Prepare] finds the digest among the local images or pulls by it, and a call names the
-// image by its id and never pulls.
+// A function runs without network, as nobody, without capabilities, and on a read-only root file
+// system with a private /tmp. It can read its configuration below /local and nothing else of the
+// machine, except granted mounts. The image that runs is the one that was verified:
+// [Executor.Prepare] finds the digest among the local images or pulls by digest, and a call uses
+// the image's id and never pulls.
 //
-// Every container has a name and is removed by it before a call returns. If this process is killed, its reaper removes
-// them; if that is killed, too, the next executor does. The values of environment variables never stand in an argument.
+// Every container has a unique name and is removed before its call returns. If this process is
+// killed, its reaper removes the containers; if the reaper is killed also, the next executor
+// does. Values of environment variables are passed in a file, never as arguments, which other
+// users could read.
 package container
 
 import (
@@ -21,15 +24,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Options are what an [Executor] needs to know of its surroundings.
+// Options configure an [Executor].
 type Options struct {
 	Engine Engine
-	// Reaper is the command that [Reap] runs in, without the engine: krmflow itself. Without one, the containers of a
-	// killed process stay until the next one starts.
+	// Reaper is the command of a process that calls [Reap], without the engine's arguments: krmflow
+	// itself. Without a reaper, the containers of a killed process remain until the next executor
+	// starts.
 	Reaper []string
 }
 
-// An Executor runs images. Its methods may be called from many goroutines. Make one with [New].
+// An Executor runs images. Its methods are safe for concurrent use. Use [New] to create one.
 type Executor struct {
 	Options
 	sweep  func()
@@ -40,19 +44,19 @@ type Executor struct {
 	images map[imageKey]*image
 }
 
-// An imageKey says which image a function runs.
+// An imageKey identifies the image of a function.
 type imageKey struct {
 	ref    string
 	digest krm.Digest
 }
 
-// An image is one that is being prepared, or was.
+// An image is an image that is being prepared or is ready.
 type image struct {
 	mu sync.Mutex
-	id string // "" if it is not there yet
+	id string // "" until it is ready
 }
 
-// New returns an executor. It starts nothing.
+// New returns an executor. It starts no process.
 func New(o Options) *Executor {
 	x := &Executor{Options: o, images: map[imageKey]*image{}, reaper: reaper{command: o.Reaper, engine: o.Engine}}
 	x.sweep = sync.OnceFunc(func() { go o.Engine.sweep() })
@@ -60,14 +64,14 @@ func New(o Options) *Executor {
 	return x
 }
 
-// Prepare makes sure that the image of f is there and is what was agreed on, and pulls it if it is not there. It runs no
-// container. Preparing a function twice costs nothing.
+// Prepare verifies that the image of f is the allowed one, and pulls it if it is missing. It
+// runs no container. It is idempotent; repeated calls are cheap.
 func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 	_, err := x.image(ctx, f)
 	return err
 }
 
-// image returns the id by which f's image is run.
+// image returns the id with which f's image is run.
 func (x *Executor) image(ctx context.Context, f function.Function) (id string, err error) {
 	ref, err := checked(f)
 	if err != nil {
@@ -92,8 +96,8 @@ func (x *Executor) image(ctx context.Context, f function.Function) (id string, e
 	return im.id, err
 }
 
-// checked returns the image of f if all that f asks for is allowed to be asked for. What decides about that are the plan
-// and its grants; here only what would get around them is refused.
+// checked returns the image of f if the function's settings are acceptable. The plan decides on
+// the grants; checked rejects only settings that would circumvent that decision.
 func checked(f function.Function) (reference, error) {
 	ref, err := parseReference(f.Image)
 	if err != nil {
@@ -127,8 +131,8 @@ func fail(f function.Function, code executors.Code, format string, args ...any) 
 	return &executors.Error{Code: code, Msg: f.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Execute runs f once in a container of its own, which is gone when Execute returns. If the function fails, the error is
-// an [*executors.Error] and the Output has what it has written until then.
+// Execute runs f once in a new container, which it removes before it returns. If the function
+// fails, the error is an [*executors.Error] and Output contains the output up to the failure.
 func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (executors.Output, error) {
 	id, err := x.image(ctx, f)
 	if err != nil {
@@ -152,5 +156,5 @@ func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.C
 	return c.run(ctx, list)
 }
 
-// Close ends the reaper. No call may be running.
+// Close stops the reaper. No call may be running.
 func (x *Executor) Close() error { return x.reaper.close() }

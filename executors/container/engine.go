@@ -17,15 +17,15 @@ import (
 type Engine struct {
 	// Name is podman or docker.
 	Name string
-	// Path is the program.
+	// Path is the path of the program.
 	Path string
 }
 
 // ErrNoEngine is returned by [Detect] if the machine has no engine.
 var ErrNoEngine = errors.New("neither podman nor docker is on PATH")
 
-// Detect returns the engine of this machine: podman if it is on PATH, else docker. override chooses one by its name or
-// by the path of a program with such a name. Detect runs nothing.
+// Detect returns the engine of this machine: podman if it is on PATH, otherwise docker. override
+// selects one by its name or by the path of a program with that name. Detect runs nothing.
 func Detect(override string) (Engine, error) {
 	names := []string{"podman", "docker"}
 	if override != "" {
@@ -51,8 +51,8 @@ func Detect(override string) (Engine, error) {
 	return Engine{}, ErrNoEngine
 }
 
-// Environment returns the part of environ, as of os.Environ, that engines need. An executor process needs no more; the
-// containers get nothing of it.
+// Environment returns the variables of environ, in the form of os.Environ, that engines need. An
+// executor process needs no others. Containers do not receive them.
 func Environment(environ []string) []string {
 	var kept []string
 	for _, e := range environ {
@@ -74,7 +74,7 @@ func Environment(environ []string) []string {
 	return kept
 }
 
-// command returns a command of the engine that ends with ctx.
+// command returns a command of the engine that is killed at the end of ctx.
 func (e Engine) command(ctx context.Context, args ...string) *osexec.Cmd {
 	cmd := osexec.CommandContext(ctx, e.Path, args...)
 	cmd.Env = Environment(os.Environ())
@@ -83,7 +83,8 @@ func (e Engine) command(ctx context.Context, args ...string) *osexec.Cmd {
 	return cmd
 }
 
-// output runs a command of the engine and returns what it prints; the error has its message.
+// output runs a command of the engine and returns its standard output. The error contains the
+// engine's message.
 func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 	cmd := e.command(ctx, args...)
 	cmd.Cancel = func() error { return killAll(cmd.Process) }
@@ -98,13 +99,15 @@ func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// abilities are what not every engine can do.
+// abilities are features that only some engines have.
 type abilities struct {
-	unset bool // leave out variables that it sets on its own: podman since 4.2
-	pass  bool // give a container its own standard streams: podman since 4.0, but not as the client of another machine
+	unset bool // remove variables that the engine sets itself: podman since 4.2
+	// pass is true if the engine can pass its own standard streams to a container: podman since 4.0,
+	// except with a remote machine.
+	pass bool
 }
 
-// abilities asks the engine for its options.
+// abilities detects the features in the engine's help.
 func (e Engine) abilities() (can abilities) {
 	if e.Name != "podman" {
 		return can
@@ -113,14 +116,15 @@ func (e Engine) abilities() (can abilities) {
 	defer cancel()
 	usage, err := e.output(ctx, "run", "--help")
 	can.unset = err == nil && strings.Contains(usage, "--unsetenv ")
-	can.pass = can.unset && strings.Contains(usage, "--preserve-fds ") // which a client of another machine has not
+	can.pass = can.unset && strings.Contains(usage, "--preserve-fds ") // a client of a remote machine lacks this option
 	return can
 }
 
 // removeTimeout bounds the removal of a container.
 const removeTimeout = 15 * time.Second
 
-// remove kills and removes a container. It is not bound to a call: it is what follows when one was cancelled.
+// remove kills and removes a container. It has no context, because it must also run after a call
+// was cancelled.
 func (e Engine) remove(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
@@ -135,10 +139,11 @@ func (e Engine) remove(name string) error {
 	return err
 }
 
-// Labels of containers: ownerLabel has the process that started it, as [owner] writes it.
+// ownerLabel is the container label for the process that started the container, in the format of
+// [owner].
 const ownerLabel = "dev.krmflow.owner"
 
-// sweep removes the containers and directories of processes of this machine that have ended without doing it.
+// sweep removes the containers and directories left by ended processes of this machine.
 func (e Engine) sweep() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-*.*.*"))
 	for _, dir := range dirs {
@@ -166,10 +171,10 @@ func (e Engine) sweep() {
 	}
 }
 
-// owner names this process among all that ever ran on this machine.
+// owner returns a name for this process that is unique on this machine, also over time.
 var owner = sync.OnceValue(func() string { return processName(os.Getpid()) })
 
-// gone reports whether an owner was a process of this machine that has ended.
+// gone reports whether name is the owner name of an ended process of this machine.
 func gone(name string) bool {
 	machine, rest, ok := strings.Cut(name, "_")
 	if !ok || machine != machineName() {

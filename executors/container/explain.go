@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/executors"
 )
 
-// explain says what an exit status means. Engines use 125 to 127 for what went wrong before the function ran, and functions may use them, too:
-// an engine has said something then.
+// explain returns the error for an exit status. Engines use 125 to 127 for failures before the
+// function runs. Functions may use these values also, so explain attributes them to the engine
+// only if there is a message from it.
 func (c *call) explain(err error, out executors.Output) error {
 	var exit interface {
 		error
@@ -26,7 +27,7 @@ func (c *call) explain(err error, out executors.Output) error {
 	case own && code == 125, own && code <= 127 && code >= 126 && containsAny(said, "oci", "runc", "crun", "conmon", "container", "exec"):
 		return c.notStarted(said, out)
 	case code == 128+int(syscall.SIGKILL):
-		// Nobody else kills it: what ends a call is known before this is asked.
+		// Nothing else kills the function: the other ways to end a call were handled before.
 		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory", diag.Size(c.function.Limits.Memory)).
 			Hint("--fn-memory sets how much a function may use")
 	case code > 128 && code < 128+65:
@@ -37,7 +38,8 @@ func (c *call) explain(err error, out executors.Output) error {
 	return c.failed(executors.Failed, out, "exit code %d", code)
 }
 
-// notStarted is the error for what an engine says when the function did not run: the image or the machine may be the reason.
+// notStarted returns the error for an engine's message that the function did not run. The cause
+// may be the image or the machine.
 func (c *call) notStarted(said string, out executors.Output) error {
 	switch {
 	case containsAny(said, "executable file", "no such file or directory") && containsAny(said, "exec: ", "executable file", "exec `"):
@@ -54,7 +56,8 @@ func (c *call) notStarted(said string, out executors.Output) error {
 	return e.Hint("to see whether it is %s that fails here: %s run --rm --network none %s", c.engine.Name, c.engine.Name, shortID(c.image))
 }
 
-// advice returns what helps against a message of an engine that starts no container, whatever the image, "" if that is not known.
+// advice returns instructions for a message of an engine that cannot start any container, or ""
+// if the message is unknown.
 func (e Engine) advice(said string) string {
 	for _, a := range []struct {
 		engine string
@@ -84,13 +87,13 @@ func containsAny(s string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
 }
 
-// shortID returns an image as engines list it.
+// shortID returns an image id in the form in which engines list it.
 func shortID(image string) string {
 	id := strings.TrimPrefix(image, "sha256:")
 	return id[:min(len(id), 12)]
 }
 
-// complaint returns what an engine said before it failed.
+// complaint returns the message of an engine that failed with err.
 func complaint(stderr string, err error) string {
 	if line, _ := lastWords(stderr); line != "" {
 		return line
@@ -98,11 +101,13 @@ func complaint(stderr string, err error) string {
 	return err.Error()
 }
 
-// lastWords returns the last line that is an engine's own message, which own reports, or else the last line.
+// lastWords returns the last line that is the engine's own message, and true. If there is none
+// it returns the last line and false.
 func lastWords(stderr string) (line string, own bool) {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	line = lines[len(lines)-1]
-	for _, l := range slices.Backward(lines[max(0, len(lines)-4):]) { // docker's tells how to get help, too
+	// docker's last line explains how to get help.
+	for _, l := range slices.Backward(lines[max(0, len(lines)-4):]) {
 		if strings.HasPrefix(l, "docker: ") || strings.HasPrefix(l, "Error: ") || strings.HasPrefix(l, "Error response from daemon: ") {
 			line, own = l, true
 			break

@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// checkNetwork refuses names that are no networks of their own: the host's, another container's.
+// checkNetwork rejects names that do not denote a separate network, such as the networks of the
+// host or of a different container.
 func checkNetwork(name string) error {
 	switch {
 	case name == "":
@@ -25,7 +26,7 @@ func checkNetwork(name string) error {
 	return nil
 }
 
-// plainName: [a-zA-Z0-9][a-zA-Z0-9_.-]*
+// plainName reports whether s matches [a-zA-Z0-9][a-zA-Z0-9_.-]* and has at most 255 bytes.
 func plainName(s string) bool {
 	for i, r := range s {
 		if plainRune(r) < 0 && (i == 0 || r != '_' && r != '.') || i == 0 && r == '-' {
@@ -35,7 +36,8 @@ func plainName(s string) bool {
 	return s != "" && len(s) <= 255
 }
 
-// plainRune drops everything but letters, digits and dashes.
+// plainRune returns r if it is a letter, a digit or a dash, and -1 otherwise. It is also used
+// with strings.Map, which drops the other characters.
 func plainRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
 		return r
@@ -43,8 +45,8 @@ func plainRune(r rune) rune {
 	return -1
 }
 
-// checkEnv makes sure that an engine reads an entry of its file of variables as that variable and its value, and not as
-// one to take over from its own environment.
+// checkEnv checks that an engine reads env as a variable with a value. Engines take a name
+// without a value from their own environment.
 func checkEnv(env string) error {
 	name, value, ok := strings.Cut(env, "=")
 	for i, r := range name {
@@ -61,7 +63,8 @@ func checkEnv(env string) error {
 	return nil
 }
 
-// checkMount refuses mounts that would show the container more than what was granted, or that would hide its own files.
+// checkMount rejects mounts that would expose more than was granted or hide the container's own
+// files.
 func checkMount(m function.Mount, root string) error {
 	if err := checkDest(m.Dest); err != nil {
 		return err
@@ -102,7 +105,7 @@ func checkDest(dest string) error {
 	return nil
 }
 
-// openSource returns what is to be mounted, unless that must not be.
+// openSource opens the source of a mount. It returns an error if the source must not be mounted.
 func openSource(source, root string) (*os.File, error) {
 	if !filepath.IsAbs(source) || filepath.Clean(source) != source || awkward(source) {
 		return nil, errors.New("the source must be an absolute path without . and .., commas and quotes")
@@ -128,7 +131,7 @@ func openSource(source, root string) (*os.File, error) {
 	return f, nil
 }
 
-// awkward reports whether a path cannot stand in the list of options that --mount takes.
+// awkward reports whether a path cannot be used in the option list of --mount.
 func awkward(path string) bool {
 	return strings.ContainsAny(path, ",\"") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

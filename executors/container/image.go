@@ -14,18 +14,18 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// answerTimeout is how long a registry may take until it says anything.
+// answerTimeout is the time for a registry to answer.
 const answerTimeout = 12 * time.Second
 
-// found is an image of the local store, as both engines describe it.
+// found is an image of the local store, in the JSON format that both engines share.
 type found struct {
 	ID          string   `json:"Id"`
 	Digest      string   // podman: of the manifest
 	RepoDigests []string // name@digest
 }
 
-// has reports whether the image is the one with this digest: of its manifest, of the index that it was chosen from, or
-// the id of an image that has no manifest in a registry.
+// has reports whether d identifies the image. d may be the digest of its manifest, of the index
+// from which it was selected, or the id of an image without a manifest in a registry.
 func (im found) has(d krm.Digest) bool {
 	want := d.String()
 	if im.Digest == want || im.id() == want {
@@ -46,7 +46,7 @@ func (im found) id() string {
 	return "sha256:" + im.ID
 }
 
-// digests are what a message shows of an image.
+// digests returns the digest of the image for messages.
 func (im found) digests() string {
 	if im.Digest != "" {
 		return im.Digest
@@ -81,8 +81,8 @@ func missingImage(err error) bool {
 		strings.Contains(msg, "not found") && strings.Contains(msg, "image")
 }
 
-// obtain returns the id of the image that f means, after it has pulled it if it is not there. The id is a digest of what
-// is run.
+// obtain returns the id of f's image and pulls the image if it is missing. The id is a digest of
+// the content that will run.
 func (e Engine) obtain(ctx context.Context, f function.Function, ref reference) (string, error) {
 	broken := func(err error) error {
 		if ctx.Err() != nil {
@@ -142,8 +142,8 @@ func (r reference) tagOrLatest() string {
 	return r.tag
 }
 
-// absent says that an image could not be had. If its name means another one here, or the registry has none with the
-// digest, then that is what happened to it.
+// absent returns the error for an image that could not be obtained. If other is a local image
+// with that name, or the registry has no image with the digest, it is a verification error.
 func absent(f function.Function, other found, why string) *executors.Error {
 	if other.ID != "" {
 		return mismatch(f, other).Hint("the one that was allowed could not be had: %s", why)
@@ -161,8 +161,8 @@ func mismatch(f function.Function, im found) *executors.Error {
 		Hint("want %s", f.Digest).Hint("got  %s", im.digests()).Hint("nothing was run")
 }
 
-// pull pulls an image. Engines wait for minutes until they believe that a registry is not there, so that one which does
-// not answer is given up here.
+// pull pulls an image. Engines wait for minutes for an unreachable registry, so pull stops
+// earlier if the registry does not answer.
 func (e Engine) pull(ctx context.Context, name string) error {
 	pulling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -184,7 +184,8 @@ func (e Engine) pull(ctx context.Context, name string) error {
 
 var errNoAnswer = fmt.Errorf("the registry did not answer within %s", answerTimeout)
 
-// progress keeps what a pull prints and waits for the first line that comes from the registry.
+// progress keeps the output of a pull. It stops the timer answered at the first line that shows
+// an answer of the registry.
 type progress struct {
 	answered *time.Timer
 	text     bounded.Head

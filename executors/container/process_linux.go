@@ -8,14 +8,15 @@ import (
 	"syscall"
 )
 
-// detached puts a process into a session of its own, so that Ctrl-C does not reach it. It outlives this one: what an engine
-// has begun it should end, and the reaper has work when nobody else is there.
+// detached starts a process in a new session, so that Ctrl-C does not reach it. The process may
+// outlive this one: an engine can complete its work, and the reaper runs only after this process
+// has ended.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// killAll kills a process that is [detached] and what it has started.
+// killAll kills a [detached] process and its process group.
 func killAll(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// machineName is the same for processes that see each other by their numbers.
+// machineName returns a name that is equal for processes that can see each other's process ids.
 var machineName = sync.OnceValue(func() string {
 	space, _ := os.Readlink("/proc/self/ns/pid")
 	return machineID() + strings.Map(plainRune, space)
@@ -30,8 +31,8 @@ func machineID() string {
 	return strings.TrimSpace(string(id))[:12]
 }
 
-// processName returns machine_pid_boot_start: a number is used for a process again, but not at the same time of the same
-// boot. It is "" for a process that does not exist.
+// processName returns machine_pid_boot_start, which is unique: a process id is not reused with
+// the same start time in the same boot. It returns "" if the process does not exist.
 func processName(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -45,5 +46,5 @@ func processName(pid int) string {
 	return fmt.Sprintf("%s_%d_%.8s_%s", machineName(), pid, boot, fields[19])
 }
 
-// endings are the signals that must not end the reaper.
+// endings are the signals that the reaper ignores.
 var endings = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}

@@ -19,7 +19,7 @@ var machineName = sync.OnceValue(func() string {
 	return "h-" + strings.Map(plainRune, host)
 })
 
-// processName returns machine_pid, "" for a process that does not exist.
+// processName returns machine_pid, or "" if the process does not exist.
 func processName(pid int) string {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -32,5 +32,5 @@ func processName(pid int) string {
 	return fmt.Sprintf("%s_%d", machineName(), pid)
 }
 
-// endings are the signals that must not end the reaper.
+// endings are the signals that the reaper ignores.
 var endings = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A reaper is a process that knows which containers are running and removes them when this one is gone: it holds the other
-// end of a pipe.
+// A reaper is a process that knows the running containers and removes them after the end of this
+// process, which it detects by the end of a pipe.
 type reaper struct {
 	command []string
 	engine  Engine
@@ -24,7 +24,7 @@ type reaper struct {
 	pipe *os.File
 }
 
-// add tells the reaper of a container before it is started.
+// add registers a container. It must be called before the container is created.
 func (r *reaper) add(name, dir string) error {
 	if len(r.command) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (r *reaper) add(name, dir string) error {
 	return nil
 }
 
-// done tells the reaper that a container and its directory are gone.
+// done unregisters a container after it and its directory were removed.
 func (r *reaper) done(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *reaper) start() error {
 	}
 	defer in.Close()
 	cmd := osexec.Command(r.command[0], append(r.command[1:len(r.command):len(r.command)], r.engine.Name, r.engine.Path)...)
-	cmd.Args[0] = "krmflow" // the path may be one that stands for the running program
+	cmd.Args[0] = "krmflow" // the path may be a placeholder for the running program
 	cmd.Stdin = in
 	cmd.Env = Environment(os.Environ())
 	cmd.SysProcAttr = detached()
@@ -82,9 +82,10 @@ func (r *reaper) close() error {
 	return err
 }
 
-// Reap is the reaper's end: what a process does that was started by the command in [Options], with the arguments that
-// were added there. It reads names of containers from in until its end, which comes when the executor has ended, and
-// removes those that are left. Signals that are meant for the executor do not end it.
+// Reap is the main function of the reaper process, which is started by the command in [Options]
+// with the engine's arguments added. It reads the names of containers from in until EOF, when
+// the executor has ended, and then removes the remaining ones. It ignores signals meant for the
+// executor.
 func Reap(in io.Reader, args []string) error {
 	signal.Ignore(endings...)
 	if len(args) != 2 {
@@ -112,7 +113,7 @@ func Reap(in io.Reader, args []string) error {
 	for name, dir := range left {
 		wg.Go(func() {
 			engine.remove(name)
-			// An engine may have been about to make it.
+			// The engine may still have been creating the container.
 			for _, pause := range []time.Duration{retry, 2 * retry, 4 * retry, 8 * retry} {
 				time.Sleep(pause)
 				engine.remove(name)

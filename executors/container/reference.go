@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// A reference names an image as it is written: an engine may know it by that name alone.
+// A reference is an image reference as written. The written name matters, because an engine may
+// know a local image only by that name.
 type reference struct {
 	name   string // without tag and digest
 	tag    string
@@ -22,14 +23,16 @@ func (r reference) String() string {
 	return r.name + ":" + r.tag
 }
 
-// pullName returns the name with its registry, which is Docker's if there is none: podman would ask or search.
+// pullName returns the name with its registry, Docker Hub by default. With a short name podman
+// would ask or search several registries.
 func (r reference) pullName() string { return r.image.Registry + "/" + r.image.Repository }
 
-// local reports whether the image exists on this machine alone.
+// local reports whether the image exists only on this machine.
 func (r reference) local() bool { return r.image.Registry == "localhost" }
 
-// parseReference reads a reference as [function.ParseImage] does, which decided about it, before an engine could take it for an option
-// or for something that is no image of a registry.
+// parseReference parses a reference with [function.ParseImage], like the decision about it. This
+// also ensures that an engine cannot interpret s as an option or as anything other than an image
+// of a registry.
 func parseReference(s string) (reference, error) {
 	m, err := function.ParseImage(s)
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// openIn fails: containers run on another machine, which is a virtual one.
+// openIn fails: containers run in a virtual machine.
 func openIn(int, string) (*os.File, error) { return nil, errors.ErrUnsupported }

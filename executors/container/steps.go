@@ -22,9 +22,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Engines find the source of a mount by its path, and somebody may have put something else there since it was looked at. What
-// was looked at stays open, so that it can be recognised: see [call.runInSteps], and [call.unchanged] for engines that do not
-// let anybody look.
+// An engine opens the source of a mount by its path, which may lead to a different file than
+// when krmflow checked it. To detect this, krmflow keeps the checked files open and compares:
+// before the function starts if the engine supports it, see [call.runInSteps], and otherwise
+// afterwards, see [call.unchanged].
 
 // A source is the source of a bind mount.
 type source struct {
@@ -53,12 +54,12 @@ func (c *call) closeSources() {
 	}
 }
 
-// replaced is the error for a source that is not the one that was looked at.
+// replaced returns the error for a source whose path now leads to a different file.
 func (c *call) replaced(s source, then string) error {
 	return fail(c.function, executors.Verification, "mount %s: the source %s was replaced after it was checked; %s", s.mount.Dest, s.mount.Source, then)
 }
 
-// unchanged returns an error if the path of a source leads to something else by now.
+// unchanged returns an error if the path of a source now leads to a different file.
 func (c *call) unchanged() error {
 	for _, s := range c.sources {
 		f, err := sources.Open(s.mount.Source)
@@ -79,17 +80,18 @@ func sameFile(a, b *os.File) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// inSteps reports whether the container is made first and started when its mounts were looked at.
+// inSteps reports whether the container is created first and started after a check of its
+// mounts.
 func (c *call) inSteps() bool { return len(c.sources) > 0 && c.can.pass }
 
-// An exitCode is that of a function which ended, but not well.
+// An exitCode is the nonzero exit code of a function.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func (e exitCode) ExitCode() int { return int(e) }
 
-// runInSteps runs the container and returns when the function has ended. Before the function starts it makes sure that what
-// the engine has mounted is what was checked.
+// runInSteps runs the container and returns after the function has ended. Before it starts the
+// function, it checks that the engine has mounted the checked sources.
 func (c *call) runInSteps(ctx context.Context, list yaml.Chunks, stdout, stderr io.Writer) error {
 	create := c.command(c.args()...)
 	create.Stderr = stderr
@@ -101,7 +103,7 @@ func (c *call) runInSteps(ctx context.Context, list yaml.Chunks, stdout, stderr 
 		return err
 	}
 	defer pipes.close()
-	// The container gets the streams of the process that makes its first process.
+	// The container inherits the streams of the process that initializes it.
 	pipes.carry(list, stdout, stderr, c.name)
 	initialise := c.command("init", c.name)
 	initialise.Stdin, initialise.Stdout, initialise.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
@@ -130,7 +132,7 @@ func (c *call) runInSteps(ctx context.Context, list yaml.Chunks, stdout, stderr 
 	return err
 }
 
-// start starts the function in a container that was made, if what is mounted there is what was checked.
+// start checks the mounts of a created container and starts the function in it.
 func (c *call) start(ctx context.Context) error {
 	text, err := c.engine.output(ctx, "inspect", "--format", "{{.State.Pid}}", c.name)
 	if err == nil {
@@ -146,7 +148,7 @@ func (c *call) start(ctx context.Context) error {
 	return err
 }
 
-// examine compares what the first process of a container sees with the sources.
+// examine compares the mounts as seen by the container's first process with the sources.
 func (c *call) examine(process string) error {
 	pid, err := strconv.Atoi(process)
 	if err != nil || pid <= 0 {
@@ -166,7 +168,7 @@ func (c *call) examine(process string) error {
 	return nil
 }
 
-// pipes are the standard streams of a container.
+// pipes contains the standard streams of a container.
 type pipes struct {
 	ours, theirs [3]*os.File
 	reading      sync.WaitGroup
@@ -189,11 +191,12 @@ func openPipes() (p *pipes, err error) {
 	return p, err
 }
 
-// carry begins to carry input and output. The first line of output that is name, or an id, is the engine's.
+// carry starts copying input and output. It skips the first line of output if it is name or an
+// id, which the engine prints.
 func (p *pipes) carry(list yaml.Chunks, stdout, stderr io.Writer, name string) {
 	go func() {
 		chunks := net.Buffers(slices.Clone(list))
-		chunks.WriteTo(p.ours[0]) // a function need not read all of it
+		chunks.WriteTo(p.ours[0]) // a function need not read all of its input
 		p.ours[0].Close()
 	}()
 	p.reading.Go(func() {
@@ -208,7 +211,7 @@ func (p *pipes) carry(list yaml.Chunks, stdout, stderr io.Writer, name string) {
 	p.reading.Go(func() { io.Copy(stderr, p.ours[2]) })
 }
 
-// settle waits for the rest of the output: all who could write it have ended.
+// settle waits for the rest of the output. All writers should have ended.
 func (p *pipes) settle() {
 	late := time.AfterFunc(2*time.Second, func() {
 		p.ours[1].SetReadDeadline(time.Now())

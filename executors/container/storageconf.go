@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A storageConf is what a storage.conf says about places.
+// A storageConf contains the directories configured in a storage.conf file.
 type storageConf struct {
 	graph, rootless string
 	more            []string
@@ -14,8 +14,8 @@ type storageConf struct {
 
 var errStorageConf = errors.New("this storage.conf is not understood")
 
-// parseStorageConf reads the part of TOML that files of this kind are written in: tables, strings and lists of strings. What is
-// written in another way is an error.
+// parseStorageConf parses the subset of TOML used in such files: tables, strings and lists of
+// strings. Any other syntax is an error.
 func parseStorageConf(text string) (c storageConf, err error) {
 	table := ""
 	lines := strings.Split(text, "\n")

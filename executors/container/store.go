@@ -19,22 +19,25 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// listTimeout is how long an engine may take to list its images.
+// listTimeout is the time for an engine to list its images.
 const listTimeout = 15 * time.Second
 
-// A Store is what an engine has of images at one moment. It is safe for concurrent use.
+// A Store is a snapshot of an engine's images. It is safe for concurrent use.
 type Store struct{ images []stored }
 
-// A stored image has names with their registries, and digests that stand for it, the best known one first.
+// A stored is an image with its full names and with the digests that identify it, the best known
+// digest first.
 type stored struct {
 	names   []string
 	digests []string
-	built   bool // on this machine, and not known to any registry: a registry would give it different digests
+	// built is true for an image built on this machine. Its digests would be different in a
+	// registry.
+	built bool
 }
 
-// Store returns the images of the engine. Podman's are read from its files, so that it is not started: that would make its
-// storage where there is none yet. Docker, and a podman that works on another machine or whose storage is configured in a way
-// that is not understood here, is asked once for all images.
+// Store returns the images of the engine. It reads podman's files instead of running podman,
+// which would create a storage if there is none. If podman uses a remote machine or an
+// unsupported storage configuration, and for docker, it runs the engine once to list all images.
 func (e Engine) Store(ctx context.Context) (*Store, error) {
 	if e.Name == "podman" && !remotePodman() {
 		dirs, err := podmanStorage()
@@ -50,11 +53,11 @@ func (e Engine) Store(ctx context.Context) (*Store, error) {
 	return e.listDocker(ctx)
 }
 
-// Digests returns the digests that identify an image of the store. The first is the digest of its
-// index, for an image for several platforms, or of the manifest from its registry. Other manifests
-// and the image id follow. The result is empty if the image is not in the store. built reports
-// whether the image was built on this machine, so that its registry would give it a different
-// digest. A podman on a remote machine does not report this.
+// Digests returns the digests that identify an image of the store. The first is the digest of
+// its index, for an image for several platforms, or of the manifest from its registry. Other
+// manifests and the image id follow. The result is empty if the image is not in the store. built
+// reports whether the image was built on this machine, so that its registry would give it a
+// different digest. A podman on a remote machine does not report this.
 func (s *Store) Digests(name string) (digests []krm.Digest, built bool, err error) {
 	ref, err := parseReference(name)
 	if err != nil {
@@ -62,7 +65,7 @@ func (s *Store) Digests(name string) (digests []krm.Digest, built bool, err erro
 	}
 	names := []string{ref.pullName() + ":" + ref.tagOrLatest()}
 	if !strings.Contains(ref.name, "/") {
-		names = append([]string{"localhost/" + ref.name + ":" + ref.tagOrLatest()}, names...) // as podman searches
+		names = append([]string{"localhost/" + ref.name + ":" + ref.tagOrLatest()}, names...) // podman's search order
 	}
 	for _, name := range names {
 		for _, im := range s.images {
@@ -83,8 +86,8 @@ func parseDigests(texts []string) (list []krm.Digest) {
 	return list
 }
 
-// PullCommand returns the command line with which a user gets an image, "" for one that exists on the machine where it was
-// made alone.
+// PullCommand returns the command line that pulls an image, or "" for an image without a
+// registry.
 func (e Engine) PullCommand(name string) string {
 	ref, err := parseReference(name)
 	if err != nil || ref.local() {
@@ -93,8 +96,8 @@ func (e Engine) PullCommand(name string) string {
 	return fmt.Sprintf("%s pull %s:%s", e.Name, ref.pullName(), ref.tagOrLatest())
 }
 
-// PushCommand returns the command line that gives the image the digest of its registry, or "" for
-// an image without a registry.
+// PushCommand returns the command line that gives the image the digest of its registry, or ""
+// for an image without a registry.
 func (e Engine) PushCommand(name string) string {
 	ref, err := parseReference(name)
 	if err != nil || ref.local() {
@@ -103,12 +106,12 @@ func (e Engine) PushCommand(name string) string {
 	return fmt.Sprintf("%s push %s:%s && %[1]s pull %[2]s:%[3]s", e.Name, ref.pullName(), ref.tagOrLatest())
 }
 
-// remotePodman reports whether podman is the client of another machine, which may be a virtual one.
+// remotePodman reports whether podman uses a remote or virtual machine.
 func remotePodman() bool {
 	return runtime.GOOS != "linux" || os.Getenv("CONTAINER_HOST") != "" || os.Getenv("CONTAINER_CONNECTION") != ""
 }
 
-// podmanStorage returns the directories in which podman keeps images.
+// podmanStorage returns the directories in which podman stores images.
 func podmanStorage() ([]string, error) {
 	home, uid := os.Getenv("HOME"), os.Geteuid()
 	own := filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), home+"/.config"), "containers/storage.conf")
@@ -138,7 +141,7 @@ func podmanStorage() ([]string, error) {
 		if uid != 0 && conf.rootless != "" {
 			root = strings.NewReplacer("$HOME", home, "$USER", os.Getenv("USER"), "$UID", fmt.Sprint(uid)).Replace(conf.rootless)
 		}
-		if conf.graph != "" && (uid == 0 || i < 2) { // that of the machine is root's
+		if conf.graph != "" && (uid == 0 || i < 2) { // the system-wide graphroot is root's
 			root = conf.graph
 		}
 		return append([]string{root}, conf.more...), nil
@@ -146,7 +149,7 @@ func podmanStorage() ([]string, error) {
 	return []string{root}, nil
 }
 
-// readStorage reads the lists of images in directories of storage, for each driver that was used there.
+// readStorage reads the image lists of all storage drivers in dirs.
 func readStorage(dirs []string) (*Store, error) {
 	s := &Store{}
 	for _, dir := range dirs {
@@ -172,16 +175,17 @@ func readStorage(dirs []string) (*Store, error) {
 	return s, nil
 }
 
-// A storageImage is an entry of the file images.json.
+// A storageImage is an entry of images.json.
 type storageImage struct {
 	ID     string            `json:"id"`
 	Digest string            `json:"digest"`
 	Names  []string          `json:"names"`
-	Data   map[string]string `json:"big-data-digests"` // digests of its files in a directory of its own
+	Data   map[string]string `json:"big-data-digests"` // digests of the files in the image's directory
 }
 
-// digests returns what stands for the image. An image that was made here and pushed has two manifests, and Digest is the one that
-// nobody else has; that of an image for several platforms may be the index or not.
+// digests returns the digests that identify the image. An image built here and pushed has two
+// manifests, and Digest is the one that only this machine knows. For an image for several
+// platforms, Digest may or may not be the index.
 func (im storageImage) digests(dir string) []string {
 	var indexes, manifests []string
 	for key, digest := range im.Data {
@@ -200,9 +204,9 @@ func (im storageImage) digests(dir string) []string {
 	return append(append(list, manifests...), im.Digest, "sha256:"+im.ID)
 }
 
-// built reports whether the image was built on this machine and not pulled since. Such an image has
-// no manifest, or its manifest names uncompressed layers. A push compresses them, so the manifest
-// in the registry is different.
+// built reports whether the image was built on this machine and not pulled since. Such an image
+// has no manifest, or its manifest names uncompressed layers. A push compresses them, so the
+// manifest in the registry is different.
 func (im storageImage) built(dir string) bool {
 	if im.Digest == "" && im.Data["manifest"] == "" {
 		return true
@@ -215,7 +219,7 @@ func (im storageImage) built(dir string) bool {
 	return slices.ContainsFunc(manifest.Layers, func(l struct{ MediaType string }) bool { return strings.HasSuffix(l.MediaType, ".tar") })
 }
 
-// isIndex reports whether a file is a manifest that lists others, for several platforms.
+// isIndex reports whether a file is an index, which lists manifests for several platforms.
 func isIndex(file string) bool {
 	data, err := os.ReadFile(file)
 	var index struct{ Manifests []json.RawMessage }

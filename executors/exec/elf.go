@@ -85,9 +85,9 @@ func (p *program) inspectELF() error {
 	return nil
 }
 
-// sameMachine reports whether a program for the architecture runs on this machine. On 64-bit
-// machines it rejects 32-bit programs where that matters, because the sandbox filters only one
-// set of system calls.
+// sameMachine reports whether a program for the architecture runs on this machine. It rejects
+// 32-bit programs on most 64-bit machines, because the sandbox filters only one set of system
+// calls.
 func sameMachine(arch string, wide, little bool) bool {
 	switch runtime.GOARCH {
 	case "amd64", "arm64", "riscv64", "loong64", "s390x":

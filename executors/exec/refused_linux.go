@@ -14,7 +14,7 @@ import (
 const (
 	maxRefused = 3    // maximum number of paths in a message
 	maxPath    = 300  // maximum length of a path in a message, in bytes
-	lastBytes  = 4096 // examined bytes at the end of stderr; the last messages usually explain a failure
+	lastBytes  = 4096 // examined bytes at the end of stderr, which usually explains a failure
 )
 
 // blameSandbox adds hints about operations that the sandbox denied to a failed function, as far

@@ -83,7 +83,7 @@ func (i Isolation) attributes(network bool) *syscall.SysProcAttr {
 	if i.MountNS {
 		a.Cloneflags |= mntFlags
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // in the new namespaces, for mounting
-		// Map the user to nobody, so that the user's files belong to nobody in the namespace.
+		// Map the user to nobody, who then owns the user's files in the namespace.
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Geteuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getegid(), Size: 1}}
 	}
@@ -220,6 +220,7 @@ func limits(l function.Limits) []sandbox.Limit {
 		{Resource: unix.RLIMIT_CORE, Max: 0},
 		{Resource: unix.RLIMIT_NOFILE, Max: 1024},
 		{Resource: unix.RLIMIT_FSIZE, Max: uint64(max(l.Output, 1<<30))},
-		{Resource: unix.RLIMIT_DATA, Max: uint64(2*l.Memory + 1<<30)}, // above the function's limit, see [call.look]
+		// Above the function's limit, see [call.look].
+		{Resource: unix.RLIMIT_DATA, Max: uint64(2*l.Memory + 1<<30)},
 	}
 }

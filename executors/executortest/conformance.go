@@ -1,6 +1,6 @@
-// Package executortest holds what every executor must do, wherever it runs: whoever writes one tests it with [Run], as a value and
-// behind the process that [executors.Start] makes of it. docs/executors.md has the contract in words, and the test of this package
-// is an example.
+// Package executortest tests the requirements for every executor. The author of an executor
+// calls [Run] with the Executor value and with the process returned by [executors.Start].
+// docs/executors.md describes the contract, and the test of this package is an example.
 package executortest
 
 import (
@@ -19,16 +19,18 @@ import (
 
 const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
 
-// Run tests an executor. named returns functions of its kind that behave as they are called:
+// Run tests an executor. named returns a function of the executor's kind with one of these
+// behaviors:
 //
-//	copy   writes what it reads
+//	copy   writes its input
 //	deaf   reads nothing and writes "done\n"
-//	fail   writes what it reads, "it is wrong\n" to stderr, and ends with 3
+//	fail   writes its input, and "it is wrong\n" to stderr, and exits with 3
 //	hang   does not end
 //	flood  writes without end
 //
-// named is called from several goroutines. The messages of errors begin with the name of the function, a colon and a blank, and
-// they or their hints have what the tests look for: both digests behind want and got, "exit code 3", "still running after 1s", "more than 5 MiB".
+// named is called concurrently. Error messages must start with the name of the function, a colon
+// and a space. The errors or their hints must contain the texts that the tests look for: both
+// digests after want and got, "exit code 3", "still running after 1s", "more than 5 MiB".
 func Run(t *testing.T, ex executors.Executor, named func(name string) function.Function) {
 	execute := func(name string, limits function.Limits, input []byte) (executors.Output, error) {
 		f := named(name)

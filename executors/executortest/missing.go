@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Missing ends a test that needs what this machine does not have: it is skipped, with the reason, and in CI (CI=true), where
-// everything must be tested, it fails.
+// Missing skips a test that needs a feature missing on this machine, with why as the reason. In
+// CI (CI=true) every test must run, so there it fails the test instead.
 func Missing(t testing.TB, why string) {
 	t.Helper()
 	if MustTest() {
@@ -15,5 +15,5 @@ func Missing(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// MustTest reports whether nothing may be left out because the machine does not have it.
+// MustTest reports whether tests must not be skipped.
 func MustTest() bool { return os.Getenv("CI") == "true" }

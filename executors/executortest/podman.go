@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// PodmanConfig writes a configuration of podman into dir, so that a test uses and changes nothing of the machine: a runtime
-// that works where cgroups are of version 1 or limits cannot be raised, storage below dir, and registry, if it is not
-// empty, as one without TLS. It returns the variables that podman needs to find it.
+// PodmanConfig writes a podman configuration to dir that makes a test independent of the
+// machine. It uses a runtime that works with cgroup v1 and without raising limits, storage below
+// dir, and registry without TLS if registry is not empty. PodmanConfig returns the environment
+// variables for this configuration.
 func PodmanConfig(dir, registry string) (env map[string]string, err error) {
 	runtime := ""
 	if _, err := osexec.LookPath("runc"); err == nil {

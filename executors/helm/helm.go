@@ -1,5 +1,5 @@
-// Package helm renders helm charts: it runs the program helm as package executors/exec runs all programs, in a sandbox without a
-// network, on a copy of the chart that nobody else has.
+// Package helm renders helm charts. It runs the helm program as package executors/exec runs all
+// programs, in a sandbox without a network, on a private copy of the chart.
 package helm
 
 import (
@@ -16,19 +16,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Executor runs helm. Make one with [New].
+// An Executor runs helm. Use [New] to create one.
 type Executor struct{ *exec.Executor }
 
 var _ executors.Executor = Executor{}
 
-// New returns an executor. Like that of package exec, there may be one in a process.
+// New returns an executor. As with package exec, a process must not have more than one.
 func New() Executor { return Executor{exec.New()} }
 
-// NewHeld is New for a process that was started with the variable [executors.HeldVariable], which has this value.
+// NewHeld is like [New] for a process started with the variable [executors.HeldVariable], whose
+// value is variable.
 func NewHeld(variable string) Executor { return Executor{exec.NewHeld(variable)} }
 
-// Execute runs helm once. What it gets is no ResourceList but a chart, as [chart.Chart.Pack] packs it, and what it answers are the
-// resources that helm has made. The working directory is the folder of the chart; helm's own folders are below a home that is made for it.
+// Execute runs helm once. Its input is not a ResourceList, but a chart packed by
+// [chart.Chart.Pack], and its output is the resources that helm rendered. The working directory
+// is the directory of the chart; helm's own directories are in a temporary home.
 func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.Chunks) (executors.Output, error) {
 	dir, err := os.MkdirTemp("", "krmflow-chart-")
 	if err != nil {
@@ -45,7 +47,7 @@ func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.
 	out, err := x.Executor.Execute(ctx, f, nil)
 	var failed *executors.Error
 	if errors.As(err, &failed) && failed.Code == executors.Failed {
-		// What helm has printed all the same is what it says with --debug: manifests that it cannot read.
+		// With --debug a failing helm prints the manifests that it cannot parse to standard output.
 		said := append(out.List.Join(), out.Stderr...)
 		out = executors.Output{Stderr: said[max(0, len(said)-executors.StderrTail):]}
 		if !slices.Contains(f.Args, "--debug") {

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// unpack writes what [chart.Chart.Pack] has packed to an empty folder.
+// unpack extracts a chart packed by [chart.Chart.Pack] to an empty directory.
 func unpack(archive yaml.Chunks, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Machine returns a digest of what decides what [Isolation] finds out: the kernel since it was started, the user with what it may do, the
-// namespaces that this process is in, and this program. It starts no process. It reports false if it cannot tell.
+// Machine returns a digest of everything that determines the result of [Isolation]: the running
+// kernel with its settings, the user and its privileges, the namespaces of this process, and
+// this program. It starts no process. It returns false if the digest cannot be determined.
 func Machine() (d krm.Digest, ok bool) {
 	h := sha256.New()
 	for _, name := range []string{"/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/self/attr/current",
@@ -40,7 +41,7 @@ func Machine() (d krm.Digest, ok bool) {
 	return krm.Digest(h.Sum(nil)), true
 }
 
-// writeRights writes who a process is and what it may do, as /proc has it.
+// writeRights writes the ids and privileges of a process from its /proc status.
 func writeRights(w io.Writer, status []byte) {
 	for line := range bytes.Lines(status) {
 		name, _, _ := bytes.Cut(line, []byte(":"))

@@ -4,5 +4,5 @@ package probe
 
 import "github.com/krmflow/krmflow/krm"
 
-// Machine reports false: what isolates programs is found out each time.
+// Machine returns false, so that the isolation is determined on each run.
 func Machine() (krm.Digest, bool) { return krm.Digest{}, false }

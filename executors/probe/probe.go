@@ -1,5 +1,5 @@
-// Package probe asks this machine what a plan must know of it to decide about functions: what isolates programs, and which images there
-// are. Nothing of that starts a function.
+// Package probe collects the facts about this machine that a plan needs to decide on functions:
+// the isolation of programs and the local images. It does not start functions.
 package probe
 
 import (
@@ -12,8 +12,9 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Isolation returns what isolates a program on this machine, empty for nothing that is enough, and what is missing then. It tries, for
-// which it starts the running program itself as a process that ends at once.
+// Isolation returns the isolation of programs on this machine. If it is insufficient, isolation
+// is empty and missing is the reason. To test the isolation, it starts a short-lived process of
+// the running program.
 func Isolation() (isolation, missing string) {
 	iso := exec.Probe()
 	if iso.Enough() {
@@ -22,8 +23,10 @@ func Isolation() (isolation, missing string) {
 	return "", iso.Missing
 }
 
-// Images returns what finds digests of images in the store of the engine that a runtime names: podman, docker or the path of one of them,
-// empty for the first of them on PATH. Both are looked for when the first image is asked for. It is safe for concurrent use.
+// Images returns a function that finds the digests of images in the store of a container engine.
+// runtime is podman, docker or the path of one of them; if it is empty, the first of them on
+// PATH is used. The engine and its store are looked up at the first call. The function is safe
+// for concurrent use.
 func Images(ctx context.Context, runtime string) func(reference string) trust.Image {
 	return (&images{ctx: ctx, runtime: runtime}).find
 }
@@ -34,7 +37,7 @@ type images struct {
 	once    sync.Once
 	engine  container.Engine
 	store   *container.Store
-	err     error // why there is no store
+	err     error // reason why there is no store
 }
 
 func (p *images) find(name string) trust.Image {

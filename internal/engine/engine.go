@@ -162,8 +162,12 @@ func New(o Options, h Host) *Engine {
 // limit starts to monitor the resources of the run. taken is the number of bytes that the
 // command has already read.
 func (e *Engine) limit(ctx context.Context, taken int64) {
+	u, l := e.host.Usage, e.o.Limits
+	if u.Input != nil { // the limit of input is that of a plan
+		u.Input.Max = u.Input.Used() + l.Input
+		u.Input.Add(taken)
+	}
 	e.limits.Do(func() {
-		u, l := e.host.Usage, e.o.Limits
 		u.Input = &loaders.Budget{Max: l.Input}
 		u.Input.Add(taken)
 		u.CPU, u.CPUGrows = l.CPU, l.CPUGrows

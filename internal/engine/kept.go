@@ -155,66 +155,61 @@ func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Di
 	return krm.DigestOf(b)
 }
 
-// Earlier gives access to data of earlier runs other than records of roots. The zero Earlier is
-// empty and stores nothing.
-type Earlier struct {
-	cache *cache.Cache
-	watch *Watch
-	files bool // include output folders
-}
+// Earlier gives access to data of earlier runs other than records of roots.
+type Earlier struct{ e *Engine }
 
 // Earlier returns the data of earlier runs. It must be called after the directories of the
-// request are known.
-func (e *Engine) Earlier() Earlier {
-	return Earlier{cache: e.cache(), watch: e.host.Watch, files: e.reuses}
-}
+// request are known. The cache is opened when it is needed.
+func (e *Engine) Earlier() Earlier { return Earlier{e} }
 
 // Output returns the known metadata of the files in an output folder, for comparing them
 // without reading. It is nil if records are not used.
 func (x Earlier) Output(folder string) *known.Files {
+	w := x.e.host.Watch
 	switch {
-	case !x.files:
+	case !x.e.reuses:
 		return nil
-	case x.watch != nil && x.watch.outputs[folder] != nil:
-		return x.watch.outputs[folder]
+	case w != nil && w.outputs[folder] != nil:
+		return w.outputs[folder]
 	}
-	return records.Output(x.cache, folder)
+	return records.Output(x.e.cache(), folder)
 }
 
 // SaveOutput stores the metadata of the files in an output folder for later runs.
 func (x Earlier) SaveOutput(folder string, files *known.Files) {
-	if !x.files || files == nil {
+	if !x.e.reuses || files == nil {
 		return
 	}
-	records.SaveOutput(x.cache, folder, files)
-	if x.watch != nil {
-		x.watch.outputs = map[string]*known.Files{folder: files}
+	records.SaveOutput(x.e.cache(), folder, files)
+	if w := x.e.host.Watch; w != nil {
+		w.outputs = map[string]*known.Files{folder: files}
 	}
 }
 
 // Wrote reports whether the last content that krmflow wrote to a file has this digest, as far
 // as this process or the cache knows.
 func (x Earlier) Wrote(file string, sum krm.Digest) bool {
-	if x.watch != nil && x.watch.wrote[file] == sum {
+	if w := x.e.host.Watch; w != nil && w.wrote[file] == sum {
 		return true
 	}
-	if x.cache == nil {
+	c := x.e.cache()
+	if c == nil {
 		return false
 	}
-	last, ok := x.cache.Kept(kindWrote, records.PathKey(file))
+	last, ok := c.Kept(kindWrote, records.PathKey(file))
 	return ok && bytes.Equal(last, sum[:])
 }
 
 // SaveWritten records the digest of content written to a file, for [Earlier.Wrote].
 func (x Earlier) SaveWritten(file string, sum krm.Digest) {
-	if x.watch != nil {
-		x.watch.wrote = map[string]krm.Digest{file: sum}
+	if w := x.e.host.Watch; w != nil {
+		w.wrote = map[string]krm.Digest{file: sum}
 	}
-	if x.cache != nil {
+	if c := x.e.cache(); c != nil {
 		// On failure, the next run needs --force.
-		_ = x.cache.Keep(kindWrote, records.PathKey(file), sum[:])
+		_ = c.Keep(kindWrote, records.PathKey(file), sum[:])
 	}
 }
 
 // Objects returns the known object ids of the files in a git repository.
-func (x Earlier) Objects(top string) *records.IDs { return records.OpenIDs(x.cache, top) }
+func (x Earlier) Objects(top string) *records.IDs { return records.OpenIDs(x.e.cache(), top) }

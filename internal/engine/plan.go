@@ -189,7 +189,11 @@ func (e *Engine) Prepare(ctx context.Context, dirs []string) (render.Options, er
 }
 
 func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lockfile.Seen) (render.Options, error) {
-	warnUnfinished(e.host.Log, dirs)
+	log := e.host.Log
+	if e.asked != nil {
+		log = silent{} // an earlier plan of the command has reported the places
+	}
+	warnUnfinished(log, dirs)
 	if check := e.host.CheckRoots; check != nil {
 		wd, _ := os.Getwd()
 		err := check(dirs, func(path string) string { return e.places.TreesOf(locals(dirs, wd), wd).Around(path) })
@@ -197,7 +201,7 @@ func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lo
 			return render.Options{}, err
 		}
 	}
-	sources, err := e.sources(dirs, q.Lock, seen)
+	sources, err := e.sources(log, dirs, q.Lock, seen)
 	if err != nil {
 		return render.Options{}, err
 	}
@@ -314,7 +318,7 @@ func (r *Run) planAgain(ctx context.Context, dirs []string) error {
 }
 
 // sources returns the fetch options of a run that renders dirs.
-func (e *Engine) sources(dirs []string, use LockUse, seen *lockfile.Seen) (render.Sources, error) {
+func (e *Engine) sources(log Log, dirs []string, use LockUse, seen *lockfile.Seen) (render.Sources, error) {
 	s := e.o.Sources
 	s.CacheUnused, s.Progress = e.warnCacheUnused, e.host.Log.Fetch
 	s.Found, s.Rendered, s.Places = seen.Add, dirs, &e.places
@@ -322,13 +326,13 @@ func (e *Engine) sources(dirs []string, use LockUse, seen *lockfile.Seen) (rende
 		s.Memory = &w.remote
 	}
 	if !use.Refetch {
-		s.Vendor = e.beside(e.o.Vendor, dirs)
+		s.Vendor = e.beside(log, e.o.Vendor, dirs)
 	}
 	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
 		return s, diag.NoSuchFile.Errorf("--vendor: %q does not exist", s.Vendor)
 	}
 	var err error
-	if path := e.beside(e.o.LockFile, dirs); path != "" {
+	if path := e.beside(log, e.o.LockFile, dirs); path != "" {
 		s.Lock, err = lockfile.Read(path, !use.Learn)
 	}
 	switch {
@@ -367,7 +371,7 @@ func CacheUnused(why error) planner.Warning {
 
 // beside returns the path of a file or folder that belongs to the roots, or "" if it is not
 // used: see [Place].
-func (e *Engine) beside(b Place, dirs []string) string {
+func (e *Engine) beside(log Log, b Place, dirs []string) string {
 	if b.Set {
 		return b.Path
 	}
@@ -378,7 +382,7 @@ func (e *Engine) beside(b Place, dirs []string) string {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", b.Path, dir)}
 		w.Code = diag.Unlocked
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", b.Flag, b.Path)}
-		e.host.Log.Warn(w)
+		log.Warn(w)
 		return ""
 	}
 	return b.Path

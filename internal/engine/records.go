@@ -98,7 +98,11 @@ func (r *Run) startReuse(ctx context.Context) []string {
 		}
 		return dirs
 	}
-	rest := r.reusing.find(dirs, o.Cwd, r.usable)
+	usable := r.usable
+	if r.request.Reuse == nil && !r.request.Text {
+		usable = nil // a text about all roots also tells about those that cannot be planned
+	}
+	rest := r.reusing.find(dirs, o.Cwd, usable)
 	defer func() { o.Rendered = r.reusing.rendered() }()
 	if r.request.Key == "" || len(r.reusing.known) < len(dirs) {
 		return rest

@@ -71,6 +71,9 @@ type Hooks struct {
 	// warnings if Warn is nil.
 	Warn   func(n *graph.Node, warning func() *diag.Error)
 	Silent bool
+	// Root is called with the list of each root, concurrently and before other steps use the
+	// list. The loop over the results gets the list afterwards, and must only read it.
+	Root func(graph.Root, *krm.List)
 	// Seen and Made are the fields of [scheduler.Options].
 	Seen, Made func(*graph.Node, *krm.List)
 }
@@ -91,6 +94,9 @@ type Result struct {
 func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		for _, dir := range r.dirs {
+			if h.Only != nil && !h.Only(diag.Redact(dir)) {
+				continue
+			}
 			if record := r.Known(dir).Record; record != nil && !yield(Result{Root: graph.Root{Dir: diag.Redact(dir)}, Record: record}, nil) {
 				return
 			}
@@ -108,6 +114,11 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 		results, done := make(chan Result), make(chan error, 1)
 		go func() {
 			defer close(results)
+			defer func() {
+				if p := recover(); p != nil {
+					done <- diag.Panicked("krmflow", p)
+				}
+			}()
 			done <- r.run(ctx, plan, h, false, func(root graph.Root, list *krm.List) error {
 				select {
 				case results <- Result{Root: root, List: list}:
@@ -133,6 +144,9 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 
 // List renders the only root and returns its resources.
 func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
+	if err := r.MayRun(); err != nil {
+		return nil, err
+	}
 	for result, failed := range r.Results(ctx, Hooks{}) {
 		if err = failed; err == nil {
 			list = result.List
@@ -208,11 +222,9 @@ type Writing struct {
 	// rendered; if it returns an error, the results are not committed.
 	Begin func(*planner.Plan)
 	Check func() error
-	// Root is called with each root before the sink takes it, Put after the sink has taken it,
-	// and End after all roots.
-	Root func(root graph.Root, list *krm.List)
-	Put  func()
-	End  func()
+	// Put is called after the sink has taken a root, and End when all roots are rendered.
+	Put func()
+	End func()
 }
 
 // Written describes the result of writing to a sink.
@@ -246,9 +258,6 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 		w.Begin(r.plan)
 	}
 	err = errors.Join(r.plan.Err(), r.run(ctx, r.plan, w.Hooks, len(r.roots) > 1, func(root graph.Root, list *krm.List) error {
-		if w.Root != nil {
-			w.Root(root, list)
-		}
 		if err := b.put(root, list); err != nil {
 			return err
 		}
@@ -400,6 +409,9 @@ func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool
 			e.host.Usage.Made.Add(int64(list.Size()))
 			start := time.Now()
 			defer func() { e.host.Recorder.Root(at, list, start) }()
+			if h.Root != nil {
+				h.Root(at, list)
+			}
 			return root(at, list)
 		},
 		AllowErrorResults: e.o.AllowErrorResults,
@@ -429,6 +441,9 @@ func (r *Run) warnNode(n *graph.Node, warning func() *diag.Error) {
 	}
 	r.log.WarnNode(n, warning)
 }
+
+// MayRun returns an error if nothing of the plan would run: see [Run.Results].
+func (r *Run) MayRun() error { return r.mayRun(r.plan) }
 
 // mayRun returns an error if a plan may not run. Denied functions are an error unless the run
 // keeps going without the roots that depend on them. Warnings with --strict are an error before

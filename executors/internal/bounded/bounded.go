@@ -1,4 +1,4 @@
-// Package bounded keeps what others write, in memory that has a bound.
+// Package bounded stores output in a bounded amount of memory.
 package bounded
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrFull is what an [Output] returns to who writes more than it may keep.
+// ErrFull is returned by an [Output] when its limit is exceeded.
 var ErrFull = errors.New("too much output")
 
 const (
@@ -17,8 +17,9 @@ const (
 	nextBlock  = 1 << 20
 )
 
-// An Output keeps what is written to it up to a limit, and nothing of what is more. It is made of blocks: growing one slice would
-// take three times the memory. Only one goroutine may write to it; Size may be called meanwhile.
+// An Output stores the bytes written to it, up to a limit; beyond the limit it discards
+// everything. It uses blocks, because growing a single slice would need three times the memory.
+// Only one goroutine may write. Size may be called concurrently.
 type Output struct {
 	limit  int64
 	full   func()
@@ -26,7 +27,8 @@ type Output struct {
 	size   atomic.Int64
 }
 
-// NewOutput returns an Output for limit bytes, which calls full once when there are more.
+// NewOutput returns an Output for up to limit bytes. It calls full once if the limit is
+// exceeded.
 func NewOutput(limit int64, full func()) *Output { return &Output{limit: limit, full: full} }
 
 // Write implements [io.Writer].
@@ -39,7 +41,7 @@ func (o *Output) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ReadFrom implements [io.ReaderFrom]: what is read that way is not copied.
+// ReadFrom implements [io.ReaderFrom]. It reads directly into the blocks, without copying.
 func (o *Output) ReadFrom(r io.Reader) (total int64, err error) {
 	for {
 		n, err := r.Read(o.room())
@@ -56,7 +58,7 @@ func (o *Output) ReadFrom(r io.Reader) (total int64, err error) {
 	}
 }
 
-// room returns the free part of the last block, which is never empty.
+// room returns the free part of the last block. It is never empty.
 func (o *Output) room() []byte {
 	last := len(o.blocks) - 1
 	switch {
@@ -71,7 +73,7 @@ func (o *Output) room() []byte {
 	return b[len(b):cap(b)]
 }
 
-// took counts n bytes that were put into room.
+// took records that n bytes were written to room.
 func (o *Output) took(n int) error {
 	before := o.size.Load()
 	if o.size.Add(int64(n)) > o.limit {
@@ -86,18 +88,18 @@ func (o *Output) took(n int) error {
 	return nil
 }
 
-// Blocks returns what was kept. Nobody may write any more.
+// Blocks returns the stored bytes. The Output must not be written to afterwards.
 func (o *Output) Blocks() [][]byte { return o.blocks }
 
-// Size returns how many bytes were written.
+// Size returns the number of bytes written.
 func (o *Output) Size() int64 { return o.size.Load() }
 
-// A Tail keeps the last bytes that are written to it, at most Limit. It is safe for concurrent use.
+// A Tail stores the last Limit bytes written to it. It is safe for concurrent use.
 type Tail struct {
 	Limit int
 
 	mu  sync.Mutex
-	buf []byte // at most twice as long as it should be
+	buf []byte // at most 2*Limit bytes
 }
 
 // Write implements [io.Writer]. It never fails.
@@ -111,14 +113,14 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns a copy of what was kept.
+// Bytes returns a copy of the stored bytes.
 func (t *Tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.buf[max(0, len(t.buf)-t.Limit):])
 }
 
-// A Head keeps the first bytes that are written to it, at most Limit. It is safe for concurrent use.
+// A Head stores the first Limit bytes written to it. It is safe for concurrent use.
 type Head struct {
 	Limit int
 
@@ -134,7 +136,7 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept.
+// String returns the stored bytes.
 func (h *Head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

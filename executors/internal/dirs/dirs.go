@@ -1,4 +1,4 @@
-// Package dirs removes directories that functions had to themselves.
+// Package dirs removes directories that functions could write to.
 package dirs
 
 import (
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// RemoveAll removes a directory with all that is in it, whatever a function has made there: directories that cannot be
-// read, and ones that are nested deeper than this process can have open at a time. It changes nothing outside of dir, even if
-// somebody puts links into it meanwhile.
+// RemoveAll removes a directory and its content, including unreadable directories and
+// directories nested deeper than this process can open, which a function may have created. It
+// changes nothing outside dir, even if symbolic links are created in it concurrently.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -31,12 +31,13 @@ func RemoveAll(dir string) error {
 	return r.err
 }
 
-// A remover empties directories one after the other. Those below them come to the top first, so that no path gets long.
+// A remover empties directories one after the other. It first moves nested directories to the
+// root, so that no path becomes too long.
 type remover struct {
 	root  *os.Root
 	todo  []string // directories in the root, and the root
 	moved int
-	err   error // the first
+	err   error // the first error
 }
 
 func (r *remover) note(err error) {
@@ -45,7 +46,7 @@ func (r *remover) note(err error) {
 	}
 }
 
-// empty removes what is in dir, and dir unless it is the root.
+// empty removes the content of dir, and dir itself unless it is the root.
 func (r *remover) empty(dir string) {
 	for _, e := range r.entries(dir) {
 		path := filepath.Join(dir, e.Name())
@@ -55,7 +56,7 @@ func (r *remover) empty(dir string) {
 		case dir == ".":
 			r.todo = append(r.todo, path)
 		default:
-			r.root.Chmod(path, 0o700) // to move it takes the right to write to it
+			r.root.Chmod(path, 0o700) // moving a directory requires write permission
 			name := r.free()
 			r.note(r.root.Rename(path, name))
 			r.todo = append(r.todo, name)
@@ -66,7 +67,7 @@ func (r *remover) empty(dir string) {
 	}
 }
 
-// entries lists dir, which need not be readable.
+// entries lists dir, even if it is not readable yet.
 func (r *remover) entries(dir string) []fs.DirEntry {
 	r.root.Chmod(dir, 0o700)
 	f, err := r.root.Open(dir)
@@ -80,7 +81,7 @@ func (r *remover) entries(dir string) []fs.DirEntry {
 	return list
 }
 
-// free returns a name in the root that nobody has.
+// free returns an unused name in the root.
 func (r *remover) free() string {
 	for {
 		r.moved++

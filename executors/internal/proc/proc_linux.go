@@ -1,4 +1,4 @@
-// Package proc ends processes with everything that they have started.
+// Package proc kills processes with all their descendants.
 package proc
 
 import (
@@ -12,14 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt makes this process the parent of all orphans among its descendants, so that [Adopted] finds them, and lets no
-// descriptor that is open by now reach a child.
+// Adopt makes this process the parent of orphans among its descendants, so that [Adopted] finds
+// them. It also calls [CloseOnExec], so that children do not inherit open file descriptors. Only
+// the first call has an effect.
 var Adopt = sync.OnceFunc(func() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	CloseOnExec()
 })
 
-// CloseOnExec marks every descriptor but the standard ones: whoever started this process may have left some open.
+// CloseOnExec marks all file descriptors except the standard ones as close-on-exec. The parent
+// process may have left some open.
 func CloseOnExec() {
 	if unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
@@ -32,8 +34,9 @@ func CloseOnExec() {
 	}
 }
 
-// Detached puts a child into a session of its own, without a terminal, and has it signalled when the thread that starts it
-// ends: lock the goroutine to its thread until the child has ended.
+// Detached starts a child in a new session without a terminal. The kernel sends the signal death
+// to the child when the thread that started it ends, so the caller must lock its goroutine to
+// the thread until the child has ended.
 func Detached(death syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: death}
 }
@@ -41,7 +44,8 @@ func Detached(death syscall.Signal) *syscall.SysProcAttr {
 // Signal sends a signal to the process group of pid.
 func Signal(pid int, sig syscall.Signal) { syscall.Kill(-pid, sig) }
 
-// Adopted returns this process's children. Most kernels list them without a look at every process.
+// Adopted returns the children of this process. Most kernels list them without a scan of all
+// processes.
 func Adopted() []int {
 	self := strconv.Itoa(os.Getpid())
 	if data, err := os.ReadFile("/proc/self/task/" + self + "/children"); err == nil {
@@ -56,13 +60,13 @@ func Adopted() []int {
 	return parents()[os.Getpid()]
 }
 
-// Session returns the session that a process is in, 0 if it is gone.
+// Session returns the session id of a process, 0 if the process does not exist.
 func Session(pid int) int {
 	sid, _ := unix.Getsid(pid)
 	return sid
 }
 
-// Zombie reports whether a process has ended and waits for its parent to notice.
+// Zombie reports whether a process has ended, even if its parent has not waited for it yet.
 func Zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -72,8 +76,8 @@ func Zombie(pid int) bool {
 	return strings.HasPrefix(state, "Z")
 }
 
-// KillTree kills pid and its descendants, whatever session they are in, and collects those that end up as children of this
-// process. It must be called in the process that adopts them.
+// KillTree kills pid and its descendants in all sessions and waits for pid. It must be called in
+// the process that adopts them.
 func KillTree(pid int) {
 	for _, p := range append(descendants(pid), pid) {
 		syscall.Kill(p, syscall.SIGKILL)
@@ -81,14 +85,15 @@ func KillTree(pid int) {
 	collect(pid)
 }
 
-// KillBelow kills the descendants of pid that there are at this moment.
+// KillBelow kills the current descendants of pid.
 func KillBelow(pid int) {
 	for _, p := range descendants(pid) {
 		syscall.Kill(p, syscall.SIGKILL)
 	}
 }
 
-// KillAll kills all descendants of this process except the children that keep names and theirs.
+// KillAll kills all descendants of this process, except the children for which keep returns true
+// and their descendants.
 func KillAll(keep func(pid int) bool) {
 	for deadline := time.Now().Add(time.Second); ; {
 		found := false
@@ -98,14 +103,16 @@ func KillAll(keep func(pid int) bool) {
 				KillTree(pid)
 			}
 		}
-		// Those that were born meanwhile became children of this process when their parents died.
+		// Processes started in the meantime have become children of this process when their parents
+		// died. The next iteration finds them.
 		if !found || time.Now().After(deadline) {
 			return
 		}
 	}
 }
 
-// collect waits for a killed child, for a moment: a process in the middle of a system call may take its time.
+// collect waits briefly for a killed child. A process in a system call may take some time to
+// end.
 func collect(pid int) {
 	for range 100 {
 		got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
@@ -125,7 +132,7 @@ func descendants(pid int) []int {
 	return all
 }
 
-// parents returns the children of every process.
+// parents returns the children of every process, by parent.
 func parents() map[int][]int {
 	children := map[int][]int{}
 	dir, err := os.Open("/proc")
@@ -143,7 +150,7 @@ func parents() map[int][]int {
 		if err != nil {
 			continue
 		}
-		// pid (name) state ppid ...; the name may contain anything.
+		// pid (name) state ppid ...; the name may contain any characters.
 		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(rest) > 1 {
 			ppid, _ := strconv.Atoi(rest[1])

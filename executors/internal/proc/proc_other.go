@@ -1,16 +1,16 @@
 //go:build !linux
 
-// Package proc ends processes with everything that they have started, as far as the machine allows: here that is the
-// process group.
+// Package proc kills processes with all their descendants, as far as the system allows: here
+// only the process group.
 package proc
 
-// Adopt does nothing: orphans go to the first process of the machine.
+// Adopt does nothing. Orphans become children of the system's first process.
 func Adopt() {}
 
-// CloseOnExec does nothing: descriptors are not inherited unless they were made to be.
+// CloseOnExec does nothing. File descriptors are not inherited by default.
 func CloseOnExec() {}
 
-// Adopted returns nothing.
+// Adopted returns nil.
 func Adopted() []int { return nil }
 
 // Session returns 0.
@@ -28,11 +28,11 @@ func KillAll(func(pid int) bool) {}
 // KillBelow does nothing.
 func KillBelow(int) {}
 
-// A Load is what processes use at a moment.
+// A Load is the current resource usage of processes.
 type Load struct {
 	Threads int
 	Memory  int64
 }
 
-// Measure returns nothing: the machine's own limits have to do.
+// Measure returns a zero Load. Only the limits of the system apply.
 func Measure(int, bool, int64) Load { return Load{} }

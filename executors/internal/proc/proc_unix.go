@@ -4,7 +4,7 @@ package proc
 
 import "syscall"
 
-// Detached puts a child into a session of its own, without a terminal.
+// Detached starts a child in a new session without a terminal.
 func Detached(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // Signal sends a signal to the process group of pid.

@@ -5,12 +5,12 @@ import (
 	"syscall"
 )
 
-// Detached puts a child into a process group of its own.
+// Detached starts a child in a new process group.
 func Detached(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// Signal ends pid: there are no other signals here.
+// Signal kills pid. Windows has no other signals.
 func Signal(pid int, sig syscall.Signal) {
 	if p, err := os.FindProcess(pid); err == nil {
 		p.Kill()

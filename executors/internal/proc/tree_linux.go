@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// A Load is what processes use at a moment.
+// A Load is the current resource usage of processes.
 type Load struct {
 	Threads int
-	Memory  int64 // bytes in RAM; what processes share counts once if that decides about being above the limit
+	// Memory is the number of bytes in RAM. Shared memory is counted once if that may decide
+	// whether the limit is exceeded.
+	Memory int64
 }
 
-// Measure returns the load of the descendants of pid and, with self, of pid. Finding out what they share takes time, so that
-// is only done if they would use more than limit bytes without it.
+// Measure returns the load of the descendants of pid and, with self, of pid. Accounting for
+// shared memory is slow, so Measure does it only if the processes exceed limit bytes without it.
 func Measure(pid int, self bool, limit int64) Load {
 	pids, threads := tree(pid)
 	if !self {
@@ -36,7 +38,7 @@ func Measure(pid int, self bool, limit int64) Load {
 	return l
 }
 
-// tree returns pid and its descendants, and how many threads each of them has.
+// tree returns pid and its descendants, with the number of threads of each.
 func tree(pid int) (pids, threads []int) {
 	pids = []int{pid}
 	for i := 0; i < len(pids); i++ {
@@ -65,13 +67,14 @@ func exists(pid int) bool {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// resident returns the bytes of a process that are in RAM, 0 if it is gone.
+// resident returns the bytes of a process in RAM, 0 if the process does not exist.
 func resident(pid int) int64 { return statm(pid, 1) }
 
-// proportional returns the same with a fair part of what the process shares with others.
+// proportional returns the bytes of a process in RAM, with memory shared by n processes divided
+// by n.
 func proportional(pid int) int64 {
 	data, err := os.ReadFile(procFile(pid, "smaps_rollup"))
-	if err != nil { // not ours to see, or gone
+	if err != nil { // no permission, or the process has ended
 		return statm(pid, 1) - statm(pid, 2)
 	}
 	_, rest, _ := bytes.Cut(data, []byte("\nPss:"))
@@ -83,7 +86,7 @@ func proportional(pid int) int64 {
 	return kb << 10
 }
 
-// statm returns a field of that file, in bytes.
+// statm returns a field of /proc/PID/statm in bytes.
 func statm(pid, field int) int64 {
 	data, _ := os.ReadFile(procFile(pid, "statm"))
 	fields := strings.Fields(string(data))

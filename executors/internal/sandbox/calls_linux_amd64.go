@@ -3,14 +3,14 @@ package sandbox
 import "golang.org/x/sys/unix"
 
 const (
-	// Seccomp says whether system calls can be refused on this architecture.
+	// Seccomp reports whether system calls can be filtered on this architecture.
 	Seccomp   = true
 	auditArch = unix.AUDIT_ARCH_X86_64
 
 	openHere = unix.SYS_OPEN
 )
 
-// allowedHere are calls that other architectures do not have.
+// allowedHere lists calls that other architectures lack.
 var allowedHere = []uint32{
 	unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_PIPE, unix.SYS_DUP2, unix.SYS_SELECT, unix.SYS_POLL, unix.SYS_CREAT,
 	unix.SYS_RENAME, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_LINK, unix.SYS_UNLINK, unix.SYS_SYMLINK, unix.SYS_READLINK,

@@ -3,12 +3,12 @@ package sandbox
 import "golang.org/x/sys/unix"
 
 const (
-	// Seccomp says whether system calls can be refused on this architecture.
+	// Seccomp reports whether system calls can be filtered on this architecture.
 	Seccomp   = true
 	auditArch = unix.AUDIT_ARCH_AARCH64
 
-	openHere = unix.SYS_OPENAT // there is no open
+	openHere = unix.SYS_OPENAT // arm64 has no open
 )
 
-// allowedHere are calls that other architectures do not have.
+// allowedHere lists calls that other architectures lack.
 var allowedHere, metadataHere []uint32

@@ -4,7 +4,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// Seccomp says whether system calls can be refused on this architecture: the lists were not made for it.
+// Seccomp reports whether system calls can be filtered on this architecture. The lists do not
+// cover it.
 const Seccomp = false
 
 func restrictCalls(*Spec) error { return unix.ENOSYS }

@@ -9,30 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a [Rule] allows at and below its path.
+// The access of a [Rule] to its path and everything below it.
 const (
 	ReadOnly  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	ReadExec  = ReadOnly | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	ReadWrite = ReadOnly | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	All       = 1<<16 - 1
 
-	// onlyFiles are the rights that a rule for a file may have.
+	// onlyFiles are the rights that a rule for a file may contain.
 	onlyFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// landlockSignals is the version from which on landlock keeps signals within a function.
+// landlockSignals is the first Landlock version that can restrict signals.
 const landlockSignals = 6
 
-// A Rule lets a function use a file or all below a directory. What does not exist needs no rule.
+// A Rule allows access to a file or to everything below a directory. A rule for a missing path
+// has no effect.
 type Rule struct {
 	Path   string
 	Access uint64
-	// Dev and Ino are those of what must be there, 0 for whatever is.
+	// Dev and Ino identify the expected file, 0 for any file.
 	Dev, Ino uint64
 }
 
-// Landlock returns the kernel's version of landlock, 0 if it has none.
+// Landlock returns the kernel's Landlock version, 0 if it has none.
 func Landlock() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -41,8 +42,9 @@ func Landlock() int {
 	return int(v)
 }
 
-// restrictFiles gives up all access to files that rules do not allow, in this thread and its future children; unless net is
-// true also to TCP. With an older kernel it gives up what that knows.
+// restrictFiles gives up all access to files that rules do not allow and, unless net is true, to
+// TCP. It applies to this thread and its future children. Older kernels restrict only the rights
+// that they know.
 func restrictFiles(version int, rules []Rule, net bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: All}
 	switch {
@@ -80,11 +82,11 @@ func restrictFiles(version int, rules []Rule, net bool) error {
 	return nil
 }
 
-// allow adds a rule to a set that handles some rights.
+// allow adds a rule to a rule set that handles the rights in handled.
 func allow(set uintptr, r Rule, handled uint64) error {
 	fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil // it is not there, or out of reach anyway
+		return nil // missing or inaccessible: no rule is needed
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t

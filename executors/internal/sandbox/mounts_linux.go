@@ -8,27 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mounts say what the mount namespace of a function looks like: all that the machine has mounted, read-only, and a file system
-// of the function's own, which ends with it.
+// Mounts describes the mount namespace of a function: all mounts of the machine, read-only, and
+// a temporary file system for the function.
 type Mounts struct {
-	Own      string   // an empty directory, where the function's file system is mounted
-	Size     int64    // what that holds, in bytes
-	Dirs     []string // directories to make in it
-	Writable []string // files and directories of the machine that stay writable
+	Own      string   // empty directory where the temporary file system is mounted
+	Size     int64    // its size in bytes
+	Dirs     []string // directories to create in it
+	Writable []string // files and directories of the machine that remain writable
 }
 
-// maxFiles is how many files the function's own file system holds: each takes a kilobyte that is in no file's size.
+// maxFiles is the maximum number of files in the temporary file system. Each needs about a
+// kilobyte that is not part of a file's size.
 const maxFiles = 100_000
 
-// make makes the mounts in the mount namespace of this process, which must be its own.
+// make creates the mounts in the mount namespace of this process, which must be a separate one.
 func (m *Mounts) make() error {
-	// A mount of its own for each of these: read-only is said per mount.
+	// Each writable path needs its own mount, because read-only is a property of a mount.
 	for _, path := range m.Writable {
 		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return &os.PathError{Op: "mount", Path: path, Err: err}
 		}
 	}
-	// Private, so that nothing which the machine mounts later gets in.
+	// With private propagation, later mounts of the machine do not appear here.
 	all := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY, Propagation: unix.MS_PRIVATE}
 	if err := unix.MountSetattr(-1, "/", unix.AT_RECURSIVE, &all); err != nil {
 		return os.NewSyscallError("mount_setattr", err)

@@ -1,5 +1,6 @@
-// Package sandbox is the process between an executor and a function that is a program: it gives up every right that the function
-// must not have, starts the function, waits for its end, ends whatever the function has left behind, and reports.
+// Package sandbox implements the process between an executor and a function that is a program.
+// It gives up every privilege that the function must not have, starts the function, waits for
+// its end, kills its remaining processes, and reports.
 package sandbox
 
 import (
@@ -20,59 +21,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Args is the command line that makes a process of this binary a sandbox.
+// Args returns the command line that makes a process of this binary a sandbox.
 func Args() []string { return []string{"krmflow", "executor", "sandbox"} }
 
-// A sandbox is wanted for every call of a function. It begins here, before packages that it does not need are initialised: that
-// would take four times as long as everything that it does.
+// Every call of a function starts a sandbox. It begins here, before the initialization of
+// packages that it does not need, which would take four times as long as all its work.
 func init() {
 	if len(os.Args) == 3 && slices.Equal(os.Args, Args()) {
 		os.Exit(main())
 	}
 }
 
-// A Spec is what the executor tells the sandbox about the function, as JSON in one line on descriptor 3.
+// A Spec describes a function for the sandbox. The executor sends it as a line of JSON on
+// descriptor 3.
 type Spec struct {
-	Path     string // of a script; empty for a program that descriptor 4 holds
+	Path     string // of a script; empty for a program on descriptor 4
 	Args     []string
-	Env      []string // all of it: the sandbox has none
+	Env      []string // complete; the sandbox itself has none
 	Dir      string
 	Landlock int     // version to use, 0 for none
-	Seccomp  bool    // refuse system calls
-	Init     bool    // the sandbox is the first process of its namespace
+	Seccomp  bool    // filter system calls
+	Init     bool    // the sandbox is the first process of its PID namespace
 	Mounts   *Mounts // nil without a mount namespace
 	Network  bool    // the function may use the network
-	Counted  bool    // memory that belongs to no single process is counted, too
+	Counted  bool    // a control group accounts for memory that no process has mapped
 	Rules    []Rule
 	Limits   []Limit
-	Try      *Trial // instead of a function
+	Try      *Trial // run a trial instead of a function
 }
 
-// A Limit is one of setrlimit(2).
+// A Limit is a resource limit for setrlimit(2).
 type Limit struct {
 	Resource int
 	Max      uint64
 }
 
-// A Report is what the sandbox answers when the function has ended.
+// A Report is the sandbox's answer after the end of the function.
 type Report struct {
 	Error   string // the function did not start
-	Status  uint32 // as wait(2) returns it
-	Left    int    // processes that a function has left behind that failed
+	Status  uint32 // as returned by wait(2)
+	Left    int    // number of processes left by a failed function
 	Refused Refused
 }
 
-// The descriptors that a sandbox process starts with, besides the function's standard ones.
+// The descriptors of a sandbox process in addition to the function's standard ones.
 const (
 	controlFD = 3
 	programFD = 4
 )
 
-// Threads is about how many threads the sandbox process has: they count as processes.
+// Threads is the approximate number of threads of the sandbox process. The kernel counts them as
+// processes.
 const Threads = 12
 
-// takeThreads lets the runtime start the threads that it may need. Later the function may have taken what this process could
-// have, and the runtime would give up.
+// takeThreads makes the runtime start the threads that it may need. Later the function may have
+// used up the limit of processes, and the runtime would crash.
 func takeThreads() {
 	runtime.GOMAXPROCS(2)
 	var all, over sync.WaitGroup
@@ -97,7 +100,8 @@ func main() int {
 	}
 	proc.CloseOnExec()
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	// When the machine runs out of memory, the function goes first, and not what waits for it.
+	// When memory runs out, the kernel should kill the function rather than the executor that waits
+	// for it.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	control := os.NewFile(controlFD, "control")
 	line, err := readLine(control)
@@ -121,7 +125,7 @@ func main() int {
 	return 0
 }
 
-// readLine reads up to the first newline; nothing follows it.
+// readLine reads up to the first newline. No data follows it.
 func readLine(r io.Reader) ([]byte, error) {
 	var line []byte
 	buf := make([]byte, 16<<10)
@@ -135,7 +139,7 @@ func readLine(r io.Reader) ([]byte, error) {
 	return line, nil
 }
 
-// run runs the function and returns when nothing of it is left.
+// run runs the function and returns after all its processes have ended.
 func (s *Spec) run(control io.Reader) (r Report, err error) {
 	type child struct {
 		pid int
@@ -143,14 +147,14 @@ func (s *Spec) run(control io.Reader) (r Report, err error) {
 	}
 	started := make(chan child)
 	go func() {
-		// Rights are a thread's: only this one gives them up, and its child inherits that. It stays, since its end would
-		// be the function's.
+		// Privileges belong to a thread. Only this thread gives them up, and its child inherits
+		// that. The thread must not end, because the kernel would then kill the function.
 		runtime.LockOSThread()
 		pid, err := s.start()
 		started <- child{pid, err}
 		select {}
 	}()
-	// A signal that comes now is for the function.
+	// From now on SIGTERM is for the function.
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	c := <-started
@@ -164,7 +168,7 @@ func (s *Spec) run(control io.Reader) (r Report, err error) {
 		}
 	}()
 	go func() {
-		io.Copy(io.Discard, control) // the executor gave up, or is gone
+		io.Copy(io.Discard, control) // the executor closed the connection or has ended
 		if !over.Load() {
 			syscall.Kill(c.pid, syscall.SIGKILL)
 		}
@@ -182,7 +186,7 @@ func (s *Spec) run(control io.Reader) (r Report, err error) {
 			if ws != 0 {
 				r.Left = orphans()
 			}
-			if !s.Init { // else the end of this process is the end of all
+			if !s.Init { // otherwise the kernel kills all processes at the end of this one
 				syscall.Kill(-c.pid, syscall.SIGKILL)
 				proc.KillAll(func(int) bool { return false })
 			}
@@ -191,7 +195,7 @@ func (s *Spec) run(control io.Reader) (r Report, err error) {
 	}
 }
 
-// orphans counts the children of this process.
+// orphans returns the number of children of this process.
 func orphans() (n int) {
 	files, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, file := range files {
@@ -201,7 +205,7 @@ func orphans() (n int) {
 	return n
 }
 
-// start starts the function from this thread, after it has given up what the function must not have.
+// start gives up privileges in this thread and starts the function from it.
 func (s *Spec) start() (pid int, err error) {
 	path := s.Path
 	if path == "" {
@@ -220,8 +224,9 @@ func (s *Spec) start() (pid int, err error) {
 	return pid, nil
 }
 
-// restrict takes from this thread and its future children what the function must not have. The order matters: to mount takes
-// capabilities, landlock refuses to mount, and the filter refuses most of these calls.
+// restrict gives up the privileges of this thread and its future children. The order matters:
+// mounting requires capabilities, Landlock forbids mounting, and the filter forbids most of the
+// other calls.
 func (s *Spec) restrict() error {
 	if s.Mounts != nil {
 		if err := s.Mounts.make(); err != nil {
@@ -229,7 +234,7 @@ func (s *Spec) restrict() error {
 		}
 	}
 	for _, l := range s.Limits {
-		// Package syscall's own function, because it restores a child's number of files otherwise.
+		// Use package syscall, which would otherwise restore the original RLIMIT_NOFILE in a child.
 		if err := syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Max, Max: l.Max}); err != nil && err != syscall.EPERM {
 			return os.NewSyscallError("setrlimit", err)
 		}
@@ -251,10 +256,10 @@ func (s *Spec) restrict() error {
 	return nil
 }
 
-// dropCapabilities gives up all capabilities: those of a namespace of its own, and root's.
+// dropCapabilities gives up all capabilities, including root's and those in a user namespace.
 func dropCapabilities() error {
 	unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	// A program of root gets back what is in the bounding set, unless it is empty.
+	// A program started by root regains the capabilities in the bounding set.
 	for c := uintptr(0); unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) == nil; c++ {
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

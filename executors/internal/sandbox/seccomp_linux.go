@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter is a program for the kernel's packet filter that looks at the number and the arguments of a system call.
+// A filter is a BPF program that examines the number and arguments of a system call.
 type filter []unix.SockFilter
 
 const (
@@ -20,7 +20,8 @@ const (
 	jumpGE    = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	answer    = unix.BPF_RET | unix.BPF_K
 
-	// Offsets in struct seccomp_data; of the first argument the low half, on a little-endian machine.
+	// Offsets in struct seccomp_data. offsetArg0 is the low half of the first argument, on a
+	// little-endian machine.
 	offsetNr, offsetArch, offsetArg0 = 0, 4, 16
 )
 
@@ -32,20 +33,20 @@ func (f *filter) answer(errno unix.Errno) { f.add(answer, unix.SECCOMP_RET_ERRNO
 
 func (f *filter) allow() { f.add(answer, unix.SECCOMP_RET_ALLOW, 0, 0) }
 
-// refuse answers call nr with errno.
+// refuse makes call nr fail with errno.
 func (f *filter) refuse(nr uint32, errno unix.Errno) {
 	f.add(jumpEqual, nr, 0, 1)
 	f.answer(errno)
 }
 
-// A test holds if an argument of a call, its low half, is one of some values in the bits of the mask.
+// A test is true if the low half of an argument, masked with mask, equals one of values.
 type test struct {
 	arg    int
 	mask   uint32
 	values []uint32
 }
 
-// An exception allows a call if all tests hold and otherwise answers it with errno.
+// An exception allows a call if all tests are true. Otherwise the call fails with errno.
 type exception struct {
 	nr    uint32
 	errno unix.Errno
@@ -58,7 +59,7 @@ func (f *filter) exception(e exception) {
 		body.add(loadWord, uint32(offsetArg0+8*t.arg), 0, 0)
 		body.add(and, t.mask, 0, 0)
 		for i, v := range t.values {
-			body.add(jumpEqual, v, uint8(len(t.values)-i), 0) // over the rest and the answer
+			body.add(jumpEqual, v, uint8(len(t.values)-i), 0) // skip the remaining values and the answer
 		}
 		body.answer(e.errno)
 	}
@@ -67,7 +68,8 @@ func (f *filter) exception(e exception) {
 	*f = append(*f, body...)
 }
 
-// only allows calls. Their numbers are few ranges, and the kernel asks once for a call that no argument decides about.
+// only allows calls. It merges their numbers into a few ranges. For calls that are allowed with
+// all arguments, the kernel caches the result.
 func (f *filter) only(calls []uint32) {
 	calls = slices.Compact(slices.Sorted(slices.Values(calls)))
 	for first := 0; first < len(calls); {
@@ -82,24 +84,26 @@ func (f *filter) only(calls []uint32) {
 	}
 }
 
-// restrictCalls leaves this thread and its future children the system calls that programs need, and of those that reach other
-// processes, sockets or the files of others only the harmless uses.
+// restrictCalls limits this thread and its future children to the system calls that programs
+// need. Calls that could affect other processes, sockets or files of others are allowed only in
+// harmless forms.
 func restrictCalls(s *Spec) error {
 	f := newFilter(s)
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	return os.NewSyscallError("seccomp", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0))
 }
 
-// newFilter makes the filter. Files may be changed in what landlock does not cover, which is owner, mode, times, attributes and
-// with old versions length, where all of the machine but the function's own files is read-only.
+// newFilter returns the filter. Landlock does not restrict changes of owner, mode, times and
+// attributes and, in old versions, of the length. The filter allows these changes only if all
+// files except the function's own are mounted read-only.
 func newFilter(s *Spec) filter {
 	var f filter
 	f.add(loadWord, offsetArch, 0, 0)
 	f.add(jumpEqual, auditArch, 1, 0)
 	f.answer(unix.ENOSYS) // a 32-bit call
 	f.add(loadWord, offsetNr, 0, 0)
-	// Programs that know calls which are younger than this list can do without them. The calls of the x32 ABI are among these
-	// numbers.
+	// Programs that use calls newer than this list work without them. The calls of the x32 ABI have
+	// such numbers as well.
 	f.add(jumpGE, newest+1, 0, 1)
 	f.answer(unix.ENOSYS)
 	for _, nr := range absent {
@@ -112,8 +116,8 @@ func newFilter(s *Spec) filter {
 	if s.Mounts != nil {
 		calls = append(slices.Concat(calls, metadata, metadataHere), unix.SYS_OPENAT, unix.SYS_OPENAT2, openHere)
 	} else {
-		// Flags of openat2 are behind a pointer. Opening a file for reading may empty it: landlock's first versions do not
-		// know that.
+		// openat2 takes its flags by pointer, which a filter cannot follow. Opening a file for
+		// reading with O_TRUNC empties it, which the first Landlock versions do not prevent.
 		f.refuse(unix.SYS_OPENAT2, unix.ENOSYS)
 		f.exception(exception{unix.SYS_OPENAT, unix.EPERM, []test{{2, truncating, notEmptied}}})
 		if openHere != unix.SYS_OPENAT {

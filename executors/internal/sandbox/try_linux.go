@@ -8,29 +8,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Trial is what a sandbox without a function tries to do to the machine. All of it belongs to the user who asks.
+// A Trial lists the targets of the operations that a sandbox attempts without a function. All of
+// them belong to the user.
 type Trial struct {
-	Dir      string // the function must neither read nor change what is in it
-	Hidden   string // a file there
-	Readable string // a file there that a rule lets the function read
-	Stream   string // a Unix socket there that takes connections
-	Datagram string // another, which takes datagrams
-	Pid      int    // a process outside
+	Dir      string // directory that the function must not read or change
+	Hidden   string // file in Dir
+	Readable string // file in Dir that a rule allows to read
+	Stream   string // Unix stream socket in Dir
+	Datagram string // Unix datagram socket in Dir
+	Pid      int    // process outside the sandbox
 }
 
-// Refused says which of the things that a function must not do outside of its own files were refused when they were tried.
+// Refused reports which forbidden operations outside the function's own files were denied in a
+// trial.
 type Refused struct {
-	Read     bool // content of files
-	Write    bool // make files, write to them
+	Read     bool // read files
+	Write    bool // create and write files
 	Metadata bool // change mode, owner, times and attributes
-	Truncate bool // empty files
-	Connect  bool // reach sockets: of the machine, by path, and of networks
+	Truncate bool // truncate files
+	Connect  bool // connect to Unix sockets by path and to networks
 	Signal   bool // signal processes
 }
 
-// try raises the walls and tries what they must refuse. A call that the machine lacks is refused.
+// try applies the restrictions and attempts the forbidden operations. It reports an operation as
+// denied if the kernel lacks the call.
 func (s *Spec) try() (r Refused, err error) {
-	runtime.LockOSThread() // it is of no use to anybody any more
+	runtime.LockOSThread() // never unlocked: the thread stays restricted
 	if err := s.restrict(); err != nil {
 		return Refused{}, err
 	}
@@ -66,7 +69,7 @@ func (t *Trial) writes() bool {
 func (t *Trial) changes() bool {
 	fd, err := unix.Open(t.Readable, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return true // it could not be tried
+		return true // the test is impossible
 	}
 	defer unix.Close(fd)
 	flags, noFlags := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
@@ -108,7 +111,7 @@ func (t *Trial) connects() bool {
 	return dials(unix.SOCK_STREAM) || dials(unix.SOCK_DGRAM)
 }
 
-// dials reports whether there is a network: nobody needs to listen.
+// dials reports whether a network is reachable. No listener is needed.
 func dials(kind int) bool {
 	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -119,7 +122,8 @@ func dials(kind int) bool {
 	return !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH)
 }
 
-// Words lists what was refused, and what was not, for instance "read", "write", "metadata", "truncate", "connect", "signal".
+// Words returns the names of the denied and of the possible operations: "read", "write",
+// "metadata", "truncate", "connect", "signal".
 func (r Refused) Words() (refused, open []string) {
 	for _, w := range []struct {
 		refused bool

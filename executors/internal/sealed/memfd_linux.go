@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create returns an empty anonymous file that can be executed, nil if the machine does not allow one.
+// create returns an empty executable anonymous file, nil if the machine does not allow one.
 func create() (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("krmflow-program", flags|unix.MFD_EXEC)
@@ -15,7 +15,8 @@ func create() (*os.File, error) {
 		fd, err = unix.MemfdCreate("krmflow-program", flags)
 	}
 	switch {
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // for instance vm.memfd_noexec=2
+	// for instance with vm.memfd_noexec=2
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
 		return nil, nil
 	case err != nil:
 		return nil, os.NewSyscallError("memfd_create", err)
@@ -23,7 +24,8 @@ func create() (*os.File, error) {
 	return fileAbove(fd), nil
 }
 
-// fileAbove returns a file for fd, far above the descriptors that a fork moves about.
+// fileAbove returns a file for fd with a high descriptor number, above the descriptors that
+// ForkExec rearranges.
 func fileAbove(fd int) *os.File {
 	if high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 512); err == nil {
 		unix.Close(fd)
@@ -32,10 +34,10 @@ func fileAbove(fd int) *os.File {
 	return os.NewFile(uintptr(fd), "krmflow-program")
 }
 
-// final are the seals of content that nobody can change.
+// final are the seals that make the content immutable.
 const final = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
-// open returns a file that another process has sealed.
+// open opens a file that another process has sealed.
 func open(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -49,7 +51,8 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// seal makes the content of f final and keeps it executable: a program can open the file that it runs from.
+// seal makes the content of f immutable and keeps f executable. Sealing is needed because a
+// program can open the file that it runs from.
 func seal(f *os.File) error {
 	unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_EXEC) // since Linux 6.3
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, final)

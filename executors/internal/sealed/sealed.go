@@ -1,5 +1,5 @@
-// Package sealed keeps the bytes of a program from the moment that they are hashed to the moment that they run: on Linux in
-// an anonymous file that nobody, not even this process, can change any more.
+// Package sealed keeps the content of a program from hashing to execution. On Linux it is in an
+// anonymous file that no process can change any more, including this one.
 package sealed
 
 import (
@@ -14,20 +14,21 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// headSize is what [Program.Head] holds at most: enough for an ELF header with its table, or for a "#!" line.
+// headSize is the maximum length of [Program.Head], enough for an ELF header with its table or
+// for a "#!" line.
 const headSize = 64 << 10
 
-// A Program is the content of an executable file. It may be used by many goroutines.
+// A Program is the content of an executable file. It is safe for concurrent use.
 type Program struct {
 	Digest krm.Digest
 	Size   int64
-	Head   []byte // how the file begins
+	Head   []byte // beginning of the content
 
-	file *os.File // sealed; nil where the machine has no such thing
-	data []byte   // the content, if file is nil
+	file *os.File // sealed; nil if the machine does not support that
+	data []byte   // content if file is nil
 }
 
-// Read takes over the content of r, which may not exceed limit bytes.
+// Read reads, hashes and keeps the content of r, which may have at most limit bytes.
 func Read(r io.Reader, limit int64) (*Program, error) {
 	p := &Program{}
 	file, err := create()
@@ -59,8 +60,8 @@ func Read(r io.Reader, limit int64) (*Program, error) {
 	return p, nil
 }
 
-// Open returns a program that another process has read and sealed, with the digest that it says, from the path of its file. Nothing is read but
-// its head.
+// Open returns a program that another process has sealed, from the path of its file. It reads
+// only the head and relies on digest being the digest of the file.
 func Open(path string, digest krm.Digest) (*Program, error) {
 	file, err := open(path)
 	if err != nil {
@@ -80,7 +81,8 @@ func Open(path string, digest krm.Digest) (*Program, error) {
 	return p, nil
 }
 
-// both writes to two writers at the same time: a large program takes as long to copy as to hash. The first one must not fail.
+// both writes to two writers concurrently, because for a large program copying takes as long as
+// hashing. Writes to hash must not fail.
 type both struct{ hash, copy io.Writer }
 
 func (w both) Write(p []byte) (n int, err error) {
@@ -91,13 +93,15 @@ func (w both) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// File returns the sealed file, nil if there is none and only [Program.Copy] can give the program a path.
+// File returns the sealed file. It is nil if there is none; then only [Program.Copy] gives the
+// program a path.
 func (p *Program) File() *os.File { return p.file }
 
-// Copy writes the program to a new file that only its owner may read and execute, in dir.
+// Copy writes the program to a new file in dir that only its owner may read and execute.
 func (p *Program) Copy(dir, name string) (path string, err error) {
 	path = filepath.Join(dir, name)
-	// A child that another goroutine forks meanwhile would inherit the descriptor and make the file busy until it executes.
+	// A child forked concurrently would inherit the descriptor and keep the file busy until it
+	// executes its program.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
@@ -115,14 +119,14 @@ func (p *Program) Copy(dir, name string) (path string, err error) {
 	return path, err
 }
 
-// Close gives the program's memory back.
+// Close frees the memory of the program.
 func (p *Program) Close() {
 	if p.file != nil {
 		p.file.Close()
 	}
 }
 
-// A buffer keeps the first bytes that are written to it.
+// A buffer stores the first bytes written to it.
 type buffer struct {
 	data []byte
 	left int64

@@ -1,4 +1,4 @@
-// Package sources opens what functions get to see of the machine.
+// Package sources opens the sources of functions' bind mounts.
 package sources
 
 import (
@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open returns what is at an absolute path that no symbolic link is a part of: whoever mounts that, and not what the path leads
-// to later, mounts what was looked at. The file can be examined, but not read.
+// Open opens an absolute path that contains no symbolic links. The file can be examined and
+// compared, but not read. Comparing it with the mounted file shows whether the path still leads
+// to the examined file.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package sources opens what functions get to see of the machine.
+// Package sources opens the sources of functions' bind mounts.
 package sources
 
 import (
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Open returns what is at an absolute path that no symbolic link is a part of, if that is a file or directory.
+// Open opens an absolute path of a file or directory that contains no symbolic links.
 func Open(path string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/review/inputs"
 	"github.com/krmflow/krmflow/krm"
@@ -58,10 +60,10 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 	after, err := c.render(cmd.Context(), run, engine.Hooks{Only: func(dir string) bool { return wanted[dir] }})
 	for _, f := range run.Plan().Failed {
 		if wanted[f.Dir] {
-			err = errors.Join(append([]error{err}, f.Errs...)...)
+			c.failed = errors.Join(c.failed, errors.Join(f.Errs...))
 		}
 	}
-	c.failed = err
+	c.failed = errors.Join(c.failed, err)
 	return slices.DeleteFunc(all, func(r Root) bool {
 		if r.State != Changed {
 			return false
@@ -77,16 +79,18 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 // old side h silences warnings, because nobody can fix an old revision.
 func (c *command) render(ctx context.Context, run *engine.Run, h engine.Hooks) (made map[string]krm.Digest, err error) {
 	made = map[string]krm.Digest{}
-	for result, failed := range run.Results(ctx, h) {
-		if failed != nil {
-			err = failed
-			continue
-		}
+	var mu sync.Mutex
+	h.Root = func(root graph.Root, list *krm.List) {
 		sum := sha256.New()
-		if err := result.List.WriteYAML(sum); err != nil {
-			return made, err
+		if list.WriteYAML(sum) != nil {
+			return // the root counts as affected
 		}
-		made[result.Root.Dir] = krm.Digest(sum.Sum(nil))
+		mu.Lock()
+		defer mu.Unlock()
+		made[root.Dir] = krm.Digest(sum.Sum(nil))
+	}
+	for _, failed := range run.Results(ctx, h) {
+		err = errors.Join(err, failed)
 	}
 	return made, err
 }

@@ -114,7 +114,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := drift(run.Plan(), c.planFile); err != nil {
-		return errors.Join(err, run.Denied())
+		return errors.Join(err, run.MayRun())
 	}
 	made, err := run.Write(cmd.Context(), c.writing(cmd, run, check))
 	if made.Committed {

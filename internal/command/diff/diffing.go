@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -29,7 +30,6 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 )
 
 // A Result is the difference between two sides.
@@ -479,23 +479,16 @@ func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*u
 		Seen:   secrets.Seen,
 		Silent: run == c.before, // nobody can fix the warnings of the old side
 	}
-	var takes errgroup.Group
-	takes.SetLimit(max(c.Jobs, 1))
-	var failed error
-	for result, err := range run.Results(c.cmd.Context(), hooks) {
-		u := by[result.Root.Dir]
-		switch {
-		case err != nil:
-			failed = err
-		case u != nil && result.List != nil:
-			takes.Go(func() error {
-				u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, run.Plan().Graph, result.Root) })
-				take(u, result.List)
-				return nil
-			})
-		}
+	hooks.Root = func(root graph.Root, list *krm.List) {
+		u := by[root.Dir]
+		u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, run.Plan().Graph, root) })
+		take(u, list)
 	}
-	return c.fail(errors.Join(failed, takes.Wait()))
+	var failed error
+	for _, err := range run.Results(c.cmd.Context(), hooks) {
+		failed = errors.Join(failed, err)
+	}
+	return c.fail(failed)
 }
 
 // compare compares the lists of a root.

@@ -29,13 +29,12 @@ the resource, of a patch or of another step. Functions run as they do for build.
 			if err != nil {
 				return err
 			}
+			if err := run.MayRun(); err != nil {
+				return err
+			}
 			failed := run.Plan().Err()
-			for result, err := range run.Results(cmd.Context(), engine.Hooks{}) {
-				if err != nil {
-					failed = errors.Join(failed, err)
-					continue
-				}
-				check.Root(result.Root, result.List)
+			for _, err := range run.Results(cmd.Context(), engine.Hooks{Root: check.Root}) {
+				failed = errors.Join(failed, err)
 			}
 			if failed != nil && (!a.KeepGoing || cmd.Context().Err() != nil) {
 				return failed
