@@ -126,7 +126,7 @@ var imports = map[string][]string{
 	"internal/review/validation": plus(values, "graph", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/history", "loaders", "planner", "validate"),
 	"internal/review/why":        {"diag", "graph", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
 
-	"internal/command/affected":        {"diag", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},
+	"internal/command/affected":        {"diag", "graph", "internal/cli", "internal/cli/options", "internal/engine", "internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},
 	"internal/command/applyrender":     {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/cli/terminal", "internal/engine", "internal/engine/records", "internal/engine/sink", "internal/planview", "internal/review/history", "internal/review/validation", "krm", "krm/secret", "output", "output/known", "planner", "render", "scheduler"},
 	"internal/command/bench":           {"bench", "diag", "internal/cli", "internal/cli/options", "internal/cli/settings", "internal/command/bench/page", "internal/engine", "internal/engine/profile", "output"},
 	"internal/command/bench/page":      {"diag", "internal/engine/profile", "internal/planview/page"},
