@@ -107,7 +107,7 @@ func (f *Figure) peak() string {
 	return s
 }
 
-// ratio returns the ratio of the CPU time of theirs to that of f.
+// ratio returns the CPU time of theirs divided by the CPU time of f.
 func (f *Figure) ratio(theirs *Figure) string {
 	if f == nil || theirs == nil {
 		return ""

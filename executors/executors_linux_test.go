@@ -106,7 +106,7 @@ func (boundless) Execute(context.Context, function.Function, yaml.Chunks) (execu
 	return executors.Output{List: yaml.Chunks{make([]byte, 64<<20)}, Stderr: make([]byte, 8<<20)}, nil
 }
 
-// TestExecutorAnswersAreBounded checks that what an executor answers is bounded on this side, too.
+// TestExecutorAnswersAreBounded checks that the client also bounds the answers of an executor.
 func TestExecutorAnswersAreBounded(t *testing.T) {
 	x, err := executors.Start(t.Context(), self(t, "boundless"))
 	if err != nil {
@@ -226,7 +226,7 @@ func (leaves) Execute(context.Context, function.Function, yaml.Chunks) (executor
 	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
-// TestDaemonsEndWithExecutor checks that what an executor leaves behind that ends well ends with it.
+// TestDaemonsEndWithExecutor checks that processes left by an executor end with it, even if it exits normally.
 func TestDaemonsEndWithExecutor(t *testing.T) {
 	other := start(t) // has nothing to do with it
 	x, err := executors.Start(t.Context(), self(t, "leaves"))

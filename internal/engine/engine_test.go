@@ -136,7 +136,7 @@ func TestKnownRootsAllowMoreTime(t *testing.T) {
 	}
 }
 
-// A file that changes while a run decides what it reuses is no part of what is remembered of an earlier one.
+// If a file changes between the lookup of records and the plan, the run records the new content.
 func TestChangeBeforePlan(t *testing.T) {
 	dir := tree(t, map[string]string{"kustomization.yaml": "resources: [cm.yaml]\n"})
 	one := func() { write(t, filepath.Join(dir, "cm.yaml"), configMap("one")) }
@@ -245,7 +245,7 @@ func folder(ctx context.Context, out string, list render.Roots) (sink.Sink, erro
 	return sink.Folder(out, o, flags.Form(), func(output.Changes) {})
 }
 
-// What was written is remembered: the next run plans and makes only what has changed.
+// A run records the roots it has written: the next run plans only the changed roots.
 func TestWriteRemembers(t *testing.T) {
 	dir, dirs := treeOf(t, "a", "b")
 	out := filepath.Join(t.TempDir(), "out")
