@@ -30,7 +30,7 @@ type Flags struct {
 	jobs *pflag.Flag
 	// Quiet suppresses progress and warnings.
 	Quiet    bool
-	maxInput int64
+	maxInput options.Size
 	maxCPU   time.Duration
 	// memory is the memory limit of the run in bytes, 0 if the user set none.
 	memory options.Size
@@ -53,14 +53,15 @@ type Flags struct {
 func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
-		"'LoadRestrictionsNone' lets layers read files outside their own directory")
-	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
-	fs.DurationVar(&f.maxCPU, "max-cpu", limits.DefaultCPU, "processor time that a run may take, 0 for no limit; the default grows with large inputs")
+		"LoadRestrictionsRootOnly, or LoadRestrictionsNone to read files anywhere")
+	f.maxInput = 1 << 30
+	fs.Var(&f.maxInput, "max-input", "maximum size of all files that a run reads")
+	fs.DurationVar(&f.maxCPU, "max-cpu", limits.DefaultCPU, "processor time limit of the run, 0 for none; grows with large inputs")
 	f.SourceFlags.registerLayers(cmd)
-	fs.BoolVar(&f.Strict, "strict", false, "treat every warning as an error")
-	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "show no progress and no warnings")
-	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
-	fs.StringVar(&f.LogFormat, "log-format", "text", "form of logs on stderr: text or json")
+	fs.BoolVar(&f.Strict, "strict", false, "treat warnings as errors")
+	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "print neither progress nor warnings")
+	fs.StringVar(&f.logLevel, "log-level", "", "minimum log `LEVEL`: debug, info, warn or error (default warn; json: info)")
+	fs.StringVar(&f.LogFormat, "log-format", "text", "log `FORMAT` on stderr: text or json")
 }
 
 // Register adds all flags to a command.
@@ -68,19 +69,19 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	f.RegisterReading(cmd)
 	f.RemoteCacheFlags.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
-	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "cores that plan, steps that run at the same time, and functions beside them (default: the number of cores, and 8 functions)")
+	fs.StringVar(&f.reorder, "reorder", "legacy", "output `ORDER`: legacy or none; sortOptions in a file takes precedence")
+	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label every resource with app.kubernetes.io/managed-by")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "number of steps to run in parallel (default: CPUs, and 8 functions)")
 	f.jobs = fs.Lookup("jobs")
 	f.jobs.DefValue = "0" // keeps the help independent of the machine
-	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
+	fs.Var(&f.memory, "memory-limit", "memory limit of the run, such as 2GiB; functions have --fn-memory")
 
-	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
-	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
-	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
-	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
-	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
-	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
+	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "also cache results of functions that read or produce Secrets")
+	fs.BoolVar(&f.enableHelm, "enable-helm", false, "render charts with your helm program")
+	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm `PROGRAM`: a name on PATH, or a path")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "API `VERSION` for charts that do not set apiVersions; may be repeated")
+	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `VERSION` for charts that do not set kubeVersion")
+	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "print helm's debug output for charts that fail")
 }
 
 // Calls returns the number of functions that may run at the same time: the value of --jobs if
@@ -126,4 +127,4 @@ func (f *Flags) Validate() error {
 const leastMemory = 16 << 20
 
 // MaxInput returns the maximum size in bytes of the files that a run may read.
-func (f *Flags) MaxInput() int64 { return f.maxInput }
+func (f *Flags) MaxInput() int64 { return int64(f.maxInput) }

@@ -218,7 +218,7 @@ func (a *Invocation) engineOptions(cmd *cobra.Command) (engine.Options, error) {
 		Program:           a.Program,
 		OwnExecutor:       func(runtime function.Runtime) bool { _, ok := a.ThirdParty[runtime]; return ok },
 		Limits: engine.Limits{
-			Input: a.maxInput, CPU: a.maxCPU, CPUGrows: !settings.IsSet(fs, "max-cpu"),
+			Input: a.MaxInput(), CPU: a.maxCPU, CPUGrows: !settings.IsSet(fs, "max-cpu"),
 			Memory: int64(a.memory), MemoryLifts: !settings.FromVariable(fs, "memory-limit"),
 		},
 		Reads: []string{settings.ConfigPath()}, Writes: writes,

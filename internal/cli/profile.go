@@ -28,8 +28,8 @@ type profileFlags struct {
 // [Invocation.StartProfile].
 func (a *Invocation) RegisterProfile(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&a.profile.trace, "profile", "", "write what took how long to this file: Chrome's trace format, which Perfetto opens")
-	fs.StringVar(&a.profile.pprof, "pprof", "", "write cpu.pprof and heap.pprof of this run to this folder, for go tool pprof")
+	fs.StringVar(&a.profile.trace, "profile", "", "write a trace of the run to this `FILE`, for Perfetto")
+	fs.StringVar(&a.profile.pprof, "pprof", "", "write cpu.pprof and heap.pprof to this `DIR`, for go tool pprof")
 }
 
 // StartProfile starts the profiles requested by the flags. It returns an error for a

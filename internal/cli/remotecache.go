@@ -22,14 +22,14 @@ type RemoteCacheFlags struct {
 // Register adds the flags to a command.
 func (f *RemoteCacheFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.address, "remote-cache", "", "cache of functions' answers that machines share: grpc(s)://HOST[:PORT][/INSTANCE] or http(s)://HOST[:PORT][/PATH]")
-	fs.StringVar(&f.mode, "remote-cache-mode", "read-write", "read, or read-write to store answers there as well")
-	fs.StringVar(&f.ca, "remote-cache-ca", "", "file with the authorities of the shared cache's certificate (default: those of the machine)")
-	fs.StringVar(&f.cert, "remote-cache-cert", "", "file with the certificate that the shared cache knows this client by")
-	fs.StringVar(&f.key, "remote-cache-key", "", "file with the key of --remote-cache-cert")
-	fs.Var((*options.Repeated)(&f.headers), "remote-cache-header", "header for the shared cache: NAME=VALUE")
-	fs.StringVar(&f.helper, "remote-cache-credential-helper", "", "program that prints headers for the shared cache, as Bazel's credential helpers do")
-	fs.DurationVar(&f.timeout, "remote-cache-timeout", 5*time.Second, "how long the shared cache may take for an answer; then the run goes on without it")
+	fs.StringVar(&f.address, "remote-cache", "", "shared cache of function results: `URL` with grpc(s):// or http(s)://")
+	fs.StringVar(&f.mode, "remote-cache-mode", "read-write", "`MODE` of the shared cache: read or read-write")
+	fs.StringVar(&f.ca, "remote-cache-ca", "", "CA `FILE` for the shared cache (default: system CAs)")
+	fs.StringVar(&f.cert, "remote-cache-cert", "", "client certificate `FILE` for the shared cache")
+	fs.StringVar(&f.key, "remote-cache-key", "", "key `FILE` of --remote-cache-cert")
+	fs.Var((*options.Repeated)(&f.headers), "remote-cache-header", "`HEADER` for the shared cache: NAME=VALUE; may be repeated")
+	fs.StringVar(&f.helper, "remote-cache-credential-helper", "", "`PROGRAM` that prints headers, as Bazel's credential helpers do")
+	fs.DurationVar(&f.timeout, "remote-cache-timeout", 5*time.Second, "timeout of the shared cache; after it the run continues without")
 }
 
 // Validate checks constraints on values that the flag parser does not check.

@@ -22,8 +22,8 @@ type RootFlags struct {
 func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
-	a.RegisterRoots(cmd, "every Kustomization and Composition at or below the directories (Components are no roots)")
-	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails, or needs a function that is denied")
+	a.RegisterRoots(cmd, "find every Kustomization and Composition at or below the directories")
+	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "continue with the other roots after a failure")
 }
 
 // RegisterRoots adds the flags that select directories to a command. The argument recursive is
@@ -31,10 +31,10 @@ func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.Recursive, "recursive", "R", false, recursive)
-	fs.BoolVar(&f.selection.Leaves, "leaves", false, "of the roots that -R finds, only those that no other layer found uses")
-	fs.Var((*options.Repeated)(&f.selection.Only), "only", "of the roots that -R finds, only those at or below this path in DIR: * and ** match; may be repeated")
-	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "of the roots that -R finds, none at or below this path in DIR: * and ** match; may be repeated")
-	fs.BoolVar(&f.selection.Hidden, "hidden", false, "let -R look into directories whose name starts with a dot, too, but for .git")
+	fs.BoolVar(&f.selection.Leaves, "leaves", false, "with -R, only roots that no other layer uses")
+	fs.Var((*options.Repeated)(&f.selection.Only), "only", "with -R, only roots at or below this `PATH`; * and ** match; repeatable")
+	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "with -R, no roots at or below this `PATH`; * and ** match; repeatable")
+	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
 }
 
 // Filtered reports whether flags exclude some of the roots that -R finds.

@@ -28,7 +28,7 @@ type SourceFlags struct {
 	// NoCache disables the cache: nothing is stored in it or read from it.
 	NoCache bool
 	// MaxFetch is the maximum size in bytes of a fetched file or archive.
-	MaxFetch int64
+	MaxFetch options.Size
 	// LockFile is the path of the lock file. Locked makes fetching content that is not pinned
 	// an error: see --locked.
 	LockFile string
@@ -38,20 +38,21 @@ type SourceFlags struct {
 // Register adds the flags that control fetching to a command.
 func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.offline, "offline", false, "fetch nothing: what is remote comes from the cache, or is an error")
-	fs.DurationVar(&f.fetchTimeout, "fetch-timeout", 30*time.Second, "how long one fetch may take")
-	fs.Int64Var(&f.MaxFetch, "max-fetch-bytes", 64<<20, "bytes of a file or an archive that is fetched")
-	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
+	fs.BoolVar(&f.offline, "offline", false, "fetch nothing; remote content must be in the cache")
+	fs.DurationVar(&f.fetchTimeout, "fetch-timeout", 30*time.Second, "timeout of one fetch")
+	f.MaxFetch = 64 << 20
+	fs.Var(&f.MaxFetch, "max-fetch-bytes", "maximum size of a fetched file or archive")
+	fs.BoolVar(&f.allowHTTP, "allow-http", false, "allow plain http for references without a digest or commit")
 	f.RegisterCache(cmd)
-	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and no answers of functions, and use nothing that was kept")
+	fs.BoolVar(&f.NoCache, "no-cache", false, "neither read nor write the cache")
 }
 
 // RegisterCache adds the flags that select the cache to a command.
 func (f *SourceFlags) RegisterCache(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of the cache (default: krmflow in the user's cache folder)")
+	fs.StringVar(&f.cacheDir, "cache-dir", "", "cache `DIR` (default: krmflow in the user's cache directory)")
 	f.cacheMax = cache.DefaultMax
-	fs.Var(&f.cacheMax, "cache-max", "size of the cache: what was not used for longest goes when it is larger")
+	fs.Var(&f.cacheMax, "cache-max", "maximum size of the cache; least recently used entries go first")
 }
 
 // CacheMax returns the maximum size of the cache in bytes.
@@ -61,9 +62,9 @@ func (f *SourceFlags) CacheMax() int64 { return int64(f.cacheMax) }
 func (f *SourceFlags) registerLayers(cmd *cobra.Command) {
 	f.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.LockFile, "lock-file", lock.Name, "file with the commits and digests that remote references must have: see krmflow lock")
-	fs.StringVar(&f.vendor, "vendor", VendorName, "folder that krmflow vendor wrote: what layers refer to comes from there alone; empty for none")
-	fs.BoolVar(&f.Locked, "locked", false, "fetch nothing that has neither a digest of its own nor one in the lock file (default: true with CI=true and a lock file)")
+	fs.StringVar(&f.LockFile, "lock-file", lock.Name, "lock `FILE` that pins remote references: see krmflow lock")
+	fs.StringVar(&f.vendor, "vendor", VendorName, "`DIR` of krmflow vendor, the only source of remote layers; '' for none")
+	fs.BoolVar(&f.Locked, "locked", false, "fetch only pinned content (default: true with CI=true and a lock file)")
 }
 
 func (f *SourceFlags) Validate() error {
@@ -84,7 +85,7 @@ func (f *SourceFlags) Validate() error {
 // not included: they apply only to references in layers.
 func (a *Invocation) Fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.MaxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.Log.Fetch,
+		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: int64(a.MaxFetch), Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.MaxInput()}, Progress: a.Log.Fetch,
 	}}
 }
 

@@ -36,7 +36,7 @@ func (l *Catalogs) Type() string { return "CATALOG" }
 // Register adds the flags to a command.
 func (l *Catalogs) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be repeated, the first match wins")
+	fs.Var(l, "trusted-plugin-catalog", "`CATALOG` to trust; may be repeated, the first match wins")
 	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
 	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
 	fs.Bool("enable-star", false, "")

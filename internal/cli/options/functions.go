@@ -31,7 +31,7 @@ type Functions struct {
 	preferExec                           bool
 	AllowErrorResults                    bool
 	timeout                              time.Duration
-	memory, output                       int64
+	memory, output                       Size
 	procs                                int
 	Runtime, listVersion                 string
 	executors                            []string
@@ -44,26 +44,27 @@ type Functions struct {
 func (f *Functions) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.Trusted.Register(cmd)
-	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "allow functions that no trusted catalog lists")
-	fs.BoolVar(&f.enableExec, "enable-exec", false, "with --enable-alpha-plugins, also if they are programs")
-	fs.BoolVar(&f.network, "network", false, "let uncatalogued functions that declare it use the network")
-	fs.StringVar(&f.networkName, "network-name", trust.DefaultNetwork, "network of containers that may use one")
-	fs.Var((*Repeated)(&f.mounts), "mount", "storage for uncatalogued containers: type=bind,src=DIR,dst=DIR[,rw=true]")
-	fs.VarP((*Repeated)(&f.env), "env", "e", "environment variables of uncatalogued functions: NAME or NAME=VALUE")
-	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers with the user's own ids")
-	fs.BoolVar(&f.strictTrust, "strict-trust", false, "deny what is otherwise a warning about trust")
-	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs that have neither a checksum nor a commit")
+	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "allow functions that are not in a trusted catalog")
+	fs.BoolVar(&f.enableExec, "enable-exec", false, "with --enable-alpha-plugins, also allow programs")
+	fs.BoolVar(&f.network, "network", false, "give the network to uncatalogued functions that declare it")
+	fs.StringVar(&f.networkName, "network-name", trust.DefaultNetwork, "`NETWORK` for containers that may use one")
+	fs.Var((*Repeated)(&f.mounts), "mount", "`MOUNT` for uncatalogued containers: type=bind,src=DIR,dst=DIR[,rw=true]")
+	fs.VarP((*Repeated)(&f.env), "env", "e", "environment `VARIABLE` for uncatalogued functions: NAME or NAME=VALUE")
+	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers with your own user and group IDs")
+	fs.BoolVar(&f.strictTrust, "strict-trust", false, "turn warnings about trust into denials")
+	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs without a checksum or commit")
 	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
-	fs.BoolVar(&f.AllowErrorResults, "allow-error-results", false, "accept results of severity error from functions that exit 0")
-	fs.BoolVar(&f.preferExec, "prefer-exec", false, "run the program of a catalog entry that has a container as well")
-	fs.StringVar(&f.Runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
+	fs.BoolVar(&f.AllowErrorResults, "allow-error-results", false, "accept error results of functions that exit 0")
+	fs.BoolVar(&f.preferExec, "prefer-exec", false, "prefer programs to containers for catalog entries with both")
+	fs.StringVar(&f.Runtime, "container-runtime", "", "`ENGINE` that runs containers: podman, docker or a path (default: from PATH)")
 	RegisterExecutors(cmd, f)
-	fs.StringVar(&f.listVersion, "resource-list-version", "v1", "version of the ResourceList that functions get: v1, v1beta1 or v1alpha1")
-	fs.DurationVar(&f.timeout, "fn-timeout", 5*time.Minute, "how long one call of a function may take")
-	fs.Int64Var(&f.memory, "fn-memory", 2<<30, "bytes of memory that a function may use")
-	fs.Int64Var(&f.output, "max-fn-output", 256<<20, "bytes that a function may write to stdout")
-	fs.IntVar(&f.procs, "fn-max-procs", 256, "processes that a function may have")
+	fs.StringVar(&f.listVersion, "resource-list-version", "v1", "ResourceList `VERSION` for functions: v1, v1beta1 or v1alpha1")
+	fs.DurationVar(&f.timeout, "fn-timeout", 5*time.Minute, "timeout of one function call")
+	f.memory, f.output = 2<<30, 256<<20
+	fs.Var(&f.memory, "fn-memory", "memory limit of one function call")
+	fs.Var(&f.output, "max-fn-output", "output limit of one function call")
+	fs.IntVar(&f.procs, "fn-max-procs", 256, "process limit of one function call")
 }
 
 // Planner converts the flags to options of the planner.
@@ -89,7 +90,7 @@ func (f *Functions) Planner() (planner.Functions, error) {
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust, RequireChecksums: f.checksums,
-		Limits: function.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
+		Limits: function.Limits{Timeout: f.timeout, Memory: int64(f.memory), Output: int64(f.output), Procs: f.procs},
 	}
 	if f.preferExec {
 		policy.Prefer = function.RuntimeExec

@@ -28,7 +28,7 @@ var otherVariables = []string{"DEBUG", "EXECUTOR", "ORACLE", "TREES"}
 // or by variables.
 var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update", "prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
-	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in"}
+	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in", "directory"}
 
 // trusted are flags that decide which programs may run, what they can access, which files,
 // fetched or cached content is trusted, or whether a run ends. Variables cannot set them: the
@@ -406,9 +406,9 @@ func WrongValue(kind, text string, err error) string {
 	case errors.Is(err, strconv.ErrRange):
 		return fmt.Sprintf("%q is too large", text)
 	case strings.HasPrefix(kind, "int"):
-		return fmt.Sprintf("%q is no number", text)
+		return fmt.Sprintf("%q is not a number", text)
 	case kind == "duration":
-		return fmt.Sprintf("%q is no length of time such as 90s or 5m", text)
+		return fmt.Sprintf("%q is not a duration such as 90s or 5m", text)
 	case kind == "bool":
 		return fmt.Sprintf("%q is neither true nor false", text)
 	}

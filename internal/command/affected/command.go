@@ -62,14 +62,14 @@ no root is affected.`,
 	a.RegisterRendering(cmd)
 	fs := cmd.Flags()
 	recursive := fs.Lookup("recursive")
-	recursive.Usage, recursive.DefValue = "look for roots below the directories; --recursive=false takes these for roots", "true"
+	recursive.Usage, recursive.DefValue = "find roots below the directories; =false: the directories are roots", "true"
 	_ = recursive.Value.Set("true") // a bool accepts "true"
-	fs.StringArrayVar(&c.in, "in", nil, "look for roots in this `DIR`; may be repeated (default: the working directory)")
+	fs.StringArrayVar(&c.in, "in", nil, "find roots in this `DIR`; may be repeated (default: .)")
 	fs.StringVar(&c.since, "since", "", "compare the work tree with this `REV`ision: a branch, a tag, a commit")
-	fs.BoolVar(&c.files, "files", false, "take the arguments for names of files that have changed")
-	fs.BoolVar(&c.really, "really", false, "render both sides, and leave out the roots whose output does not change")
-	fs.BoolVarP(&c.null, "null", "0", false, "end names with a zero byte, not with a line feed")
-	fs.StringVarP(&c.form, "output", "o", "text", "what is printed: text, or json with the reasons")
+	fs.BoolVar(&c.files, "files", false, "the arguments are names of changed files")
+	fs.BoolVar(&c.really, "really", false, "render both sides and omit roots whose output does not change")
+	fs.BoolVarP(&c.null, "null", "0", false, "end names with a zero byte instead of a newline")
+	fs.StringVarP(&c.form, "output", "o", "text", "output `FORMAT`: text, or json with reasons")
 	_ = cmd.MarkFlagDirname("in")
 	return cmd
 }

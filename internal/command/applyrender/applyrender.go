@@ -75,7 +75,7 @@ Ctrl-C ends it with exit code 130. What is remote is not watched.`,
 	a.RegisterProfile(cmd)
 	c.registerOutput(cmd.Flags())
 	c.registerWatch(cmd)
-	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
+	cmd.Flags().StringVar(&c.planFile, "plan", "", "run only if everything equals this plan `FILE`; else exit with 4")
 	return cmd
 }
 

@@ -23,12 +23,12 @@ import (
 
 // registerOutput adds the flags for the destination and form of the output.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
-	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
-	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that krmflow did not write, and write to a folder with other files; these stay: a render that needs their names is refused, and links are replaced, never followed. If the run is killed, the next one completes it")
-	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
-	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
+	fs.StringVarP(&c.output, "output", "o", "-", "`DEST`: a folder, a file (.yaml, .yml or .json) or - for stdout")
+	fs.BoolVar(&c.force, "force", false, "replace changed files and files that krmflow did not write; see docs")
+	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if the output would change")
+	fs.BoolVar(&c.prune, "prune", false, "remove files of roots that this run does not render")
 	c.folder.Register(fs)
-	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are values of Secrets")
+	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if a Secret has values")
 }
 
 // forFolders lists the flags that need a folder as output.

@@ -11,7 +11,7 @@ import (
 
 // registerWatch adds the --watch flag.
 func (c *applyRender) registerWatch(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.watch, "watch", false, "render, then wait, and render again what a saved file changes, until Ctrl-C; what is remote is not watched")
+	cmd.Flags().BoolVar(&c.watch, "watch", false, "render again whenever a local input changes, until Ctrl-C")
 }
 
 // checkWatch returns an error for flags that make no sense together with --watch.

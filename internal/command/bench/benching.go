@@ -61,25 +61,25 @@ PATH krmflow is measured alone.`,
 }
 
 func (m *measuring) register(fs *pflag.FlagSet) {
-	fs.StringVar(&m.o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH for generated trees, none for directories)")
-	fs.StringVar(&m.o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
-	fs.IntVarP(&m.o.Runs, "runs", "n", 5, "how often each program is run, after a first time that does not count")
-	fs.DurationVar(&m.o.Budget, "budget", 0, "how long the other program may take for a tree, all runs together (default 1m)")
-	fs.BoolVar(&m.o.JSON, "json", false, "print one JSON document")
+	fs.StringVar(&m.o.Kustomize, "kustomize", "", "kustomize `PROGRAM` to compare with (default for generated trees: from PATH)")
+	fs.StringVar(&m.o.Krmflow, "krmflow", "", "krmflow `PROGRAM` to measure (default: this one)")
+	fs.IntVarP(&m.o.Runs, "runs", "n", 5, "number of measured runs, after one warm-up run")
+	fs.DurationVar(&m.o.Budget, "budget", 0, "time limit of the other program for all runs of a tree (default 1m)")
+	fs.BoolVar(&m.o.JSON, "json", false, "print JSON: the same as -o json")
 
 	m.ofTrees = pflag.NewFlagSet("", pflag.ContinueOnError)
-	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated tree to measure; may be repeated (default: all)")
-	m.ofTrees.StringVar(&m.o.Function, "function", "", "program that copies a ResourceList, to measure one more generated tree with calls of it")
+	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated `TREE` to measure; may be repeated (default: all)")
+	m.ofTrees.StringVar(&m.o.Function, "function", "", "`PROGRAM` that copies a ResourceList, to measure a tree of calls")
 	m.ofTrees.Int64Var(&m.o.Seed, "seed", 1, "seed of the generated trees")
-	m.ofTrees.StringVar(&m.o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
+	m.ofTrees.StringVar(&m.o.Keep, "keep", "", "generate the trees in this `DIR` and keep them")
 	fs.AddFlagSet(m.ofTrees)
 
 	m.ofDir = pflag.NewFlagSet("", pflag.ContinueOnError)
-	m.ofDir.StringVar(&m.versus, "vs", "", "command to compare with, such as 'kustomize build': it gets each root as its last argument")
-	m.ofDir.StringVar(&m.html, "html", "", "write the profile to this file as one page that any browser shows")
-	m.ofDir.StringVar(&m.trace, "trace", "", "write the run in the middle to this file: Chrome's trace format, which Perfetto opens")
-	m.ofDir.StringVar(&m.pprof, "pprof", "", "run once more and write cpu.pprof and heap.pprof to this folder, for go tool pprof")
-	m.ofDir.StringVar(&m.baseline, "baseline", "", "file from an earlier bench DIR --json: say what has changed")
+	m.ofDir.StringVar(&m.versus, "vs", "", "`COMMAND` to compare with, such as 'kustomize build'")
+	m.ofDir.StringVar(&m.html, "html", "", "write the profile to this `FILE` as an HTML page")
+	m.ofDir.StringVar(&m.trace, "trace", "", "write a trace of the median run to this `FILE`, for Perfetto")
+	m.ofDir.StringVar(&m.pprof, "pprof", "", "run once more and write cpu.pprof and heap.pprof to this `DIR`")
+	m.ofDir.StringVar(&m.baseline, "baseline", "", "`FILE` of an earlier bench -o json to compare with")
 	fs.AddFlagSet(m.ofDir)
 }
 

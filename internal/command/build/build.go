@@ -75,6 +75,6 @@ same, so that krmflow build can take its place in scripts.`,
 	validating.Register(cmd)
 	a.RegisterReport(cmd)
 	a.RegisterProfile(cmd)
-	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "`FILE` to write, or an existing folder (one file per resource)")
 	return cmd
 }

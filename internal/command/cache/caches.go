@@ -105,7 +105,7 @@ a disk.`,
 			return a.Print(r.text())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: the same as -o json")
 	return cmd
 }
 
@@ -168,7 +168,7 @@ but a program that writes through a shared memory map can change it without a tr
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing")
-	cmd.Flags().BoolVar(&roots, "roots", false, "also read the files that remembered roots were rendered from")
+	cmd.Flags().BoolVar(&roots, "roots", false, "also verify the recorded inputs of roots")
 	return cmd
 }
 

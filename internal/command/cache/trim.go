@@ -44,9 +44,9 @@ hours stays, because runs may need it that are not done; krmflow cache clean rem
 			return errors.Join(a.Print(trimmed(done, t.DryRun)), err)
 		},
 	}
-	cmd.Flags().Var(&most, "max", "size that the cache has afterwards (default: that of --cache-max)")
-	cmd.Flags().DurationVar(&t.Older, "older", 0*time.Second, "remove what was not used for that long")
-	cmd.Flags().BoolVar(&t.DryRun, "dry-run", false, "remove nothing, and say what would go")
+	cmd.Flags().Var(&most, "max", "target size of the cache (default: --cache-max)")
+	cmd.Flags().DurationVar(&t.Older, "older", 0*time.Second, "remove entries that were not used for this long")
+	cmd.Flags().BoolVar(&t.DryRun, "dry-run", false, "remove nothing; print what would be removed")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ on. A folder that is no cache of krmflow is refused.`,
 			return a.Print(trimmed(done, dryRun))
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing, and say what would go")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing; print what would be removed")
 	return cmd
 }
 

@@ -66,8 +66,8 @@ now.`,
 		},
 	}
 	a.SourceFlags.Register(cmd)
-	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this krmflow")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
+	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this program")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "output `FORMAT`: text, yaml or json")
 	return cmd
 }
 
@@ -159,7 +159,7 @@ warning. With --strict every warning is an error.`,
 		},
 	}
 	a.SourceFlags.Register(catalog)
-	catalog.Flags().BoolVar(&a.Strict, "strict", false, "treat every warning as an error")
+	catalog.Flags().BoolVar(&a.Strict, "strict", false, "treat warnings as errors")
 	cmd.AddCommand(catalog)
 	return cmd
 }

@@ -52,11 +52,11 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 	}
 	a.Flags.RegisterReading(cmd)
 	a.Trusted.Register(cmd)
-	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
-	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that exists")
-	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "take the names of the functions that the catalog lists out of the configurations")
-	cmd.Flags().BoolVar(&o.localize, "localize", false, "copy the entries of remote catalogs that the directory uses")
+	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "`ENGINE` that runs containers: podman, docker or a path (default: from PATH)")
+	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "`FILE` to write (default: catalog.yaml in the directory)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
+	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "remove the names of catalogued functions from configurations")
+	cmd.Flags().BoolVar(&o.localize, "localize", false, "also copy the entries of remote catalogs that the directory uses")
 	return cmd
 }
 

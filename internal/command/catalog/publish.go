@@ -56,7 +56,7 @@ func publishCatalog(a *cli.Invocation, cmd *cobra.Command, file, place string) e
 	}
 	s := remote.NewSession(a.Fetching().Options)
 	defer s.Close()
-	if to, err = publish.Catalog(cmd.Context(), s, c.Catalog, to, a.MaxFetch); err != nil {
+	if to, err = publish.Catalog(cmd.Context(), s, c.Catalog, to, int64(a.MaxFetch)); err != nil {
 		return err
 	}
 	return a.Print(fmt.Sprintf("%s\nto trust it add %s=%[1]s\n", to, trust.FlagTrust))

@@ -39,7 +39,7 @@ so remove the kustomization file behind it, or let --replace do it.`,
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
-	cmd.Flags().StringVarP(&dest, "output", "o", "", "file to write, whose paths start at DIR all the same (default: composition.yaml in DIR)")
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "`FILE` to write, with paths relative to DIR (default: DIR/composition.yaml)")
 	cmd.Flags().BoolVar(&replace, "replace", false, "remove the kustomization file")
 	parent := &cobra.Command{Use: "convert", Short: "Write files in another form that renders the same"}
 	parent.AddCommand(cmd)

@@ -33,15 +33,15 @@ type Options struct {
 // Register adds the flags to a command.
 func (o *Options) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&o.Dir, "directory", "C", ".", "directory that the file is for")
-	fs.StringVar(&o.Resources, "resources", "", "files, patterns of files, directories and remote references, with commas between them")
-	fs.BoolVar(&o.Autodetect, "autodetect", false, "add the files of the directory that hold Kubernetes objects")
-	fs.BoolVar(&o.Recursive, "recursive", false, "with --autodetect, also those of directories below, and directories that have a kustomization file of their own")
-	fs.StringVar(&o.Namespace, "namespace", "", "namespace of all resources")
-	fs.StringVar(&o.NamePrefix, "nameprefix", "", "prefix of all names")
-	fs.StringVar(&o.NameSuffix, "namesuffix", "", "suffix of all names")
-	fs.StringVar(&o.Labels, "labels", "", "labels of all resources and selectors: KEY:VALUE, with commas between them")
-	fs.StringVar(&o.Annotations, "annotations", "", "annotations of all resources: KEY:VALUE, with commas between them")
+	fs.StringVarP(&o.Dir, "directory", "C", ".", "`DIR` of the new file")
+	fs.StringVar(&o.Resources, "resources", "", "comma-separated files, patterns, directories and remote `REFERENCES`")
+	fs.BoolVar(&o.Autodetect, "autodetect", false, "add all files in the directory that contain Kubernetes objects")
+	fs.BoolVar(&o.Recursive, "recursive", false, "with --autodetect, also search subdirectories")
+	fs.StringVar(&o.Namespace, "namespace", "", "`NAMESPACE` of all resources")
+	fs.StringVar(&o.NamePrefix, "nameprefix", "", "`PREFIX` of all names")
+	fs.StringVar(&o.NameSuffix, "namesuffix", "", "`SUFFIX` of all names")
+	fs.StringVar(&o.Labels, "labels", "", "comma-separated `KEY:VALUE` labels of all resources and selectors")
+	fs.StringVar(&o.Annotations, "annotations", "", "comma-separated `KEY:VALUE` annotations of all resources")
 }
 
 // Write writes the file and returns its path. It never overwrites an existing file.

@@ -64,8 +64,8 @@ only when one of these has changed.`,
 		},
 	}
 	a.RegisterRendering(cmd)
-	cmd.Flags().StringVar(&format, "format", "list", "what is printed: list, make, json or argocd")
-	cmd.Flags().StringVar(&target, "target", "%.yaml", "with --format make, the target of a root: % stands for its directory, or the name of that for . and ..")
+	cmd.Flags().StringVar(&format, "format", "list", "output `FORMAT`: list, make, json or argocd")
+	cmd.Flags().StringVar(&target, "target", "%.yaml", "with -o make, the target of a root; % is its directory")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 	return cmd
 }

@@ -17,7 +17,7 @@ type differing struct {
 	*cli.Invocation
 	against, output string
 	stat, exitCode  bool
-	maxSize         int
+	maxSize         options.Size
 	color           terminal.Colors
 }
 
@@ -59,11 +59,12 @@ Values of Secrets are not shown, only that they differ.`,
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&c.against, "against", "", "what is compared with: git:REV, a directory that is rendered, or output")
-	fs.StringVarP(&c.output, "output", "o", "text", "form of the difference: text, unified, markdown, json or html (one page that needs nothing else)")
-	fs.BoolVar(&c.stat, "stat", false, "name the resources, and not what has changed in them")
-	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, and with 128 if the input is wrong, as git diff does")
-	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; what is left out is counted")
-	fs.Var(&c.color, "color", "colour the text: auto, always or never")
+	fs.StringVarP(&c.output, "output", "o", "text", "output `FORMAT`: text, unified, markdown, json or html")
+	fs.BoolVar(&c.stat, "stat", false, "print only the names of the resources that differ")
+	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
+	c.maxSize = 60_000
+	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; omitted parts are counted")
+	fs.Var(&c.color, "color", "color the text: auto, always or never")
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	case "unified":
 		write = func(r *Result) error { return r.WriteUnified(c.Stdout) }
 	case "markdown":
-		write = func(r *Result) error { return r.WriteMarkdown(c.Stdout, c.maxSize) }
+		write = func(r *Result) error { return r.WriteMarkdown(c.Stdout, int(c.maxSize)) }
 	case "json":
 		write = func(r *Result) error { return r.WriteJSON(c.Stdout) }
 	case "html":

@@ -27,7 +27,7 @@ func (s *Session) addAnnotationCommand() *cobra.Command {
 	var force bool
 	cmd := s.command("annotation KEY:VALUE...", "Add commonAnnotations", "  krmflow edit add annotation team:web owner:me",
 		func(args []string) (edit.Edit, error) { return edit.AddAnnotations(args, force) })
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace the values of keys that are there")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace the values of existing keys")
 	return cmd
 }
 
@@ -37,9 +37,9 @@ func (s *Session) addLabelCommand() *cobra.Command {
 		`  krmflow edit add label app:web
   krmflow edit add label tier:front --without-selector --include-templates`,
 		func(args []string) (edit.Edit, error) { return edit.AddLabels(args, o) })
-	cmd.Flags().BoolVarP(&o.Force, "force", "f", false, "replace the values of keys that are there")
-	cmd.Flags().BoolVar(&o.WithoutSelector, "without-selector", false, "add to labels, which leaves selectors alone, and not to commonLabels")
-	cmd.Flags().BoolVar(&o.IncludeTemplates, "include-templates", false, "label templates of pods, too (with --without-selector)")
+	cmd.Flags().BoolVarP(&o.Force, "force", "f", false, "replace the values of existing keys")
+	cmd.Flags().BoolVar(&o.WithoutSelector, "without-selector", false, "write to labels, which keeps selectors, instead of commonLabels")
+	cmd.Flags().BoolVar(&o.IncludeTemplates, "include-templates", false, "with --without-selector, also label pod templates")
 	return cmd
 }
 
@@ -48,7 +48,7 @@ func (s *Session) addResourceCommand() *cobra.Command {
 	cmd := s.command("resource PATTERN...", "Add files, folders and remote references to resources",
 		"  krmflow edit add resource deployment.yaml 'crds/*.yaml' ../base",
 		func(args []string) (edit.Edit, error) { return edit.AddResources(args, !noVerify) })
-	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "add the arguments as they are, also if nothing is there")
+	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "add the arguments unchecked, even if nothing exists there")
 	return cmd
 }
 
@@ -63,13 +63,13 @@ func (s *Session) addGeneratorCommand(name string, g edit.Generator) *cobra.Comm
 		"  krmflow edit add "+name+" settings --from-literal=color=blue --from-file='conf/*.ini'",
 		func(args []string) (edit.Edit, error) { return g.Add(args, from) })
 	f := cmd.Flags()
-	f.StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` to add")
-	f.StringSliceVar(&from.Files, "from-file", nil, "`[KEY=]PATTERN` of files to add, whose names are their keys unless one is given")
-	f.StringVar(&from.EnvFile, "from-env-file", "", "`FILE` with lines of the form KEY=VALUE")
-	f.StringVar(&from.Namespace, "namespace", "", "namespace of the entry (default: none, or default)")
-	f.BoolVar(&from.DisableNameSuffixHash, "disableNameSuffixHash", false, "leave the hash out of its name")
+	f.StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` to add; may be repeated")
+	f.StringSliceVar(&from.Files, "from-file", nil, "`[KEY=]PATTERN` of files to add; the default key is the file name")
+	f.StringVar(&from.EnvFile, "from-env-file", "", "`FILE` with KEY=VALUE lines")
+	f.StringVar(&from.Namespace, "namespace", "", "`NAMESPACE` of the entry (default: none, or default)")
+	f.BoolVar(&from.DisableNameSuffixHash, "disableNameSuffixHash", false, "omit the content hash from the name")
 	if g == edit.Secrets {
-		f.StringVar(&from.Type, "type", "Opaque", "type of a new entry, for instance kubernetes.io/tls")
+		f.StringVar(&from.Type, "type", "Opaque", "`TYPE` of a new entry, such as kubernetes.io/tls")
 	} else {
 		f.StringVar(&from.Behavior, "behavior", "", "create, merge or replace")
 	}
@@ -81,14 +81,14 @@ func (s *Session) patchCommand(short, example string, edits func(edit.Patch) (ed
 	var p edit.Patch
 	cmd := s.command("patch", short, example, func([]string) (edit.Edit, error) { return edits(p) })
 	f := cmd.Flags()
-	f.StringVar(&p.Path, "path", "", "`FILE` of the patch")
-	f.StringVar(&p.Patch, "patch", "", "`TEXT` of the patch")
-	f.StringVar(&p.Target.Group, "group", "", "API group of what is patched")
-	f.StringVar(&p.Target.Version, "version", "", "API version of what is patched")
-	f.StringVar(&p.Target.Kind, "kind", "", "kind of what is patched")
-	f.StringVar(&p.Target.Name, "name", "", "name of what is patched")
-	f.StringVar(&p.Target.Namespace, "namespace", "", "namespace of what is patched")
-	f.StringVar(&p.Target.LabelSelector, "label-selector", "", "labels of what is patched")
-	f.StringVar(&p.Target.AnnotationSelector, "annotation-selector", "", "annotations of what is patched")
+	f.StringVar(&p.Path, "path", "", "patch `FILE`")
+	f.StringVar(&p.Patch, "patch", "", "patch `TEXT`")
+	f.StringVar(&p.Target.Group, "group", "", "API `GROUP` of the target")
+	f.StringVar(&p.Target.Version, "version", "", "API `VERSION` of the target")
+	f.StringVar(&p.Target.Kind, "kind", "", "`KIND` of the target")
+	f.StringVar(&p.Target.Name, "name", "", "`NAME` of the target")
+	f.StringVar(&p.Target.Namespace, "namespace", "", "`NAMESPACE` of the target")
+	f.StringVar(&p.Target.LabelSelector, "label-selector", "", "label `SELECTOR` of the target")
+	f.StringVar(&p.Target.AnnotationSelector, "annotation-selector", "", "annotation `SELECTOR` of the target")
 	return cmd
 }

@@ -69,8 +69,8 @@ func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 }
 
 func (s *Session) flags(set *pflag.FlagSet) {
-	set.StringVarP(&s.dir, "directory", "C", s.dir, "edit the file in this `directory`, to which also paths in arguments are relative (default: the current one)")
-	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print what would change as a diff, and write nothing")
+	set.StringVarP(&s.dir, "directory", "C", s.dir, "edit the file in this `DIR`; paths are relative to it (default: .)")
+	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print the change as a diff and write nothing")
 }
 
 // Refuse returns an error if one of the common flags is set on a command that does not support

@@ -35,7 +35,7 @@ plugins become those of the program. 'krmflow edit generate-catalog --strip-prov
 		},
 	}
 	cmd.Flags().BoolVar(&functions, "functions", false, "name functions in the field runtime")
-	cmd.Flags().BoolVar(&vars, "vars", false, "turn vars into replacements")
+	cmd.Flags().BoolVar(&vars, "vars", false, "convert vars to replacements")
 	return cmd
 }
 

@@ -25,7 +25,7 @@ func (s *Session) removePairsCommand(name, field string) *cobra.Command {
 	var ignore bool
 	cmd := s.command(name+" KEY[,KEY...]", "Remove keys from "+field, "  krmflow edit remove "+name+" team,owner",
 		func(args []string) (edit.Edit, error) { return edit.RemovePairs(field, args, ignore) })
-	cmd.Flags().BoolVarP(&ignore, "ignore-non-existence", "i", false, "ignore keys that are not there")
+	cmd.Flags().BoolVarP(&ignore, "ignore-non-existence", "i", false, "ignore missing keys")
 	return cmd
 }
 
@@ -38,6 +38,6 @@ func (s *Session) removeGeneratorCommand(name string, g edit.Generator) *cobra.C
 	var namespace string
 	cmd := s.command(name+" NAME[,NAME...]", "Remove entries from "+g.Field, "  krmflow edit remove "+name+" settings,other",
 		func(args []string) (edit.Edit, error) { return g.Remove(args, namespace) })
-	cmd.Flags().StringVar(&namespace, "namespace", "", "namespace of the entries (default: none, or default)")
+	cmd.Flags().StringVar(&namespace, "namespace", "", "`NAMESPACE` of the entries (default: none, or default)")
 	return cmd
 }

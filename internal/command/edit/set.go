@@ -33,8 +33,8 @@ func (s *Session) setGeneratorCommand(name string, g edit.Generator) *cobra.Comm
 	cmd := s.command(name+" NAME", "Set literals of a "+g.Kind+" that is generated, or its namespace",
 		"  krmflow edit set "+name+" settings --from-literal=color=blue",
 		func(args []string) (edit.Edit, error) { return g.Set(args, from) })
-	cmd.Flags().StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` of a key that is there")
-	cmd.Flags().StringVar(&from.Namespace, "namespace", "", "namespace of the entry (default: none, or default)")
-	cmd.Flags().StringVar(&from.NewNamespace, "new-namespace", "", "namespace that the entry gets")
+	cmd.Flags().StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` for an existing key; may be repeated")
+	cmd.Flags().StringVar(&from.Namespace, "namespace", "", "`NAMESPACE` of the entry (default: none, or default)")
+	cmd.Flags().StringVar(&from.NewNamespace, "new-namespace", "", "new `NAMESPACE` of the entry")
 	return cmd
 }

@@ -63,7 +63,7 @@ step. With --force the files are written into a directory that has others; each 
 			}
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "write into a directory that has files")
+	cmd.Flags().BoolVar(&force, "force", false, "write into a directory that is not empty")
 	return cmd
 }
 

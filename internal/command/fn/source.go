@@ -48,7 +48,7 @@ names begin with a dot, and documents that are no resources are left out.`,
 			return list.Write(a.Stdout)
 		},
 	}
-	cmd.Flags().StringVar(&config, "function-config", "", "`FILE` with the configuration of the function")
+	cmd.Flags().StringVar(&config, "function-config", "", "`FILE` with the function configuration")
 	return cmd
 }
 

@@ -69,12 +69,12 @@ nothing. Results of the function are compared if expected.yaml has the field res
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&t.exec, "exec", "", "test the program at this `PATH`, whatever the configurations name")
-	fs.StringVar(&t.image, "image", "", "test the image with this `REFERENCE`, whatever the configurations name")
-	fs.StringVarP(&t.form, "output", "o", "text", "form of the report: text, json or junit")
-	fs.StringVar(&t.junit, "junit", "", "write the report as JUnit's XML to this `FILE`, too")
-	fs.StringVar(&t.run, "run", "", "run the cases whose names match this regular expression")
-	fs.BoolVar(&t.update, "update", false, "write what the function answers to expected.yaml, or why it fails to errors.txt")
+	fs.StringVar(&t.exec, "exec", "", "test the program at this `PATH`")
+	fs.StringVar(&t.image, "image", "", "test this `IMAGE`")
+	fs.StringVarP(&t.form, "output", "o", "text", "output `FORMAT`: text, json or junit")
+	fs.StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`")
+	fs.StringVar(&t.run, "run", "", "run only cases whose name matches this `REGEXP`")
+	fs.BoolVar(&t.update, "update", false, "write the results to expected.yaml, or the errors to errors.txt")
 	return cmd
 }
 

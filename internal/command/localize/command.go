@@ -38,8 +38,8 @@ must have a ref or a digest. Then both are built: the copy must render the same 
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
-	cmd.Flags().StringVar(&o.Scope, "scope", "", "directory that holds all that is copied (default: the directory itself)")
-	cmd.Flags().BoolVar(&unverified, "no-verify", false, "do not build the directory and its copy to compare them")
+	cmd.Flags().StringVar(&o.Scope, "scope", "", "`DIR` that contains all local files to copy (default: the directory)")
+	cmd.Flags().BoolVar(&unverified, "no-verify", false, "do not compare the copy with the directory")
 	return cmd
 }
 

@@ -70,14 +70,14 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	a.RegisterReport(cmd)
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json, html (one page that needs nothing else) or dot")
-	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
+	fs.StringVarP(&c.output, "output", "o", "text", "output `FORMAT`: text, json, html or dot")
+	fs.StringVar(&c.detail, "detail", "", "print all `DETAIL`: steps (every step with inputs) or roots (all layers)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
-	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
+	fs.BoolVar(&c.noEval, "no-eval", false, "skip the evaluation of built-ins; faster, but finds fewer errors")
 	fs.StringVar(&c.against, "against", "", "output folder: count the files that would be added, changed and removed; or git:REV, as for --diff")
 	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
 	c.folder.Register(fs)
-	fs.Var(&c.color, "color", "colour the text: auto, always or never")
+	fs.Var(&c.color, "color", "color the text: auto, always or never")
 	return cmd
 }
 

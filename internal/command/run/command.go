@@ -77,14 +77,14 @@ A function runs if a catalog that is trusted has it, or if flags allow it, as wi
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&c.fnPaths, "fn-path", nil, "run the functions that this file or folder at `PATH` configures, with all of DIR, and no others; may be repeated")
-	fs.StringVar(&c.results, "results-dir", "", "write what each function reports to a file in this `FOLDER`: a FunctionResultList")
-	fs.StringVar(&c.pattern, "filename-pattern", "{name}_{kind}.yaml", "path of the file for a new resource, from the folder of its function: {name}, {kind} and {namespace} are replaced")
-	fs.StringVarP(&c.form, "output", "o", "text", "form of what --dry-run prints: text or json")
-	fs.BoolVar(&c.dryRun, "dry-run", false, "run the functions that may run, print what would be written, and write nothing")
-	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if a file would change")
-	fs.BoolVar(&c.allowDelete, "allow-delete", false, "remove resources that a function does not return, and the files that are empty then; without it such a run is refused")
-	fs.BoolVar(&c.verbose, "verbose", false, "name the files that are left alone, and why")
+	fs.StringArrayVar(&c.fnPaths, "fn-path", nil, "run only the functions that `PATH` configures, on all of DIR; repeatable")
+	fs.StringVar(&c.results, "results-dir", "", "write the results of each function to a file in this `DIR`")
+	fs.StringVar(&c.pattern, "filename-pattern", "{name}_{kind}.yaml", "`PATTERN` for files of new resources: {name}, {kind} and {namespace}")
+	fs.StringVarP(&c.form, "output", "o", "text", "output `FORMAT` of --dry-run: text or json")
+	fs.BoolVar(&c.dryRun, "dry-run", false, "run the functions and print the changes; write nothing")
+	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if a file would change")
+	fs.BoolVar(&c.allowDelete, "allow-delete", false, "allow functions to delete resources, and files that become empty")
+	fs.BoolVar(&c.verbose, "verbose", false, "print skipped files with the reason")
 	_ = cmd.MarkFlagDirname("results-dir") // fails only for an unknown flag
 	return cmd
 }

@@ -68,10 +68,10 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&form, "output", "o", "text", "form of the report: text, json or junit")
-	fs.StringVar(&junit, "junit", "", "write the report as JUnit's XML to this `FILE`, too")
-	fs.StringVar(&run, "run", "", "run the tests whose names match this regular expression")
-	fs.BoolVar(&update, "update", false, "write what is rendered to the golden files")
+	fs.StringVarP(&form, "output", "o", "text", "output `FORMAT`: text, json or junit")
+	fs.StringVar(&junit, "junit", "", "also write a JUnit report to this `FILE`")
+	fs.StringVar(&run, "run", "", "run only tests whose name matches this `REGEXP`")
+	fs.BoolVar(&update, "update", false, "write the rendered resources to the golden files")
 	return cmd
 }
 

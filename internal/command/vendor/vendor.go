@@ -46,6 +46,6 @@ Nothing is executed.`,
 		},
 	}
 	a.RegisterRendering(cmd)
-	cmd.Flags().StringVarP(&dest, "output", "o", cli.VendorName, "the folder")
+	cmd.Flags().StringVarP(&dest, "output", "o", cli.VendorName, "`DIR` to write")
 	return cmd
 }

@@ -39,8 +39,8 @@ func Command(a *cli.Invocation) *cobra.Command {
 			return a.Print(a.Name.Text(p, compiledIn()))
 		},
 	}
-	cmd.Flags().BoolVar(&short, "short", false, "print the version number alone")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "print all that is known of the program: json or yaml")
+	cmd.Flags().BoolVar(&short, "short", false, "print only the version number")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "output `FORMAT`: json or yaml, with build details")
 	return cmd
 }
 

@@ -48,14 +48,14 @@ the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the 
 				}
 				names = append([]string{}, names...) // not nil: --env= means no variables
 			}
-			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, MaxOutput: most, JSON: json}
+			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, MaxOutput: int64(most), JSON: json}
 			return c.Run(cmd.Context())
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringSliceVar(&names, "env", nil, "`NAMES` of variables for fields of the configuration, comma-separated")
-	cmd.Flags().Int64Var(&most, "max-output", 256<<20, "bytes that the command may print")
-	cmd.Flags().BoolVar(&json, "json", false, "give the command JSON in the place of YAML, for languages that read no YAML")
+	cmd.Flags().StringSliceVar(&names, "env", nil, "variable `NAMES` for fields of the configuration, comma-separated")
+	cmd.Flags().Var(&most, "max-output", "output limit of the command")
+	cmd.Flags().BoolVar(&json, "json", false, "pass JSON to the command instead of YAML")
 	return cmd
 }
 

@@ -25,10 +25,10 @@ type FolderFlags struct {
 
 // Register adds the flags.
 func (f *FolderFlags) Register(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.OnlyThese, "only-these", false, "keep what the folder has of directories that are not rendered now")
-	fs.StringVar(&f.layout, "layout", "files", "files of a root in the folder: files (one for each resource), single or hydrator (one manifest.yaml), or a template of {namespace}, {kind}, {name}, {group} and {version}, such as {namespace}/{kind}-{name}.yaml; without {name}, resources share files")
-	fs.StringSliceVar(&f.names, "names", nil, "in names of files: namespace or no-namespace (always or never begin with it; default: if a root has several), no-hash (leave out the hash of generated objects)")
-	fs.BoolVar(&f.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
+	fs.BoolVar(&f.OnlyThese, "only-these", false, "keep files of roots that this run does not render")
+	fs.StringVar(&f.layout, "layout", "files", "`LAYOUT` of the folder: files, single, hydrator or {kind}/{name}.yaml")
+	fs.StringSliceVar(&f.names, "names", nil, "`FORM` of file names: namespace, no-namespace, no-hash")
+	fs.BoolVar(&f.Redact, "redact-secrets", false, "replace values of Secrets by a fixed text")
 }
 
 // Check returns an error for invalid values of the flags.

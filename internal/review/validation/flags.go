@@ -27,7 +27,7 @@ type Flags struct {
 
 // Register adds the flags to a command with optional validation.
 func (f *Flags) Register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.On, "validate", false, "validate what is rendered, as krmflow validate does; if it is wrong, there is no output")
+	cmd.Flags().BoolVar(&f.On, "validate", false, "validate the resources; write no output if one is invalid")
 	f.RegisterAlways(cmd)
 }
 
@@ -35,8 +35,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeVersion, "kube-version", "", "version of Kubernetes to validate for (default "+validate.Newest()+", the newest that is known)")
-	fs.Var((*options.Repeated)(&f.crds), "crds", "directory or file with CustomResourceDefinitions, besides those that are rendered")
-	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of kinds that nobody knows: 'ignore' counts them, 'error' takes them for mistakes")
+	fs.Var((*options.Repeated)(&f.crds), "crds", "`DIR` or file with CRDs, in addition to rendered ones; may be repeated")
+	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of unknown kinds: ignore or error")
 }
 
 // New returns a Run for the flags, or nil if validation is off. It reads the
