@@ -175,7 +175,7 @@ var commands = []struct {
 	{"affected", affected.Command, true},
 	{"why", why.Command, true},
 	{"test", test.Command, true},
-	{"run", run.Command, true},
+	{"run", hide(run.Command, "run"), true},
 	{"lock", lock.Command, true},
 	{"fetch", fetch.Command, true},
 	{"vendor", vendor.Command, true},
@@ -187,15 +187,32 @@ var commands = []struct {
 	{"config", config.Command, false},
 	{"cache", cache.Command, false},
 	{"trust", catalog.TrustCommand, false},
-	{"lint", catalog.LintCommand, false},
-	{"catalog", catalog.PublishCommand, false},
+	{"catalog", catalog.Command, false},
+	{"lint", hide(catalog.LintCommand, "lint"), false},
 	{"convert", convert.Command, false},
 	{"create", create.Command, false},
 	{"edit", edit.Command, false},
 	{"schema", schema.Command, false},
 	{"explain", explain.Command, false},
-	{"fn", fn.Command, false},
-	{"wrap", wrap.Command, false},
+	{"fn", fnCommand, false},
+	{"wrap", hide(wrap.Command, "wrap"), false},
+}
+
+// hide returns a command under another name that help does not show: an earlier name, or one that a
+// specification or kustomize uses.
+func hide(command func(*cli.Invocation) *cobra.Command, name string) func(*cli.Invocation) *cobra.Command {
+	return func(a *cli.Invocation) *cobra.Command {
+		cmd := command(a)
+		_, words, _ := strings.Cut(cmd.Use, " ")
+		cmd.Use, cmd.Aliases, cmd.Hidden = strings.TrimSpace(name+" "+words), nil, true
+		return cmd
+	}
+}
+
+func fnCommand(a *cli.Invocation) *cobra.Command {
+	cmd := fn.Command(a)
+	cmd.AddCommand(run.Command(a), wrap.Command(a))
+	return cmd
 }
 
 func benchCommand(a *cli.Invocation) *cobra.Command {
@@ -213,9 +230,16 @@ func benchCommand(a *cli.Invocation) *cobra.Command {
 func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 	a.AllFlags = settingFlags
 	root := rootCommand(a)
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if name == "render" {
+		name = "apply-render"
+	}
 	root.SetOut(a.Stdout) // completion commands capture the writer when they are added
 	for _, c := range commands {
-		if c.complete && len(args) > 0 && args[0] == c.name {
+		if c.complete && name == c.name {
 			a.Complete = true
 			root.AddCommand(c.make(a))
 			root.CompletionOptions.DisableDefaultCmd = true
@@ -229,7 +253,7 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 		root.AddCommand(docs.Command(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
-		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		if strings.HasPrefix(name, cobra.ShellCompRequestCmd) {
 			help.Complete(root)
 		}
 	}
@@ -237,6 +261,14 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 		switch {
 		case c.Name() == "help":
 			c.Args = noSuchTopic
+			topic := c.Run
+			c.Run = func(cmd *cobra.Command, args []string) {
+				if len(args) == 1 && args[0] == "all" {
+					_ = a.Print(help.All(root, helpWidth())) // Stdout records errors
+					return
+				}
+				topic(cmd, args)
+			}
 		case c.HasSubCommands():
 			c.Args = noSuchCommand
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -284,14 +316,27 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
+	var dir string
+	root.PersistentFlags().StringVarP(&dir, "directory", "C", "", "run as if started in this `DIR`")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if f := root.PersistentFlags().Lookup("directory"); f.Changed && a.Watch == nil { // later rounds of a watch are there already
+			if err := os.Chdir(dir); err != nil {
+				return options.UsageError(diag.NoSuchFile.Errorf("-C %s: cannot change to this directory: %w", diag.Redact(dir), errors.Unwrap(err)))
+			}
+		}
+		return a.ReadSettings(cmd)
+	}
 	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
 	// The flag does nothing, so it needs no documentation.
 	_ = root.PersistentFlags().MarkHidden("stack-trace")
-	show := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))
-		show(cmd, args)
+		cmd.InitDefaultHelpFlag()
+		text := help.Full(cmd, helpWidth())
+		if wantsBrief(a.CommandLine) {
+			text = help.Brief(cmd)
+		}
+		_ = a.Print(text) // Stdout records errors
 	})
 	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -301,8 +346,32 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 	return root
 }
 
+// helpWidth returns the width of help in columns: the width of the terminal, at most 100.
+func helpWidth() int {
+	if w := terminal.Width(os.Stdout); w > 0 {
+		return max(40, min(w, 100))
+	}
+	return 80
+}
+
+// wantsBrief reports whether a command line asks for help with -h, not with --help or help.
+func wantsBrief(args []string) bool {
+	for _, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "-h":
+			return true
+		}
+	}
+	return false
+}
+
 // noSuchTopic rejects arguments of help that do not name a command.
 func noSuchTopic(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] == "all" {
+		return nil
+	}
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil {
 		found, rest = cmd.Root(), args
@@ -335,8 +404,8 @@ func elsewhere(cmd *cobra.Command, args, names []string) []string {
 	switch args[0] {
 	case "apply":
 		hint = "krmflow renders, kubectl applies: krmflow build DIR | kubectl apply -f-"
-	case "render", "template", "kustomize":
-		hint = "krmflow build DIR prints what a directory renders to; krmflow apply-render DIR -o FOLDER writes it"
+	case "template", "kustomize":
+		hint = "krmflow build DIR prints the rendered resources; krmflow apply-render DIR -o FOLDER writes them"
 	}
 	if hint != "" && slices.Contains(names, "apply-render") {
 		return []string{hint}

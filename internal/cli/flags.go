@@ -53,15 +53,15 @@ type Flags struct {
 func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
-		"LoadRestrictionsRootOnly, or LoadRestrictionsNone to read files anywhere")
+		"`rule`: LoadRestrictionsNone lets layers read files anywhere")
 	f.maxInput = 1 << 30
 	fs.Var(&f.maxInput, "max-input", "maximum size of all files that a run reads")
 	fs.DurationVar(&f.maxCPU, "max-cpu", limits.DefaultCPU, "processor time limit of the run, 0 for none; grows with large inputs")
 	f.SourceFlags.registerLayers(cmd)
 	fs.BoolVar(&f.Strict, "strict", false, "treat warnings as errors")
 	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "print neither progress nor warnings")
-	fs.StringVar(&f.logLevel, "log-level", "", "minimum log `LEVEL`: debug, info, warn or error (default warn; json: info)")
-	fs.StringVar(&f.LogFormat, "log-format", "text", "log `FORMAT` on stderr: text or json")
+	fs.StringVar(&f.logLevel, "log-level", "", "minimum log `level`: debug, info, warn or error (default warn; json: info)")
+	fs.StringVar(&f.LogFormat, "log-format", "text", "log `format` on stderr: text or json")
 }
 
 // Register adds all flags to a command.
@@ -69,7 +69,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	f.RegisterReading(cmd)
 	f.RemoteCacheFlags.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.reorder, "reorder", "legacy", "output `ORDER`: legacy or none; sortOptions in a file takes precedence")
+	fs.StringVar(&f.reorder, "reorder", "legacy", "output `order`: legacy or none; sortOptions in a file takes precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label every resource with app.kubernetes.io/managed-by")
 	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "number of steps to run in parallel (default: CPUs, and 8 functions)")
 	f.jobs = fs.Lookup("jobs")
@@ -78,9 +78,9 @@ func (f *Flags) Register(cmd *cobra.Command) {
 
 	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "also cache results of functions that read or produce Secrets")
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "render charts with your helm program")
-	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm `PROGRAM`: a name on PATH, or a path")
-	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "API `VERSION` for charts that do not set apiVersions; may be repeated")
-	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `VERSION` for charts that do not set kubeVersion")
+	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm `program`: a name on PATH, or a path")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "API `version` for charts that do not set apiVersions; may be repeated")
+	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `version` for charts that do not set kubeVersion")
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "print helm's debug output for charts that fail")
 }
 

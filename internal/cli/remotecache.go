@@ -23,12 +23,12 @@ type RemoteCacheFlags struct {
 func (f *RemoteCacheFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.address, "remote-cache", "", "shared cache of function results: `URL` with grpc(s):// or http(s)://")
-	fs.StringVar(&f.mode, "remote-cache-mode", "read-write", "`MODE` of the shared cache: read or read-write")
+	fs.StringVar(&f.mode, "remote-cache-mode", "read-write", "`mode` of the shared cache: read or read-write")
 	fs.StringVar(&f.ca, "remote-cache-ca", "", "CA `FILE` for the shared cache (default: system CAs)")
 	fs.StringVar(&f.cert, "remote-cache-cert", "", "client certificate `FILE` for the shared cache")
 	fs.StringVar(&f.key, "remote-cache-key", "", "key `FILE` of --remote-cache-cert")
-	fs.Var((*options.Repeated)(&f.headers), "remote-cache-header", "`HEADER` for the shared cache: NAME=VALUE; may be repeated")
-	fs.StringVar(&f.helper, "remote-cache-credential-helper", "", "`PROGRAM` that prints headers, as Bazel's credential helpers do")
+	fs.Var((*options.Repeated)(&f.headers), "remote-cache-header", "`header` for the shared cache: NAME=VALUE; may be repeated")
+	fs.StringVar(&f.helper, "remote-cache-credential-helper", "", "`program` that prints headers, as Bazel's credential helpers do")
 	fs.DurationVar(&f.timeout, "remote-cache-timeout", 5*time.Second, "timeout of the shared cache; after it the run continues without")
 }
 

@@ -42,7 +42,7 @@ func (a *Invocation) RefuseReports(folder string) error {
 
 // RegisterReport adds the flag that requests reports to a command.
 func (f *Flags) RegisterReport(cmd *cobra.Command) {
-	cmd.Flags().Var((*options.Repeated)(&f.reports), "report", "write a `REPORT`: sarif=FILE, junit=FILE, json=FILE or github; repeatable")
+	cmd.Flags().Var((*options.Repeated)(&f.reports), "report", "write a `report`: sarif=FILE, junit=FILE, json=FILE or github; repeatable")
 }
 
 // openReport prepares the reports requested by the flags. It returns an error for a file that

@@ -81,6 +81,24 @@ func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 	return t, nil
 }
 
+// Exists reports whether rev names a commit in the repository that contains dir. It is false if dir
+// is not in a repository.
+func Exists(ctx context.Context, dir, rev string) bool {
+	if check(rev) != nil {
+		return false
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	g, err := newGit(existing(abs))
+	if err != nil {
+		return false
+	}
+	_, err = g.Run(ctx, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
+	return err == nil
+}
+
 // check returns an error if rev cannot name a commit.
 func check(rev string) error {
 	bad := func(format string, args ...any) *diag.Error {

@@ -36,11 +36,11 @@ func (l *Catalogs) Type() string { return "CATALOG" }
 // Register adds the flags to a command.
 func (l *Catalogs) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.Var(l, "trusted-plugin-catalog", "`CATALOG` to trust; may be repeated, the first match wins")
+	fs.Var(l, "trusted-plugin-catalog", "trust this `catalog`; may be repeated, the first match wins")
 	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
 	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
 	fs.Bool("enable-star", false, "")
-	for _, name := range []string{"alpha-trusted-plugin-catalog", "enable-star"} {
+	for _, name := range []string{"trusted-catalog", "alpha-trusted-plugin-catalog", "enable-star"} {
 		_ = fs.MarkHidden(name) // fails for flags that do not exist
 	}
 }

@@ -24,7 +24,7 @@ import (
 // program.
 func RegisterExecutors(cmd *cobra.Command, f *Functions) {
 	cmd.Flags().Var((*Repeated)(&f.executors), "executor",
-		"third-party `EXECUTOR` for a runtime: NAME=PATH@sha256:HEX; may be repeated")
+		"third-party `executor` for a runtime: NAME=PATH@sha256:HEX; may be repeated")
 }
 
 // ParseExecutors parses the values of --executor and verifies the digests of the programs. A

@@ -41,7 +41,7 @@ type command struct {
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
-		Use:   "affected --since REV | --files FILE... | -",
+		Use:   "affected --against REV | --files FILE... | -",
 		Short: "Print the roots whose output a change can affect",
 		Long: `Print the roots for whose output a change matters, one in a line, sorted. All roots below the working directory are planned, or those below the
 directories that --in names; nothing is executed unless --really is given.
@@ -65,11 +65,13 @@ no root is affected.`,
 	recursive.Usage, recursive.DefValue = "find roots below the directories; =false: the directories are roots", "true"
 	_ = recursive.Value.Set("true") // a bool accepts "true"
 	fs.StringArrayVar(&c.in, "in", nil, "find roots in this `DIR`; may be repeated (default: .)")
-	fs.StringVar(&c.since, "since", "", "compare the work tree with this `REV`ision: a branch, a tag, a commit")
+	fs.StringVar(&c.since, "against", "", "compare the work tree with `REV`: a branch, a tag or a commit")
+	fs.StringVar(&c.since, "since", "", "the same as --against")
+	_ = fs.MarkHidden("since") // fails only for flags that do not exist
 	fs.BoolVar(&c.files, "files", false, "the arguments are names of changed files")
 	fs.BoolVar(&c.really, "really", false, "render both sides and omit roots whose output does not change")
 	fs.BoolVarP(&c.null, "null", "0", false, "end names with a zero byte instead of a newline")
-	fs.StringVarP(&c.form, "output", "o", "text", "output `FORMAT`: text, or json with reasons")
+	fs.StringVarP(&c.form, "output", "o", "text", "output `format`: text, or json with reasons")
 	_ = cmd.MarkFlagDirname("in")
 	return cmd
 }
@@ -165,8 +167,8 @@ func (c *command) there() (dirs []string, err error) {
 func (c *command) check(cmd *cobra.Command, args []string) error {
 	stdin := slices.Contains(args, "-")
 	switch {
-	case cmd.Flags().Changed("since") && c.since == "":
-		return options.UsageError(errors.New("--since must not be empty"))
+	case (cmd.Flags().Changed("since") || cmd.Flags().Changed("against")) && c.since == "":
+		return options.UsageError(errors.New("--against must not be empty"))
 	case slices.Contains(args, ""):
 		return options.UsageError(errors.New("the name of a file must not be empty"))
 	case c.form != "text" && c.form != "json":
@@ -174,15 +176,15 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	case c.null && c.form == "json":
 		return options.UsageError(errors.New("--null is for text"))
 	case c.since != "" && (c.files || len(args) > 0):
-		return options.UsageError(errors.New("--since says what has changed: leave out --files and the names; --in DIR says where roots are looked for"))
+		return options.UsageError(errors.New("--against already names the changes: remove --files and the names; --in DIR selects where to find roots"))
 	case c.since == "" && !c.files && !stdin:
-		return options.UsageError(errors.New("what has changed? --since REV compares with a revision; --files FILE... names files, - reads their names from standard input"))
+		return options.UsageError(errors.New("name the changes: --against REV compares with a revision, --files FILE... names files, - reads names from standard input"))
 	case stdin && len(args) > 1:
-		return options.UsageError(errors.New("- stands for all names: leave out the others; --in DIR says where roots are looked for"))
+		return options.UsageError(errors.New("- reads all names: remove the others; --in DIR selects where to find roots"))
 	case c.files && len(args) == 0:
 		return options.UsageError(errors.New("--files needs names of files, or - for standard input"))
 	case c.really && c.since == "":
-		return options.UsageError(errors.New("--really needs --since: only a revision says what the output was"))
+		return options.UsageError(errors.New("--really needs --against: it renders the revision"))
 	}
 	return nil
 }

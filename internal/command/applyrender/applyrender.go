@@ -46,8 +46,9 @@ type applyRender struct {
 func Command(a *cli.Invocation) *cobra.Command {
 	c := &applyRender{Invocation: a}
 	cmd := &cobra.Command{
-		Use:   "apply-render [DIR...]",
-		Short: "Render directories to a folder, a file or stdout",
+		Use:     "apply-render [DIR...]",
+		Aliases: []string{"render"},
+		Short:   "Render directories to a folder, a file or stdout",
 		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
 resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
 or to the deepest folder that holds all of them. --layout and --names change the files. The folder changes in one step when

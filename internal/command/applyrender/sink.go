@@ -23,7 +23,7 @@ import (
 
 // registerOutput adds the flags for the destination and form of the output.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
-	fs.StringVarP(&c.output, "output", "o", "-", "`DEST`: a folder, a file (.yaml, .yml or .json) or - for stdout")
+	fs.StringVarP(&c.output, "output", "o", "-", "write to `DEST`: a folder, a .yaml or .json file, or - for stdout")
 	fs.BoolVar(&c.force, "force", false, "replace changed files and files that krmflow did not write; see docs")
 	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove files of roots that this run does not render")

@@ -23,7 +23,7 @@ import (
 type measuring struct {
 	*cli.Invocation
 	o              bench.Options
-	versus         string
+	versus, form   string
 	trace, html    string
 	pprof          string
 	baseline       string
@@ -37,19 +37,19 @@ func Command(a *cli.Invocation, flags func(command string) *pflag.FlagSet) *cobr
 	m := &measuring{Invocation: a, flags: flags}
 	cmd := &cobra.Command{
 		Use:   "bench [DIR...]",
-		Short: "Profile a render of directories, or measure krmflow against kustomize",
-		Long: `Render the directories several times in processes of their own, with an empty cache and with a filled one, and say where the
-time goes: which stages, layers, files, functions and steps take long, what waits for what, which chain of steps no number of cores
-makes faster, and what the run would gain without a step. --html writes that as one page with a timeline, --trace for
-Perfetto, --pprof for go tool pprof. --baseline compares with the JSON of an earlier run. --vs 'kustomize build' builds each root
-with another program as well, compares the output byte for byte, and prints the ratios. The flags of apply-render mean the same here.
+		Short: "Profile the render of directories, or compare with kustomize",
+		Long: `Render the directories several times in separate processes, with an empty cache and with a filled one, and print where the time goes: the
+slowest stages, layers, files, functions and steps, the critical path that more cores cannot shorten, and the time that each step adds to the run.
+The flags of apply-render have the same meaning here.
 
-Without directories, generated trees are built with krmflow and with kustomize in turn, whole processes, and the medians of CPU and
-wall time and the peak memory are printed with their ratios; a --tree that does not exist lists them. Without a kustomize on
-PATH krmflow is measured alone.`,
+-o html writes the profile as a page with a timeline, --trace for Perfetto, and --pprof for go tool pprof. --baseline compares with the JSON of an
+earlier run. --vs 'kustomize build' also builds each root with another program, compares the output byte for byte, and prints the ratios.
+
+Without directories, bench builds generated trees with krmflow and kustomize in turn, and prints the medians of CPU and wall time and the peak
+memory with their ratios. A --tree that does not exist lists all trees. Without kustomize on PATH, bench measures krmflow alone.`,
 		Example: `  krmflow bench overlays/prod
-  krmflow bench -R overlays --html report.html
-  krmflow bench -R overlays --json > before.json
+  krmflow bench -R overlays -o html > report.html
+  krmflow bench -R overlays -o json > before.json
   krmflow bench -R overlays --baseline before.json
   krmflow bench -R overlays --vs 'kustomize build' --budget 5m
   krmflow bench --tree overlays-100`,
@@ -61,22 +61,25 @@ PATH krmflow is measured alone.`,
 }
 
 func (m *measuring) register(fs *pflag.FlagSet) {
-	fs.StringVar(&m.o.Kustomize, "kustomize", "", "kustomize `PROGRAM` to compare with (default for generated trees: from PATH)")
-	fs.StringVar(&m.o.Krmflow, "krmflow", "", "krmflow `PROGRAM` to measure (default: this one)")
+	fs.StringVar(&m.o.Kustomize, "kustomize", "", "kustomize `program` to compare with (default for generated trees: from PATH)")
+	fs.StringVar(&m.o.Krmflow, "krmflow", "", "krmflow `program` to measure (default: this one)")
 	fs.IntVarP(&m.o.Runs, "runs", "n", 5, "number of measured runs, after one warm-up run")
 	fs.DurationVar(&m.o.Budget, "budget", 0, "time limit of the other program for all runs of a tree (default 1m)")
-	fs.BoolVar(&m.o.JSON, "json", false, "print JSON: the same as -o json")
+	fs.StringVarP(&m.form, "output", "o", "text", "output `format`: text or json; html for directories")
+	fs.BoolVar(&m.o.JSON, "json", false, "the same as -o json")
+	_ = fs.MarkHidden("json") // fails only for flags that do not exist
 
 	m.ofTrees = pflag.NewFlagSet("", pflag.ContinueOnError)
-	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated `TREE` to measure; may be repeated (default: all)")
-	m.ofTrees.StringVar(&m.o.Function, "function", "", "`PROGRAM` that copies a ResourceList, to measure a tree of calls")
+	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated `tree` to measure; may be repeated (default: all)")
+	m.ofTrees.StringVar(&m.o.Function, "function", "", "`program` that copies a ResourceList, to measure a tree of calls")
 	m.ofTrees.Int64Var(&m.o.Seed, "seed", 1, "seed of the generated trees")
 	m.ofTrees.StringVar(&m.o.Keep, "keep", "", "generate the trees in this `DIR` and keep them")
 	fs.AddFlagSet(m.ofTrees)
 
 	m.ofDir = pflag.NewFlagSet("", pflag.ContinueOnError)
-	m.ofDir.StringVar(&m.versus, "vs", "", "`COMMAND` to compare with, such as 'kustomize build'")
+	m.ofDir.StringVar(&m.versus, "vs", "", "`command` to compare with, such as 'kustomize build'")
 	m.ofDir.StringVar(&m.html, "html", "", "write the profile to this `FILE` as an HTML page")
+	_ = m.ofDir.MarkHidden("html") // fails only for flags that do not exist
 	m.ofDir.StringVar(&m.trace, "trace", "", "write a trace of the median run to this `FILE`, for Perfetto")
 	m.ofDir.StringVar(&m.pprof, "pprof", "", "run once more and write cpu.pprof and heap.pprof to this `DIR`")
 	m.ofDir.StringVar(&m.baseline, "baseline", "", "`FILE` of an earlier bench -o json to compare with")
@@ -117,6 +120,17 @@ func (m *measuring) generated(ctx context.Context) error {
 
 // check validates flags and directories before anything is measured.
 func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
+	switch m.form {
+	case "text":
+	case "json":
+		m.o.JSON = true
+	case "html":
+		if len(dirs) == 0 {
+			return options.UsageError(errors.New("-o html needs directories: name some"))
+		}
+	default:
+		return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json, html", diag.Redact(m.form)))
+	}
 	if m.o.Runs < 1 {
 		return options.UsageError(errors.New("--runs must be at least 1"))
 	}
@@ -124,21 +138,21 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 		return options.UsageError(errors.New("-R needs directories: write krmflow bench -R . for the working directory"))
 	}
 	if len(m.o.Trees) > 0 && len(dirs) > 0 {
-		return options.UsageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
+		return options.UsageError(errors.New("--tree and directories exclude each other: measure either generated trees or directories"))
 	}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s: this is no directory", diag.Redact(dir))
+			return fmt.Errorf("%s: not a directory", diag.Redact(dir))
 		}
 	}
 	var errs []error
-	wrong, what := m.ofTrees, "generated trees: leave the directories out"
+	wrong, what := m.ofTrees, "generated trees: remove the directories"
 	if len(dirs) == 0 {
 		wrong, what = m.ofDir, "directories: name some"
 	}
 	wrong.VisitAll(func(f *pflag.Flag) {
 		if cmd.Flags().Changed(f.Name) {
-			errs = append(errs, options.UsageError(fmt.Errorf("--%s is about %s", f.Name, what)))
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s is for %s", f.Name, what)))
 		} else if f.Changed {
 			errs = append(errs, options.UsageError(fmt.Errorf("--%s must not be empty", f.Name)))
 		}
@@ -149,7 +163,7 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 		}
 	})
 	if m.versus != "" && m.o.Kustomize != "" {
-		errs = append(errs, options.UsageError(errors.New("--vs and --kustomize both say what to compare with: choose one")))
+		errs = append(errs, options.UsageError(errors.New("--vs and --kustomize exclude each other")))
 	}
 	return errors.Join(errs...)
 }
@@ -159,7 +173,7 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 func (m *measuring) passedOn(cmd *cobra.Command) (both, ours []string) {
 	render := m.flags("apply-render")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if m.ofDir.Lookup(f.Name) != nil || render.Lookup(f.Name) == nil {
+		if m.ofDir.Lookup(f.Name) != nil || render.Lookup(f.Name) == nil || f.Name == "output" {
 			return
 		}
 		values := []string{f.Value.String()}

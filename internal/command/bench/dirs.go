@@ -138,6 +138,9 @@ func (m *measuring) write(r *profile.Report) error {
 	}
 	file(m.trace, func(w io.Writer) error { return profile.WriteTrace(w, r.Profile) })
 	file(m.html, func(w io.Writer) error { return page.Write(w, r) })
+	if m.form == "html" {
+		return errors.Join(append(errs, page.Write(m.Stdout, r))...)
+	}
 	if m.o.JSON {
 		return errors.Join(append(errs, r.WriteJSON(m.Stdout))...)
 	}

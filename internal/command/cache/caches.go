@@ -64,7 +64,7 @@ func folderCommand(a *cli.Invocation) *cobra.Command {
 	}
 }
 
-// A report is the output of krmflow cache du --json.
+// A report is the output of krmflow cache du -o json.
 type report struct {
 	Folder string        `json:"folder"`
 	Files  int           `json:"files"`
@@ -75,14 +75,18 @@ type report struct {
 
 func usageCommand(a *cli.Invocation) *cobra.Command {
 	var asJSON bool
+	var form string
 	cmd := &cobra.Command{
 		Use:   "du",
 		Short: "Print what is in the cache, and how much it is",
 		Long: `Print files and bytes of each kind of content, and when it was used: blobs are files that were fetched, trees are repositories and archives,
 entries say which of them a name stands for, and kept/… is what earlier runs have made. Times are right to an hour, bytes are those of
 a disk.`,
-		Example: "  krmflow cache du\n  krmflow cache du --json",
+		Example: "  krmflow cache du\n  krmflow cache du -o json",
 		RunE: func(*cobra.Command, []string) error {
+			if form != "text" && form != "json" {
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json", diag.Redact(form)))
+			}
 			dir, err := a.Fetching().CacheFolder()
 			if err != nil {
 				return diag.CacheFolder.Of(err)
@@ -98,14 +102,16 @@ a disk.`,
 			for _, u := range r.Kinds {
 				r.Files, r.Bytes = r.Files+u.Files, r.Bytes+u.Bytes
 			}
-			if asJSON {
+			if asJSON || form == "json" {
 				text, err := json.MarshalIndent(r, "", "  ")
 				return errors.Join(err, a.Print(string(text)+"\n"))
 			}
 			return a.Print(r.text())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: the same as -o json")
+	cmd.Flags().StringVarP(&form, "output", "o", "text", "output `format`: text or json")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
+	_ = cmd.Flags().MarkHidden("json") // fails only for flags that do not exist
 	return cmd
 }
 

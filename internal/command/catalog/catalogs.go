@@ -31,17 +31,17 @@ func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, err
 	return View{Catalog: c, Digest: digest}, err
 }
 
-// ViewCommand returns the command that prints a catalog without trusting it.
-func ViewCommand(a *cli.Invocation) *cobra.Command {
+// ShowCommand returns the command that prints a catalog without trusting it. It is catalog show, and
+// under its former name view catalog.
+func ShowCommand(a *cli.Invocation, name string) *cobra.Command {
 	var format string
 	var builtIn bool
 	cmd := &cobra.Command{
-		Use:   "catalog REF",
-		Short: "Show what a catalog lists, without trusting it",
-		Long: `Print who publishes the functions of a catalog, what runs for each, whether that can be verified, and what it is granted.
-Nothing is executed and nothing is trusted: a catalog is the word of its author. The last line is the flag that would trust it as it is
-now.`,
-		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog oci://ghcr.io/example/catalog:v1 -o yaml",
+		Use:   name + " REF",
+		Short: "Show the functions of a catalog without trusting it",
+		Long: `Print the publisher, program or image, digest and capabilities of each function of a catalog. Nothing is executed and nothing is trusted:
+the content is the claim of its author. The last line is the flag that trusts the catalog with its current content.`,
+		Example: "  krmflow catalog show catalog.yaml\n  krmflow catalog show oci://ghcr.io/example/catalog:v1 -o yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if builtIn {
 				return options.AtMost(0)(cmd, args)
@@ -67,7 +67,7 @@ now.`,
 	}
 	a.SourceFlags.Register(cmd)
 	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this program")
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "output `FORMAT`: text, yaml or json")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "output `format`: text, yaml or json")
 	return cmd
 }
 
@@ -121,15 +121,21 @@ func viewBuiltIn(ctx context.Context, a *cli.Invocation, format string) error {
 	return nil
 }
 
-// LintCommand returns the command with which authors check their catalogs.
+// LintCommand returns the former command lint catalog, which is catalog lint now.
 func LintCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
-	catalog := &cobra.Command{
-		Use:   "catalog FILE...",
-		Short: "Check catalogs, for those who write them",
-		Long: `Report what makes a catalog unusable, as an error, and what only its users would miss, such as a publisher, a schema or a digest, as a
-warning. With --strict every warning is an error.`,
-		Example: "  krmflow lint catalog --strict catalog.yaml",
+	cmd.AddCommand(lintCommand(a, "catalog"))
+	return cmd
+}
+
+// lintCommand returns the command with which authors check their catalogs.
+func lintCommand(a *cli.Invocation, name string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   name + " FILE...",
+		Short: "Check catalogs for errors and omissions",
+		Long: `Report problems that make a catalog unusable as errors, and omissions that its users would miss, such as a publisher, a schema or a
+digest, as warnings. --strict turns warnings into errors.`,
+		Example: "  krmflow catalog lint --strict catalog.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return options.UsageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
@@ -158,8 +164,7 @@ warning. With --strict every warning is an error.`,
 			return errors.Join(append(errs, a.StrictError())...)
 		},
 	}
-	a.SourceFlags.Register(catalog)
-	catalog.Flags().BoolVar(&a.Strict, "strict", false, "treat warnings as errors")
-	cmd.AddCommand(catalog)
+	a.SourceFlags.Register(cmd)
+	cmd.Flags().BoolVar(&a.Strict, "strict", false, "treat warnings as errors")
 	return cmd
 }

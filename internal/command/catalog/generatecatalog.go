@@ -18,22 +18,23 @@ import (
 )
 
 // GenerateCommand returns the command that writes a catalog of the functions that
-// configurations name directly.
-func GenerateCommand(a *cli.Invocation) *cobra.Command {
+// configurations name directly. It is catalog generate, and under kustomize's name edit
+// generate-catalog.
+func GenerateCommand(a *cli.Invocation, name string) *cobra.Command {
 	var o generateOptions
 	cmd := &cobra.Command{
-		Use:   "generate-catalog [DIR]",
-		Short: "Write a catalog of the functions that configurations name themselves",
-		Long: `Write a catalog that lists each function which a configuration of the directory, its bases, components and imports names and no trusted
-catalog lists, with the digest that it has now. Nothing is executed. The catalog trusts nothing by itself: look at it, then name it with
+		Use:   name + " [DIR]",
+		Short: "Write a catalog of the functions that a directory uses",
+		Long: `Write a catalog of all functions that the configurations of a directory, its bases, components and imports name and that no trusted
+catalog lists, with their current digests. Nothing is executed. Writing the catalog does not trust it: review it, then pass it to
 --trusted-plugin-catalog or add it with 'krmflow trust add'.
 
-With --strip-providers the configurations do not name these functions any more: the catalog does. Nothing else in their files changes. A
-configuration that says more about its function than a catalog can, such as arguments or mounts, is an error, and no file is written.
+--strip-providers removes the names of these functions from the configurations, since the catalog has them now. Nothing else in these files
+changes. A configuration with options that a catalog cannot hold, such as arguments or mounts, is an error, and no file is written.
 
-With --localize the entries of trusted remote catalogs that the directory uses are listed, too, as they are. The new catalog does without
-these catalogs then. An entry without a digest, or two for one kind, are errors.`,
-		Example: "  krmflow edit generate-catalog overlays/prod\n  krmflow edit generate-catalog overlays/prod --strip-providers",
+--localize also copies the entries of trusted remote catalogs that the directory uses, so that the new catalog replaces them. An entry without a
+digest, or two entries for one kind, are errors.`,
+		Example: "  krmflow catalog generate overlays/prod\n  krmflow catalog generate overlays/prod --strip-providers",
 		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -43,7 +44,7 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 			switch {
 			case o.dest != "":
 			case loaders.IsRemote(dir) && !loaders.Exists(dir):
-				return options.UsageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
+				return options.UsageError(fmt.Errorf("%s is remote: name the file to write with --output", diag.Redact(dir)))
 			default:
 				o.dest = filepath.Join(dir, "catalog.yaml")
 			}
@@ -52,7 +53,7 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 	}
 	a.Flags.RegisterReading(cmd)
 	a.Trusted.Register(cmd)
-	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "`ENGINE` that runs containers: podman, docker or a path (default: from PATH)")
+	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "`engine` that runs containers: podman, docker or a path (default: from PATH)")
 	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "`FILE` to write (default: catalog.yaml in the directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "remove the names of catalogued functions from configurations")

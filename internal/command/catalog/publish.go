@@ -13,26 +13,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PublishCommand returns the command that publishes catalogs.
-func PublishCommand(a *cli.Invocation) *cobra.Command {
-	cmd := &cobra.Command{Use: "catalog", Short: "Publish catalogs"}
-	publish := &cobra.Command{
+// Command returns the catalog command.
+func Command(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{Use: "catalog", Short: "Show, check, write and publish catalogs of functions"}
+	cmd.AddCommand(ShowCommand(a, "show"), lintCommand(a, "lint"), GenerateCommand(a, "generate"), publishCommand(a))
+	return cmd
+}
+
+func publishCommand(a *cli.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "publish FILE oci://REGISTRY/REPOSITORY:TAG",
-		Short: "Put a catalog and its programs into a registry",
-		Long: `Put a catalog into a registry, and into the same repository each program that it names by a path. The catalog there names these programs
-by their digests. If a program is missing or is not what its sha256 says, nothing is put there. What is printed is the reference with the
-digest, and the flag that trusts it.`,
+		Short: "Publish a catalog and its programs to a registry",
+		Long: `Publish a catalog to a registry, and each program that it names by a path to the same repository. The published catalog names these
+programs by their digests. If a program is missing or does not match its sha256, nothing is published.
+
+The command prints the reference of the catalog with its digest, and the flag that trusts it.`,
 		Example: "  krmflow catalog publish catalog.yaml oci://ghcr.io/example/catalog:v1",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return options.UsageError(fmt.Errorf("%s needs a file and a place for it", cmd.CommandPath()))
+				return options.UsageError(fmt.Errorf("%s needs a catalog file and a reference oci://REGISTRY/REPOSITORY:TAG", cmd.CommandPath()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return publishCatalog(a, cmd, args[0], args[1]) },
 	}
-	a.SourceFlags.Register(publish)
-	cmd.AddCommand(publish)
+	a.SourceFlags.Register(cmd)
 	return cmd
 }
 
@@ -52,7 +57,7 @@ func publishCatalog(a *cli.Invocation, cmd *cobra.Command, file, place string) e
 	case err != nil:
 		return err
 	case c.Ref.Remote():
-		return options.UsageError(errors.New("what is published is a file"))
+		return options.UsageError(errors.New("only a catalog file can be published"))
 	}
 	s := remote.NewSession(a.Fetching().Options)
 	defer s.Close()

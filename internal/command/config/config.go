@@ -32,7 +32,7 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 		Args:    options.AtMost(0),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, output) },
 	}
-	show.Flags().StringVarP(&output, "output", "o", "text", "output `FORMAT`: text or json")
+	show.Flags().StringVarP(&output, "output", "o", "text", "output `format`: text or json")
 	path := &cobra.Command{
 		Use:     "path",
 		Short:   "Print where the user's file is, or would be",

@@ -34,12 +34,12 @@ type Options struct {
 func (o *Options) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Dir, "directory", "C", ".", "`DIR` of the new file")
-	fs.StringVar(&o.Resources, "resources", "", "comma-separated files, patterns, directories and remote `REFERENCES`")
+	fs.StringVar(&o.Resources, "resources", "", "comma-separated files, patterns, directories and remote `references`")
 	fs.BoolVar(&o.Autodetect, "autodetect", false, "add all files in the directory that contain Kubernetes objects")
 	fs.BoolVar(&o.Recursive, "recursive", false, "with --autodetect, also search subdirectories")
-	fs.StringVar(&o.Namespace, "namespace", "", "`NAMESPACE` of all resources")
-	fs.StringVar(&o.NamePrefix, "nameprefix", "", "`PREFIX` of all names")
-	fs.StringVar(&o.NameSuffix, "namesuffix", "", "`SUFFIX` of all names")
+	fs.StringVar(&o.Namespace, "namespace", "", "`namespace` of all resources")
+	fs.StringVar(&o.NamePrefix, "nameprefix", "", "`prefix` of all names")
+	fs.StringVar(&o.NameSuffix, "namesuffix", "", "`suffix` of all names")
 	fs.StringVar(&o.Labels, "labels", "", "comma-separated `KEY:VALUE` labels of all resources and selectors")
 	fs.StringVar(&o.Annotations, "annotations", "", "comma-separated `KEY:VALUE` annotations of all resources")
 }

@@ -34,17 +34,17 @@ what it is, a tab, and its path, relative to the working directory.
   absent  what was looked for and is not there, or is no directory: when it comes, the output may change
   remote  a reference, and after another tab the commit or digest that it stands for
 
---format json has this for each root. make prints rules for GNU make, argocd the annotation with which Argo CD renders an Application again
+-o json has this for each root. make prints rules for GNU make, argocd the annotation with which Argo CD renders an Application again
 only when one of these has changed.`,
 		Example: `  krmflow deps overlays/prod
-  krmflow deps overlays/prod --format argocd
-  krmflow deps -R overlays --format make --target out/%.yaml > deps.mk`,
+  krmflow deps overlays/prod -o argocd
+  krmflow deps -R overlays -o make --target out/%.yaml > deps.mk`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(formats, format) {
-				return options.UsageError(diag.FlagValue.Errorf("illegal value --format %s; legal values: list, make, json, argocd", diag.Redact(format)))
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: list, make, json, argocd", diag.Redact(format)))
 			}
 			if cmd.Flags().Changed("target") && format != "make" {
-				return options.UsageError(errors.New("--target is for --format make"))
+				return options.UsageError(errors.New("--target needs -o make"))
 			}
 			run, err := a.Plan(cmd, engine.Request{Args: args, Observe: true})
 			if err != nil {
@@ -53,7 +53,7 @@ only when one of these has changed.`,
 			found, _ := run.Roots()
 			roots := inputs.Planned(a, run, found.Dirs())
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
-				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: %% stands for the directory of a root", target, n))
+				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root", target, n))
 			}
 			var b bytes.Buffer
 			if err := write(a, run, &b, roots, format, target); err != nil {
@@ -64,9 +64,10 @@ only when one of these has changed.`,
 		},
 	}
 	a.RegisterRendering(cmd)
-	cmd.Flags().StringVar(&format, "format", "list", "output `FORMAT`: list, make, json or argocd")
+	cmd.Flags().StringVarP(&format, "output", "o", "list", "output `format`: list, make, json or argocd")
+	cmd.Flags().StringVar(&format, "format", "list", "the same as --output")
+	_ = cmd.Flags().MarkHidden("format") // fails only for flags that do not exist
 	cmd.Flags().StringVar(&target, "target", "%.yaml", "with -o make, the target of a root; % is its directory")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 	return cmd
 }
 

@@ -3,12 +3,15 @@ package diff
 import (
 	"errors"
 	"os"
+	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/spf13/cobra"
 )
 
@@ -58,20 +61,20 @@ Values of Secrets are not shown, only that they differ.`,
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&c.against, "against", "", "what is compared with: git:REV, a directory that is rendered, or output")
-	fs.StringVarP(&c.output, "output", "o", "text", "output `FORMAT`: text, unified, markdown, json or html")
+	fs.StringVar(&c.against, "against", "", "compare with `REV`, a directory or output (default HEAD)")
+	fs.StringVarP(&c.output, "output", "o", "text", "output `format`: text, unified, markdown, json or html")
 	fs.BoolVar(&c.stat, "stat", false, "print only the names of the resources that differ")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
 	c.maxSize = 60_000
 	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; omitted parts are counted")
-	fs.Var(&c.color, "color", "color the text: auto, always or never")
+	fs.Var(&c.color, "color", "color the text: `when` is auto, always or never")
 	return cmd
 }
 
 func (c *differing) run(cmd *cobra.Command, args []string) error {
 	switch {
-	case c.against == "":
-		return options.UsageError(errors.New("say what to compare with: --against git:HEAD, a directory, or output"))
+	case c.against == "" && cmd.Flags().Changed("against"):
+		return options.UsageError(errors.New("--against must not be empty"))
 	case c.stat && c.output != "text":
 		return options.UsageError(errors.New("--stat is about -o text"))
 	case cmd.Flags().Changed("max-size") && c.output != "markdown":
@@ -96,7 +99,19 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	default:
 		return graph.IllegalForm(cmd, c.output, diffForms...)
 	}
-	result, err := Compare(c.Invocation, cmd, args, c.against)
+	byDefault := c.against == "" && len(args) != 2
+	switch {
+	case byDefault:
+		c.against = revision.Prefix + "HEAD"
+	case c.against == "":
+		c.against, args = args[0], args[1:]
+	}
+	result, err := Compare(c.Invocation, cmd, args, cli.Against(cmd.Context(), cli.AgainstDir(args), c.against))
+	if byDefault && diag.CodeOf(err) == diag.NoRevision {
+		e := *diag.AsError(err)
+		e.Hints = append(slices.Clip(e.Hints), "name the other side: --against REV, a directory or a file")
+		err = &e
+	}
 	if result == nil {
 		return err
 	}

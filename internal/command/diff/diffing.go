@@ -164,8 +164,7 @@ func (c *comparison) fail(err error) error {
 func (c *comparison) isRendered() (bool, error) {
 	info, err := os.Stat(c.against)
 	if err != nil {
-		e := diag.Errorf(diag.Pos{}, "", "--against: %q does not exist", diag.Redact(c.against)).With(diag.NoSuchFile)
-		return false, e.Hint("for a revision of the repository: --against %s%s", revision.Prefix, diag.ShellWord(diag.Redact(c.against)))
+		return false, diag.Errorf(diag.Pos{}, "", "--against: %q is not a file, a directory or a revision", diag.Redact(c.against)).With(diag.NoSuchFile)
 	}
 	if !info.IsDir() {
 		return false, nil

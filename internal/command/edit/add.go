@@ -66,10 +66,10 @@ func (s *Session) addGeneratorCommand(name string, g edit.Generator) *cobra.Comm
 	f.StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` to add; may be repeated")
 	f.StringSliceVar(&from.Files, "from-file", nil, "`[KEY=]PATTERN` of files to add; the default key is the file name")
 	f.StringVar(&from.EnvFile, "from-env-file", "", "`FILE` with KEY=VALUE lines")
-	f.StringVar(&from.Namespace, "namespace", "", "`NAMESPACE` of the entry (default: none, or default)")
+	f.StringVar(&from.Namespace, "namespace", "", "`namespace` of the entry (default: none, or default)")
 	f.BoolVar(&from.DisableNameSuffixHash, "disableNameSuffixHash", false, "omit the content hash from the name")
 	if g == edit.Secrets {
-		f.StringVar(&from.Type, "type", "Opaque", "`TYPE` of a new entry, such as kubernetes.io/tls")
+		f.StringVar(&from.Type, "type", "Opaque", "`type` of a new entry, such as kubernetes.io/tls")
 	} else {
 		f.StringVar(&from.Behavior, "behavior", "", "create, merge or replace")
 	}
@@ -82,13 +82,13 @@ func (s *Session) patchCommand(short, example string, edits func(edit.Patch) (ed
 	cmd := s.command("patch", short, example, func([]string) (edit.Edit, error) { return edits(p) })
 	f := cmd.Flags()
 	f.StringVar(&p.Path, "path", "", "patch `FILE`")
-	f.StringVar(&p.Patch, "patch", "", "patch `TEXT`")
-	f.StringVar(&p.Target.Group, "group", "", "API `GROUP` of the target")
-	f.StringVar(&p.Target.Version, "version", "", "API `VERSION` of the target")
-	f.StringVar(&p.Target.Kind, "kind", "", "`KIND` of the target")
-	f.StringVar(&p.Target.Name, "name", "", "`NAME` of the target")
-	f.StringVar(&p.Target.Namespace, "namespace", "", "`NAMESPACE` of the target")
-	f.StringVar(&p.Target.LabelSelector, "label-selector", "", "label `SELECTOR` of the target")
-	f.StringVar(&p.Target.AnnotationSelector, "annotation-selector", "", "annotation `SELECTOR` of the target")
+	f.StringVar(&p.Patch, "patch", "", "patch `text`")
+	f.StringVar(&p.Target.Group, "group", "", "API `group` of the target")
+	f.StringVar(&p.Target.Version, "version", "", "API `version` of the target")
+	f.StringVar(&p.Target.Kind, "kind", "", "`kind` of the target")
+	f.StringVar(&p.Target.Name, "name", "", "`name` of the target")
+	f.StringVar(&p.Target.Namespace, "namespace", "", "`namespace` of the target")
+	f.StringVar(&p.Target.LabelSelector, "label-selector", "", "label `selector` of the target")
+	f.StringVar(&p.Target.AnnotationSelector, "annotation-selector", "", "annotation `selector` of the target")
 	return cmd
 }

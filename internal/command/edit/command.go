@@ -19,8 +19,8 @@ the file is written once, if all of them succeed.`,
 	session := &Session{Stdout: a.Stdout, Stderr: a.Stderr, More: a.MoreEdits, Usage: options.UsageError,
 		FlagError: func(cmd *cobra.Command, err error) error { return options.FlagError(cmd, cmd.Root(), err) }}
 	cmd.AddCommand(session.Commands(cmd)...)
-	generate := catalog.GenerateCommand(a)
-	generate.PreRunE = session.Refuse
+	generate := catalog.GenerateCommand(a, "generate-catalog")
+	generate.PreRunE, generate.Hidden = session.Refuse, true // catalog generate
 	cmd.AddCommand(generate)
 	return cmd
 }

@@ -38,6 +38,6 @@ func (s *Session) removeGeneratorCommand(name string, g edit.Generator) *cobra.C
 	var namespace string
 	cmd := s.command(name+" NAME[,NAME...]", "Remove entries from "+g.Field, "  krmflow edit remove "+name+" settings,other",
 		func(args []string) (edit.Edit, error) { return g.Remove(args, namespace) })
-	cmd.Flags().StringVar(&namespace, "namespace", "", "`NAMESPACE` of the entries (default: none, or default)")
+	cmd.Flags().StringVar(&namespace, "namespace", "", "`namespace` of the entries (default: none, or default)")
 	return cmd
 }

@@ -34,7 +34,7 @@ func (s *Session) setGeneratorCommand(name string, g edit.Generator) *cobra.Comm
 		"  krmflow edit set "+name+" settings --from-literal=color=blue",
 		func(args []string) (edit.Edit, error) { return g.Set(args, from) })
 	cmd.Flags().StringArrayVar(&from.Literals, "from-literal", nil, "`KEY=VALUE` for an existing key; may be repeated")
-	cmd.Flags().StringVar(&from.Namespace, "namespace", "", "`NAMESPACE` of the entry (default: none, or default)")
-	cmd.Flags().StringVar(&from.NewNamespace, "new-namespace", "", "new `NAMESPACE` of the entry")
+	cmd.Flags().StringVar(&from.Namespace, "namespace", "", "`namespace` of the entry (default: none, or default)")
+	cmd.Flags().StringVar(&from.NewNamespace, "new-namespace", "", "new `namespace` of the entry")
 	return cmd
 }

@@ -87,7 +87,7 @@ below it, 'see krmflow explain KF0101' for instance. Without arguments, list all
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
-	cmd.Flags().StringVarP(&form, "output", "o", "text", "output `FORMAT`: text or json")
+	cmd.Flags().StringVarP(&form, "output", "o", "text", "output `format`: text or json")
 	return cmd
 }
 

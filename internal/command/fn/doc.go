@@ -69,7 +69,7 @@ file ` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a ca
 		return nil, cobra.ShellCompDirectiveDefault // also complete files
 	}
 	a.SourceFlags.Register(cmd)
-	cmd.Flags().StringVarP(&form, "output", "o", "markdown", "output `FORMAT`: markdown or json")
+	cmd.Flags().StringVarP(&form, "output", "o", "markdown", "output `format`: markdown or json")
 	return cmd
 }
 

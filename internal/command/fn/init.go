@@ -76,7 +76,7 @@ uses it. The directory must not be there, or be empty: nothing is written over. 
 			return a.Print(d.next())
 		},
 	}
-	cmd.Flags().StringVar(&lang, "lang", "bash", "`LANGUAGE`: bash, go or python")
+	cmd.Flags().StringVar(&lang, "lang", "bash", "`language`: bash, go or python")
 	return cmd
 }
 

@@ -70,10 +70,10 @@ nothing. Results of the function are compared if expected.yaml has the field res
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&t.exec, "exec", "", "test the program at this `PATH`")
-	fs.StringVar(&t.image, "image", "", "test this `IMAGE`")
-	fs.StringVarP(&t.form, "output", "o", "text", "output `FORMAT`: text, json or junit")
+	fs.StringVar(&t.image, "image", "", "test this `image`")
+	fs.StringVarP(&t.form, "output", "o", "text", "output `format`: text, json or junit")
 	fs.StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`")
-	fs.StringVar(&t.run, "run", "", "run only cases whose name matches this `REGEXP`")
+	fs.StringVar(&t.run, "run", "", "run only cases whose name matches this `regexp`")
 	fs.BoolVar(&t.update, "update", false, "write the results to expected.yaml, or the errors to errors.txt")
 	return cmd
 }

@@ -67,15 +67,18 @@ are. With -o they are drawn. Without other arguments A is planned. --cycles prin
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&c.form, "output", "o", "dot", "`FORMAT`: dot, mermaid or svg; text with --path and --cycles")
-	fs.StringVar(&c.detail, "detail", "layers", "`DETAIL` of the drawing: layers or steps")
+	fs.StringVarP(&c.form, "output", "o", "dot", "`format`: dot, mermaid or svg; text with --path and --cycles")
+	fs.StringVar(&c.detail, "detail", "layers", "`detail` of the drawing: layers or steps")
 	fs.BoolVar(&c.layers, "layers", false, "draw layers: the same as --detail layers")
 	fs.StringArrayVar(&c.drawn.Roots, "root", nil, "draw only this root `DIR`; may be repeated")
-	fs.StringVar(&c.drawn.To, "to", "", "draw the dependencies of this `LAYER` or node")
+	fs.StringVar(&c.drawn.To, "to", "", "draw the dependencies of this `layer` or node")
 	fs.StringVar(&c.drawn.From, "from", "", "draw the consumers of this `FILE` or layer")
 	fs.StringVar(&c.drawn.From, "affected-by", "", "the same as --from `FILE`")
 	fs.BoolVar(&c.drawn.Reduce, "reduce", false, "omit edges that other edges imply")
-	fs.StringVar(&c.path, "path", "", "print the shortest path from this `LAYER` to the last argument")
+	for _, name := range []string{"layers", "affected-by"} {
+		_ = fs.MarkHidden(name) // fails only for flags that do not exist
+	}
+	fs.StringVar(&c.path, "path", "", "print the shortest path from this `layer` to the last argument")
 	fs.BoolVar(&c.cycles, "cycles", false, "print reference cycles")
 	fs.BoolVar(&c.drawn.Fold, "fold", true, "draw many similar layers as one box")
 	fs.BoolVar(&c.drawn.Legend, "legend", true, "draw a legend")

@@ -63,7 +63,7 @@ use them. Nothing is executed.`,
 	}
 	a.RegisterRendering(cmd)
 	fs := cmd.Flags()
-	fs.Var((*options.Repeated)(&u.Names), "update", "resolve this `REFERENCE` again, or all of them; may be repeated")
+	fs.Var((*options.Repeated)(&u.Names), "update", "resolve this `reference` again, or all of them; may be repeated")
 	fs.Lookup("update").NoOptDefVal = everything
 	fs.BoolVar(&u.Prune, "prune", false, "remove entries that the directories do not use")
 	fs.BoolVar(&check, "check", false, "write nothing; exit with 10 if the lock file would change")

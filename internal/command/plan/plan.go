@@ -70,25 +70,35 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	a.RegisterReport(cmd)
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&c.output, "output", "o", "text", "output `FORMAT`: text, json, html or dot")
-	fs.StringVar(&c.detail, "detail", "", "print all `DETAIL`: steps (every step with inputs) or roots (all layers)")
+	fs.StringVarP(&c.output, "output", "o", "text", "output `format`: text, json, html or dot")
+	fs.StringVar(&c.detail, "detail", "", "print every `detail`: steps (with inputs) or roots (with layers)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "skip the evaluation of built-ins; faster, but finds fewer errors")
-	fs.StringVar(&c.against, "against", "", "output folder: count the files that would be added, changed and removed; or git:REV, as for --diff")
-	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
+	fs.StringVar(&c.against, "against", "", "compare with `REV`, a plan (a file of -o json) or an output folder")
+	fs.StringVar(&c.diff, "diff", "", "the same as --against")
+	_ = fs.MarkHidden("diff") // fails only for flags that do not exist
 	c.folder.Register(fs)
-	fs.Var(&c.color, "color", "color the text: auto, always or never")
+	fs.Var(&c.color, "color", "color the text: `when` is auto, always or never")
 	return cmd
 }
 
-// validate returns an error for invalid values and combinations of flags.
-func (c *planning) validate(cmd *cobra.Command) error {
+// isFile reports whether path is an existing file.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// validate returns an error for invalid values and combinations of flags. A revision of --against
+// is looked up in the repository that contains dir.
+func (c *planning) validate(cmd *cobra.Command, dir string) error {
 	switch {
-	case cmd.Flags().Changed("against") && c.against == "":
+	case cmd.Flags().Changed("against") && c.against == "", cmd.Flags().Changed("diff") && c.diff == "":
 		return options.UsageError(errors.New("--against must not be empty"))
-	case plandiff.IsRevision(c.against) && c.diff != "":
-		return options.UsageError(errors.New("--against with a revision is --diff with it: choose one"))
-	case plandiff.IsRevision(c.against): // a revision is not an output folder: compare plans
+	case c.against != "" && c.diff != "":
+		return options.UsageError(errors.New("--diff is an old name of --against: use --against alone"))
+	}
+	c.against, c.diff = cli.Against(cmd.Context(), dir, c.against), cli.Against(cmd.Context(), dir, c.diff)
+	if plandiff.IsRevision(c.against) || isFile(c.against) { // not an output folder: compare plans
 		c.against, c.diff = "", c.against
 	}
 	switch {
@@ -97,13 +107,11 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return options.UsageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case c.against != "" && c.noEval:
-		return options.UsageError(errors.New("--against needs what --no-eval leaves out"))
-	case cmd.Flags().Changed("diff") && c.diff == "":
-		return options.UsageError(errors.New("--diff must not be empty"))
-	case c.diff != "" && (c.against != "" || c.detail != "" || c.output == "dot"):
-		return options.UsageError(errors.New("--diff compares two plans, as text, json or html: it goes with neither --against nor --detail nor -o dot"))
+		return options.UsageError(errors.New("--against with a folder needs the evaluation that --no-eval skips"))
+	case c.diff != "" && (c.detail != "" || c.output == "dot"):
+		return options.UsageError(errors.New("--against with a revision or a plan compares two plans as text, json or html: remove --detail and -o dot"))
 	case c.valid.On && c.noEval:
-		return options.UsageError(errors.New("--validate needs what --no-eval leaves out"))
+		return options.UsageError(errors.New("--validate needs the evaluation that --no-eval skips"))
 	}
 	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
 		if c.against == "" && cmd.Flags().Changed(flag) {
@@ -117,7 +125,7 @@ func (c *planning) validate(cmd *cobra.Command) error {
 }
 
 func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
-	if err := c.validate(cmd); err != nil {
+	if err := c.validate(cmd, cli.AgainstDir(args)); err != nil {
 		return err
 	}
 	base := ""

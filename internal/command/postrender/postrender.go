@@ -57,7 +57,7 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
-	cmd.Flags().StringVar(&file, "file", "all.yaml", "`NAME` of the file that stands for stdin")
+	cmd.Flags().StringVar(&file, "file", "all.yaml", "`name` of the file that stands for stdin")
 	return cmd
 }
 

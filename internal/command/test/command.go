@@ -68,9 +68,9 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&form, "output", "o", "text", "output `FORMAT`: text, json or junit")
+	fs.StringVarP(&form, "output", "o", "text", "output `format`: text, json or junit")
 	fs.StringVar(&junit, "junit", "", "also write a JUnit report to this `FILE`")
-	fs.StringVar(&run, "run", "", "run only tests whose name matches this `REGEXP`")
+	fs.StringVar(&run, "run", "", "run only tests whose name matches this `regexp`")
 	fs.BoolVar(&update, "update", false, "write the rendered resources to the golden files")
 	return cmd
 }

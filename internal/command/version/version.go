@@ -40,7 +40,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&short, "short", false, "print only the version number")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "output `FORMAT`: json or yaml, with build details")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "output `format`: json or yaml, with build details")
 	return cmd
 }
 

@@ -21,7 +21,9 @@ func Command(a *cli.Invocation) *cobra.Command {
 		Use:   "view",
 		Short: "Show what files come to, without running anything",
 	}
-	cmd.AddCommand(viewCompositionCommand(a), catalog.ViewCommand(a))
+	show := catalog.ShowCommand(a, "catalog")
+	show.Hidden = true // catalog show
+	cmd.AddCommand(viewCompositionCommand(a), show)
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Command returns the wrap command.
 func Command(a *cli.Invocation) *cobra.Command {
-	var most int64
+	most := options.Size(256 << 20)
 	var json bool
 	var names []string
 	cmd := &cobra.Command{
@@ -53,7 +53,7 @@ the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the 
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringSliceVar(&names, "env", nil, "variable `NAMES` for fields of the configuration, comma-separated")
+	cmd.Flags().StringSliceVar(&names, "env", nil, "variable `names` for fields of the configuration, comma-separated")
 	cmd.Flags().Var(&most, "max-output", "output limit of the command")
 	cmd.Flags().BoolVar(&json, "json", false, "pass JSON to the command instead of YAML")
 	return cmd

@@ -26,8 +26,8 @@ type FolderFlags struct {
 // Register adds the flags.
 func (f *FolderFlags) Register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.OnlyThese, "only-these", false, "keep files of roots that this run does not render")
-	fs.StringVar(&f.layout, "layout", "files", "`LAYOUT` of the folder: files, single, hydrator or {kind}/{name}.yaml")
-	fs.StringSliceVar(&f.names, "names", nil, "`FORM` of file names: namespace, no-namespace, no-hash")
+	fs.StringVar(&f.layout, "layout", "files", "`layout` of the folder: files, single, hydrator or {kind}/{name}.yaml")
+	fs.StringSliceVar(&f.names, "names", nil, "`form` of file names: namespace, no-namespace, no-hash")
 	fs.BoolVar(&f.Redact, "redact-secrets", false, "replace values of Secrets by a fixed text")
 }
 

@@ -63,13 +63,12 @@ func (o *Old) read(file string) error {
 		pe.Path = o.against // the user may have passed a URL with credentials
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		e := diag.Errorf(diag.Pos{}, "", "--diff: %q does not exist", o.against).With(diag.NoSuchFile)
-		return e.Hint("for a revision of the repository: --diff %s%s", revision.Prefix, diag.ShellWord(o.against))
+		return diag.Errorf(diag.Pos{}, "", "--against: %q is not a file, a directory or a revision", o.against).With(diag.NoSuchFile)
 	}
 	if err == nil {
 		o.Document, err = planview.Read(data)
 		if err != nil {
-			return fmt.Errorf("--diff %s: %w", o.against, err)
+			return fmt.Errorf("--against %s: %w", o.against, err)
 		}
 	}
 	if err != nil {
