@@ -58,7 +58,9 @@ var popular = []string{"output", "recursive", "against", "check", "trusted-plugi
 func CommandNames() iter.Seq[string] { return all(append([]group{daily}, others...)) }
 
 // FlagNames yields the flags that help shows in groups.
-func FlagNames() iter.Seq[string] { return all(append([]group{{names: common}, {names: popular}}, flags...)) }
+func FlagNames() iter.Seq[string] {
+	return all(append([]group{{names: common}, {names: popular}}, flags...))
+}
 
 func all(groups []group) iter.Seq[string] {
 	return func(yield func(string) bool) {

@@ -42,21 +42,19 @@ func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "affected --against REV | --files FILE... | -",
-		Short: "Print the roots whose output a change can affect",
-		Long: `Print the roots for whose output a change matters, one in a line, sorted. All roots below the working directory are planned, or those below the
-directories that --in names; nothing is executed unless --really is given.
+		Short: "Print the roots that a change can affect",
+		Long: `Print the roots whose output a change can affect, one per line, sorted. All roots below the working directory, or below the directories of --in, are planned.
+Nothing is executed unless --really is set.
 
-What has changed is what differs between a revision and the work tree, whether git knows the files or not; or the files that are named
-as arguments or on standard input, relative to the working directory or, where there is no such file, to the top of the repository. A root is
-affected if it reads such a file, or looked for it where it was not, or lists its directory: krmflow deps says what a root reads. A root that
-is new is affected. One that is gone is told on stderr, and in JSON.
+The changes are the differences between a revision and the work tree, including untracked files; or the files named as arguments or on standard input,
+relative to the working directory, or to the top of the repository if no such file exists there. A root is affected if it reads a changed file,
+looked for it, or lists its directory; krmflow deps prints these inputs. New roots are affected. Deleted roots are reported on stderr and in JSON.
 
---really renders the roots as they were and as they are, and leaves out those whose output is the same. The exit code is 0 also if
-no root is affected.`,
-		Example: `  krmflow affected --since origin/main
-  krmflow affected --since HEAD~1 --really -o json
+--really renders both sides and omits the roots whose output is equal. The exit code is 0 even if no root is affected.`,
+		Example: `  krmflow affected --against origin/main
+  krmflow affected --against HEAD~1 --really -o json
   git diff --name-only --no-renames -z origin/main | krmflow affected -
-  krmflow affected --since HEAD --in overlays -0 | xargs -0 -r krmflow validate`,
+  krmflow affected --against HEAD --in overlays -0 | xargs -0 -r krmflow validate`,
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)

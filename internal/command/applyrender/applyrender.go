@@ -49,19 +49,19 @@ func Command(a *cli.Invocation) *cobra.Command {
 		Use:     "apply-render [DIR...]",
 		Aliases: []string{"render"},
 		Short:   "Render directories to a folder, a file or stdout",
-		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
-resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
-or to the deepest folder that holds all of them. --layout and --names change the files. The folder changes in one step when
-everything is rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made
-are removed. A folder with files of directories that are not rendered now is refused: --prune removes these files, --only-these
-keeps them. Files that krmflow did not write are never touched; if the render needs their place, it is refused. It is also
-refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.
+		Long: `Plan the directories and, if every plan succeeds, render them.
 
-With -o FILE.yaml, all resources of one directory go to one file. A new name is a file if it ends in .yaml, .yml or .json, else
-a folder. A file with content that krmflow did not write is replaced only with --force.
+With -o FOLDER, each resource becomes a file. Several roots each get their own subfolder, relative to DIR with -R DIR, otherwise relative to the working
+directory. --layout and --names change the files. The folder changes atomically at the end, so a killed run leaves the previous
+output. Files of an earlier run that are no longer rendered are removed.
 
-With --watch, it then waits for changes of what the directories are made from, and renders again what they change, until
-Ctrl-C ends it with exit code 130. What is remote is not watched.`,
+krmflow never overwrites other content without --force: files that it did not write, and files that were changed since it wrote them, are errors. If
+the folder has files of roots that this run does not render, use --prune to remove them or --only-these to keep them. --force also writes to a
+folder with other files. These files stay; links are replaced, never followed.
+
+With -o FILE.yaml, all resources of one directory go to one file. A new name is a file if it ends in .yaml, .yml or .json.
+
+With --watch, krmflow renders again whenever a local input changes, until Ctrl-C ends it with exit code 130. Remote inputs are not watched.`,
 		Example: `  krmflow apply-render overlays/prod -o out/
   krmflow apply-render -R overlays -o out/ --prune
   krmflow apply-render overlays/prod -o out/ --only-these

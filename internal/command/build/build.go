@@ -20,9 +20,9 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var validating validation.Flags
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
-		Short: "Render one directory as kustomize build does",
-		Long: `Render one directory to stdout, or with -o to a file or folder. The flags are those of kustomize build and mean the
-same, so that krmflow build can take its place in scripts.`,
+		Short: "Render one directory, as kustomize build does",
+		Long: `Render one directory to stdout, or with -o to a file or folder. All flags of kustomize build exist and have the same meaning, so krmflow build can
+replace it in scripts.`,
 		Example: "  krmflow build overlays/prod | kubectl apply -f-\n  krmflow build overlays/prod --trusted-plugin-catalog=catalog.yaml",
 		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,9 +23,9 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Show, verify and empty the cache",
-		Long: `The cache has what was fetched and what earlier runs have made, each file by a digest: all of it can be had again. These commands need no
-tree, and any of them can be used while other runs use the cache.`,
+		Short: "Show, verify and clean the cache",
+		Long: `The cache holds fetched content and results of earlier runs, each file under its digest. All of it can be fetched or computed again. These commands need
+no tree and are safe while other runs use the cache.`,
 	}
 	cmd.AddCommand(usageCommand(a), verifyCommand(a), trimCommand(a), cleanCommand(a), folderCommand(a))
 	for _, c := range cmd.Commands() {
@@ -52,7 +52,7 @@ func existing(a *cli.Invocation) (*cache.Cache, error) {
 func folderCommand(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:     "dir",
-		Short:   "Print the folder of the cache",
+		Short:   "Print the path of the cache",
 		Example: "  krmflow cache dir",
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := a.Fetching().CacheFolder()
@@ -78,10 +78,9 @@ func usageCommand(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "du",
-		Short: "Print what is in the cache, and how much it is",
-		Long: `Print files and bytes of each kind of content, and when it was used: blobs are files that were fetched, trees are repositories and archives,
-entries say which of them a name stands for, and kept/… is what earlier runs have made. Times are right to an hour, bytes are those of
-a disk.`,
+		Short: "Print the content and size of the cache",
+		Long: `Print the number of files, the size and the times of use for each kind of content. Blobs are fetched files, trees are repositories and archives, entries
+map names to them, and kept/… are results of earlier runs. Times are accurate to an hour; sizes are disk usage.`,
 		Example: "  krmflow cache du\n  krmflow cache du -o json",
 		RunE: func(*cobra.Command, []string) error {
 			if form != "text" && form != "json" {
@@ -145,12 +144,12 @@ func verifyCommand(a *cli.Invocation) *cobra.Command {
 	var dryRun, roots bool
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check every file of the cache, and remove what is damaged",
-		Long: `Hash every file and compare that with its name, or with what it says. A file that is damaged is never used: a run that needs it fetches or
-makes it again. Here it is printed and removed. The exit code is 1 if there was one.
+		Short: "Verify every file of the cache and remove damaged ones",
+		Long: `Hash every file and compare the result with its name or its recorded digest. Damaged files are printed and removed, and the exit code is 1. A run
+never uses a damaged file: it fetches or computes the content again.
 
-With --roots, also read the files that remembered roots were rendered from. A run assumes that a file with unchanged size and times is unchanged,
-but a program that writes through a shared memory map can change it without a trace. Such files are printed, and their roots are rendered again.`,
+--roots also reads the recorded inputs of roots. A run assumes that a file with unchanged size and times is unchanged, but a program that writes through
+a shared memory map can change a file without a trace. Such files are printed, and their roots are rendered again.`,
 		Example: "  krmflow cache verify\n  krmflow cache verify --dry-run\n  krmflow cache verify --roots",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := existing(a)

@@ -17,10 +17,10 @@ func trimCommand(a *cli.Invocation) *cobra.Command {
 	t := cache.Trim{Max: -1}
 	cmd := &cobra.Command{
 		Use:   "trim",
-		Short: "Make the cache smaller: what was not used for longest goes first",
-		Long: `Remove what was not used for longest until the cache has the size of --max, and with --older what was not used for that long, however small
-the cache is. Without either, the size is that of --cache-max, which runs keep to as well. What was fetched or used in the last two
-hours stays, because runs may need it that are not done; krmflow cache clean removes that, too.`,
+		Short: "Remove the least recently used content of the cache",
+		Long: `Remove the least recently used content until the cache has the size of --max, by default that of --cache-max. --older also removes content that was
+not used for this time, whatever the size. Content that was fetched or used in the last two hours stays, because running commands may need it;
+krmflow cache clean removes it.`,
 		Example: "  krmflow cache trim --max 1GiB\n  krmflow cache trim --older 720h --dry-run",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			older, max := cmd.Flags().Changed("older"), cmd.Flags().Changed("max")
@@ -54,9 +54,9 @@ func cleanCommand(a *cli.Invocation) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove everything from the cache",
-		Long: `Remove all that is in the cache. If runs are fetching at the moment, what was fetched or used in the last two hours stays, so that they can go
-on. A folder that is no cache of krmflow is refused.`,
+		Short: "Remove the whole content of the cache",
+		Long: `Remove the content of the cache. While other runs are fetching, content that was fetched or used in the last two hours stays, so that they can continue.
+A folder that is not a krmflow cache is refused.`,
 		Example: "  krmflow cache clean",
 		RunE: func(*cobra.Command, []string) error {
 			c, err := existing(a)

@@ -20,15 +20,15 @@ import (
 func TrustCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
-		Short: "List and change the catalogs that are trusted without a flag",
-		Long: `The catalogs in the user's configuration, $XDG_CONFIG_HOME/krmflow/config.yaml, are trusted in every run. Nobody else may be able to
-write to that file, and no tree can name another one.`,
+		Short: "List and change the catalogs that you always trust",
+		Long: `krmflow trusts the catalogs in the user's settings file, $XDG_CONFIG_HOME/krmflow/config.yaml, in every run. The file must not be writable by
+other users, and a tree cannot name a different file.`,
 	}
 	add := &cobra.Command{
 		Use:   "add REF",
-		Short: "Trust a catalog as it is now",
-		Long: `Write a catalog into the user's configuration, pinned to the content that it has now. A reference that ends in /* stands for every
-catalog below that place that a Kustomization or Composition names; these are not pinned.`,
+		Short: "Trust a catalog with its current content",
+		Long: `Add a catalog to the user's settings, pinned to its current content. A reference that ends in /* trusts every catalog below that address that a
+Kustomization or Composition names; these catalogs are not pinned.`,
 		Example: "  krmflow trust add catalogs/team.yaml\n  krmflow trust add oci://ghcr.io/example/catalog:v1\n  krmflow trust add '/srv/catalogs/*'",
 		Args:    options.Exactly(1, "a catalog"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return trustAdd(cmd.Context(), a, args[0]) },
@@ -38,14 +38,14 @@ catalog below that place that a Kustomization or Composition names; these are no
 		add,
 		&cobra.Command{
 			Use:     "list",
-			Short:   "Print the catalogs that are trusted without a flag",
+			Short:   "Print the catalogs that you always trust",
 			Example: "  krmflow trust list",
 			Args:    options.AtMost(0),
 			RunE:    func(cmd *cobra.Command, _ []string) error { return trustList(cmd.Context(), a) },
 		},
 		&cobra.Command{
 			Use:     "remove REF",
-			Short:   "Trust a catalog no longer",
+			Short:   "Stop trusting a catalog",
 			Example: "  krmflow trust remove catalogs/team.yaml",
 			Args:    options.Exactly(1, "a catalog"),
 			RunE:    func(_ *cobra.Command, args []string) error { return trustRemove(a, args[0]) },

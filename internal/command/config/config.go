@@ -20,14 +20,14 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show what is set without flags, and where",
-		Long: `Flags have their values from the command line, else from a variable (KRMFLOW_JOBS for --jobs), else from the user's file (jobs: 4), else
-their defaults. What is trusted is never taken from variables, and nothing is taken from a file in a tree.`,
+		Short: "Show settings and their sources",
+		Long: `The value of a flag comes from the command line, or else from a variable (KRMFLOW_JOBS for --jobs), or else from the user's file (jobs: 4), or else from
+its default. Variables cannot set flags that decide about trust, and files in a tree cannot set any flag.`,
 	}
 	var output string
 	show := &cobra.Command{
 		Use:     "show",
-		Short:   "Print every setting with its value and where that comes from",
+		Short:   "Print every setting with its value and source",
 		Example: "  krmflow config show\n  krmflow config show -o json",
 		Args:    options.AtMost(0),
 		RunE:    func(*cobra.Command, []string) error { return showConfig(a, output) },
@@ -35,7 +35,7 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 	show.Flags().StringVarP(&output, "output", "o", "text", "output `format`: text or json")
 	path := &cobra.Command{
 		Use:     "path",
-		Short:   "Print where the user's file is, or would be",
+		Short:   "Print the path of the user's settings file",
 		Example: "  krmflow config path",
 		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {

@@ -20,10 +20,10 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use:   "composition [DIR]",
-		Short: "Write a Composition that renders what the Kustomization of a directory renders",
-		Long: `Write a Composition that renders what the Kustomization of a directory renders. Each of its fields becomes an item, in the order in which
-fields are applied. Both are rendered first: nothing is written unless the bytes are the same. A directory may hold only one of both files,
-so remove the kustomization file behind it, or let --replace do it.`,
+		Short: "Write a Composition that renders the same as a Kustomization",
+		Long: `Write a Composition that renders the same as the Kustomization of a directory. Each field becomes an item, in the order of evaluation. Both are rendered
+first, and nothing is written unless the bytes are equal. A directory may contain only one of the two files: remove the
+kustomization file, or let --replace do it.`,
 		Example: "  krmflow convert composition overlays/prod --replace",
 		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ so remove the kustomization file behind it, or let --replace do it.`,
 	a.Functions.Register(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "`FILE` to write, with paths relative to DIR (default: DIR/composition.yaml)")
 	cmd.Flags().BoolVar(&replace, "replace", false, "remove the kustomization file")
-	parent := &cobra.Command{Use: "convert", Short: "Write files in another form that renders the same"}
+	parent := &cobra.Command{Use: "convert", Short: "Convert a Kustomization to a Composition"}
 	parent.AddCommand(cmd)
 	return parent
 }

@@ -12,7 +12,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create",
 		Aliases: []string{"init"},
-		Short:   "Write a kustomization file for a directory that has none",
+		Short:   "Write a new kustomization file",
 		Example: "  krmflow create --resources ../base --namespace staging --nameprefix acme-\n  krmflow create --autodetect --recursive",
 		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {

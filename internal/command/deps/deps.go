@@ -24,18 +24,18 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var format, target string
 	cmd := &cobra.Command{
 		Use:   "deps [DIR...]",
-		Short: "Print what roots read: files, folders, names that were looked for, references",
-		Long: `Print what decides about the output of the directories. Nothing is executed and nothing is written. A list has a line for each thing:
-what it is, a tab, and its path, relative to the working directory.
+		Short: "Print the inputs of roots: files, folders, missing names, references",
+		Long: `Print everything that the output of the directories depends on. Nothing is executed and nothing is written. The list has one line per input: its
+type, a tab and its path relative to the working directory.
 
-  file    a file that is read: by layers, or as a catalog, a program of a function or a lock file
-  link    a symbolic link that leads to something that is read
-  folder  a directory of which all files count: that of a chart, or the folder that krmflow vendor wrote
-  absent  what was looked for and is not there, or is no directory: when it comes, the output may change
-  remote  a reference, and after another tab the commit or digest that it stands for
+  file    a file that a layer reads, or a catalog, a function program or a lock file
+  link    a symbolic link on the way to an input
+  folder  a directory whose files all matter: a chart, or the folder of krmflow vendor
+  absent  a missing file or directory that would change the output if it existed
+  remote  a reference, then a tab and its commit or digest
 
--o json has this for each root. make prints rules for GNU make, argocd the annotation with which Argo CD renders an Application again
-only when one of these has changed.`,
+-o json has these lists for each root. -o make prints rules for GNU make. -o argocd prints the annotation that makes Argo CD render an Application only
+when an input changes.`,
 		Example: `  krmflow deps overlays/prod
   krmflow deps overlays/prod -o argocd
   krmflow deps -R overlays -o make --target out/%.yaml > deps.mk`,

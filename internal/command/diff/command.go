@@ -35,21 +35,21 @@ func Command(a *cli.Invocation) *cobra.Command {
 	c := &differing{Invocation: a, color: "auto"}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR...]",
-		Short: "Show what a change makes of the rendered resources",
-		Long: `Render the directories, and compare that with what --against names: which resources are added and removed, and which fields of
-the others have changed, with the file and line that cause it as far as they are known.
+		Short: "Show the differences in rendered resources",
+		Long: `Render the directories and compare the result with another state: added and removed resources, and changed fields with the file and line
+that cause the change, where known.
 
---against is a revision of the repository, git:REV, which is read from git's objects: nothing is checked out. Or it is a directory: one with a
-Kustomization or Composition is rendered, too, and with -R what is below it; any other one is read as output, as is a file. Roots that
-are the same in the revision are not rendered, and not planned either if an earlier run has left a record of what they are made of. Functions that
-both sides call with the same input run once.
+--against names the other state, by default HEAD. A revision is read from git's objects, without a checkout. A directory with a Kustomization or
+Composition is rendered, and with -R also all roots below it; any other directory, or a file, is read as output. An existing path takes precedence over
+a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A.
 
-Values of Secrets are not shown, only that they differ.`,
-		Example: `  krmflow diff overlays/prod --against git:HEAD
-  krmflow diff -R overlays --against git:origin/main -o markdown > comment.md
-  krmflow diff -R overlays --against git:origin/main -o html > diff.html
+Roots that are equal in the revision are not rendered, and not planned either if an earlier run recorded their inputs. Functions that both sides call
+with the same input run once. Values of Secrets are never shown, only that they differ.`,
+		Example: `  krmflow diff overlays/prod
+  krmflow diff -R overlays --against origin/main -o markdown > comment.md
+  krmflow diff -R overlays --against origin/main -o html > diff.html
   krmflow diff -R overlays --against out/ --stat
-  krmflow diff overlays/prod --against overlays/staging --exit-code`,
+  krmflow diff overlays/staging overlays/prod --exit-code`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := c.run(cmd, args)
 			if c.exitCode && err != nil && exit.Code(err) == exit.Input && !errors.Is(err, errDiffers) {

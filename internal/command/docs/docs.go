@@ -16,7 +16,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "docs", Short: "Write documentation of the commands"}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "man DIR",
-		Short:   "Write a manual page for each command to a folder",
+		Short:   "Write manual pages to a folder",
 		Long:    "Write a manual page for each command to a folder, which is made if it is not there. Packages put them into share/man/man1.",
 		Example: "  krmflow docs man share/man/man1 && man -M share/man krmflow-plan",
 		Args:    options.Exactly(1, "a folder"),

@@ -11,9 +11,9 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit",
-		Short: "Change files that a render reads",
-		Long: `Change a kustomization file as 'kustomize edit' does, and leave all else in it byte for byte. Edits with --and between them are one:
-the file is written once, if all of them succeed.`,
+		Short: "Change a kustomization file",
+		Long: `Change a kustomization file as kustomize edit does, and keep the rest of the file byte for byte. Edits joined by --and are one edit: the file is written
+once, if all of them succeed.`,
 		Example: "  krmflow edit -C overlays/prod set image web:v2 --and set namespace prod --dry-run",
 	}
 	session := &Session{Stdout: a.Stdout, Stderr: a.Stderr, More: a.MoreEdits, Usage: options.UsageError,

@@ -14,13 +14,14 @@ func (s *Session) fixCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fix",
 		Short: "Replace deprecated fields",
-		Long: `Replace deprecated fields: bases, imageTags, patchesJson6902, patchesStrategicMerge, commonLabels, env of generators and
-helmChartInflationGenerator. What is built stays the same. --vars replaces vars, too, in the files of resources and patches as well:
-what is built then may be something else, so compare.
+		Long: `Replace the deprecated fields bases, imageTags, patchesJson6902, patchesStrategicMerge, commonLabels, env of generators, and helmChartInflationGenerator.
+The output stays the same.
 
---functions makes configurations of functions name the function in the field runtime, where they name it in an annotation or in metadata: in the
-file, also if it is a Composition, and in the files that its generators, transformers and validators name. The arguments of legacy exec
-plugins become those of the program. 'krmflow edit generate-catalog --strip-providers' moves functions into a catalog.`,
+--vars also converts vars to replacements, including references in resource and patch files. The output can change, so compare it.
+
+--functions writes function names to the field runtime instead of an annotation or metadata, in this file, in a Composition, and in the files
+of generators, transformers and validators. Arguments of legacy exec plugins become arguments of the program. To move functions into a catalog, use
+'krmflow catalog generate --strip-providers'.`,
 		Annotations: map[string]string{isEdit: "true"},
 		Example:     "  krmflow edit fix --dry-run\n  krmflow edit fix --functions",
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -30,18 +30,17 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "explain [CODE...] | [DIR] KIND/NAME[:FIELD] | OUTPUT-FILE[:FIELD]",
-		Short: "Say where a resource or field comes from, or more about a message",
-		Long: `Print the history of a resource, or of a field of it: each step that made or changed it, in order, with the file and the line that say so, and the
-value before and after. DIR is the directory that is rendered, the current one if there is none. A resource is named by the name that it has in the
-output, or by one that it had before; KIND/NAMESPACE/NAME tells two of one name apart, and Ingress.networking.k8s.io two kinds. A field is a path
-like spec.template.spec.containers[name=web].image or metadata.labels.app. What is not in the output any more is explained, too: up to the step
-that has removed it. So is what is in a root that cannot be rendered: up to the step that fails. Instead of a directory and a resource, a file can
-be named that krmflow has written to an output folder.
+		Short: "Show the origin of a resource or field, or a message",
+		Long: `Print the history of a resource or one of its fields: each step that made or changed it, in order, with file and line, and the values before and
+after. DIR is the directory to render, by default the working directory. Name the resource as in the output, or by an earlier name. KIND/NAMESPACE/NAME
+and Ingress.networking.k8s.io distinguish resources with equal names and kinds. A field is a path such as spec.template.spec.containers[name=web].image
+or metadata.labels.app.
 
-Functions run as they do for build.
+A removed resource is explained up to the step that removed it, and a root that cannot be rendered up to the step that fails. Instead of a
+directory and a resource, you can name a file that krmflow wrote to an output folder. Functions run as in build.
 
-With codes of messages, print what these mean, why they happen and what to do, with an example. The first message of a kind names its code in a line
-below it, 'see krmflow explain KF0101' for instance. Without arguments, list all codes.`,
+With codes, explain prints what the messages mean, why they happen and what to do, with an example. The first message of each kind ends with its
+code, for example 'see krmflow explain KF0101'. Without arguments, explain lists all codes.`,
 		Example: `  krmflow explain overlays/prod Deployment/web
   krmflow explain overlays/prod Deployment/web:spec.replicas
   krmflow explain out/prod/apps_v1_deployment_web.yaml:spec.replicas

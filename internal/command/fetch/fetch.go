@@ -18,10 +18,9 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",
-		Short: "Fetch what is remote into the cache, and do nothing else",
-		Long: `Plan the directories, so that everything remote that they need is in the cache, also the programs of functions that may run, and print
-what that is. With it there, and a lock file, later runs need no network. Images of functions are left to podman or docker. Nothing is
-executed.`,
+		Short: "Fetch all remote content into the cache",
+		Long: `Plan the directories, so that all remote content that they need is in the cache, including the programs of allowed functions, and print it. With the
+cache and a lock file, later runs need no network. Images of functions are left to podman or docker. Nothing is executed.`,
 		Example: "  krmflow fetch -R overlays\n  krmflow build overlays/prod --offline",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.NoCache {

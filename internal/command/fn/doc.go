@@ -24,10 +24,10 @@ func docCommand(a *cli.Invocation) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "doc CATALOG|DIR [NAME]",
-		Short: "Print a page about a function of a catalog",
-		Long: `Print what a catalog says about its functions as a page: what each does, its versions, what runs and by which digest, what it may do, and the
-fields of its configuration with an example. NAME is the kind of a configuration; without it the page has all functions. A directory stands for the
-file ` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a catalog is the word of its author.`,
+		Short: "Print the documentation of a function in a catalog",
+		Long: `Print the catalog's description of its functions as a page: purpose, versions, program or image with digest, capabilities, and the fields of the configuration
+with an example. NAME is the kind of a configuration; without it the page has all functions. A directory stands for its catalog.yaml. Nothing is
+executed and nothing is trusted: the content is the claim of the catalog's author.` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a catalog is the word of its author.`,
 		Example: "  krmflow fn doc hello\n  krmflow fn doc catalog.yaml Stamp > stamp.md\n  krmflow fn doc oci://ghcr.io/example/catalog:v1 Stamp -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {

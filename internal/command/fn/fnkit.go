@@ -11,7 +11,7 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fn",
-		Short: "Write, test and describe functions",
+		Short: "Write, test, run and describe functions",
 	}
 	cmd.AddCommand(initCommand(a), testCommand(a), docCommand(a), sourceCommand(a), sinkCommand(a))
 	return cmd

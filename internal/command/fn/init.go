@@ -50,10 +50,10 @@ func initCommand(a *cli.Invocation) *cobra.Command {
 	var lang string
 	cmd := &cobra.Command{
 		Use:   "init NAME",
-		Short: "Make a function to begin with: a program, golden cases, a catalog and an example",
-		Long: `Make the directory NAME with a function that makes a ConfigMap, in a language: bash and python are scripts that krmflow wrap calls, and need no
-library; go uses that of kustomize. Beside it are cases for krmflow fn test, a catalog with the schema of its configuration, and a Kustomization that
-uses it. The directory must not be there, or be empty: nothing is written over. What is printed are the commands that try it.`,
+		Short: "Create a new function with tests and a catalog",
+		Long: `Create the directory NAME with a function that generates a ConfigMap. bash and python functions are scripts that krmflow wrap calls and need no library;
+go functions use the framework of kustomize. The directory also gets cases for krmflow fn test, a catalog with the schema of the configuration,
+and a Kustomization that uses the function. It must not exist or must be empty. The command prints the next commands to try.`,
 		Example: "  krmflow fn init hello\n  krmflow fn init hello --lang python",
 		Args:    options.Exactly(1, "the name of the function"),
 		RunE: func(_ *cobra.Command, args []string) error {

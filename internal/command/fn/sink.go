@@ -29,9 +29,9 @@ func sinkCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sink DIR",
 		Short: "Write a ResourceList to the files of a directory",
-		Long: `Read a ResourceList from stdin and write its items to the files that their annotations name, below the directory; one that names none goes to
-NAME_KIND.yaml. The annotations are not written. The directory must not be there, or be empty: it is written beside its place, and gets there in one
-step. With --force the files are written into a directory that has others; each changes in one step, and files that no item names stay.`,
+		Long: `Read a ResourceList from stdin and write its items to the files that their annotations name, below the directory. An item without a path goes to
+NAME_KIND.yaml. The annotations are not written. The directory must not exist or must be empty, and appears atomically. With --force, the directory may
+have other files: each file changes atomically, and files that no item names stay.`,
 		Example: "  krmflow fn source app | ./my-function | krmflow fn sink out\n  krmflow fn source app | ./my-function | krmflow fn sink app --force",
 		Args:    options.Exactly(1, "the directory to write"),
 		RunE: func(_ *cobra.Command, args []string) error {

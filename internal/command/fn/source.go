@@ -15,9 +15,9 @@ func sourceCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "source [DIR...]",
 		Short: "Write the resources of directories as a ResourceList",
-		Long: `Write a ResourceList with the resources in the YAML and JSON files of the directories and below them to stdout: what a function reads.
-Annotations say of each which file it comes from, so that 'krmflow fn sink' can write it back. Comments stay. Links, files and folders whose
-names begin with a dot, and documents that are no resources are left out.`,
+		Long: `Write a ResourceList with the resources of all YAML and JSON files in the directories and below to stdout, as input for a function. Annotations name the
+file of each resource, so that 'krmflow fn sink' can write it back. Comments are kept. Links, files and folders whose names begin with a dot, and documents
+that are not resources are skipped.`,
 		Example: "  krmflow fn source app | ./my-function | krmflow fn sink out\n  krmflow fn source app --function-config config.yaml > input.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -42,18 +42,18 @@ func testCommand(a *cli.Invocation) *cobra.Command {
 	t := &tester{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
-		Short: "Run golden cases of a function",
-		Long: `Run each case in the directories and below them: call the function with what the case holds, and compare its answer with what is expected. A case
-is a directory with these files:
+		Short: "Run the golden cases of a function",
+		Long: `Run each case in the directories and below: call the function with the input of the case and compare the result with the expected one. A case is a
+directory with these files:
 
-  input.yaml     what the function gets: a ResourceList, or resources; or several files input*.yaml with resources
-  config.yaml    the configuration of the function, unless it is the functionConfig of the ResourceList
-  expected.yaml  what the function must answer: a ResourceList, or resources
-  errors.txt     of a call that must fail: regular expressions, one on each line, that its messages match
+  input.yaml     the input: a ResourceList, or resources; also several files input*.yaml
+  config.yaml    the function configuration, unless the ResourceList has a functionConfig
+  expected.yaml  the expected result: a ResourceList, or resources
+  errors.txt     for a call that must fail: one regular expression per line for its messages
 
-The function is found as everywhere: by the configuration, or by its kind in a trusted catalog. --exec and --image name it instead. It needs the same
-trust, and has the same sandbox and limits. Resources are compared in their order; how they are written, comments and the order of fields count for
-nothing. Results of the function are compared if expected.yaml has the field results. If a case fails, the exit code is 1.`,
+The function is found as usual: by the configuration, or by its kind in a trusted catalog. --exec and --image name it instead. It needs the same trust
+and has the same sandbox and limits. Resources are compared in order; formatting, comments and the order of fields do not matter. Results are compared if
+expected.yaml has the field results. If a case fails, the exit code is 1.`,
 		Example: `  krmflow fn test stamp --trusted-plugin-catalog=stamp/catalog.yaml
   krmflow fn test testdata --exec ./stamp.sh --enable-alpha-plugins --enable-exec
   krmflow fn test stamp --trusted-plugin-catalog=stamp/catalog.yaml --update

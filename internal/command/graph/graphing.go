@@ -46,15 +46,13 @@ func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "graph [DIR...]",
-		Short: "Draw the plan: the layers and what uses what, or every step",
-		Long: `Draw what rendering the directories would do. Without flags there is one box for each layer, with the number of its own resources,
-patches, transformers, generators and functions, and edges from what is used to what uses it. Where there are many boxes,
-roots that are made of the same layers are one box, and so are chains of layers. Nothing is executed and nothing is written.
+		Short: "Draw the layers of a plan, or all its steps",
+		Long: `Draw the plan for the directories. By default there is one box per layer, with the number of its own resources, patches, transformers, generators and
+functions, and edges from each layer to its consumers. In large drawings, roots with the same layers share a box, and so do chains of
+layers. Nothing is executed and nothing is written.
 
---layers asks for what is drawn without it: it is --detail layers. --affected-by is another name of --from.
-
-With --path A B, where B is the last argument, graph prints by which references the layer A is made of the layer B: the fewest that there
-are. With -o they are drawn. Without other arguments A is planned. --cycles prints the references by which layers lead back to themselves.`,
+--path A B, where B is the last argument, prints the shortest chain of references from layer A to layer B; -o draws it. Without other
+arguments, A is planned. --cycles prints reference cycles.`,
 		Example: `  krmflow graph overlays/prod -o svg > prod.svg             # a picture
   krmflow graph overlays/prod | dot -Tpng > prod.png        # one by graphviz
   krmflow graph overlays/prod --detail steps -o mermaid     # for a page in Markdown

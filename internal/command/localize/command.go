@@ -19,10 +19,10 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var unverified bool
 	cmd := &cobra.Command{
 		Use:   "localize [DIR [DEST]]",
-		Short: "Copy a directory with all that it refers to, so that nothing in the copy is remote",
-		Long: `Copy a directory and everything that it refers to into a new directory, in which references to what is remote are references to copies.
-Nothing else in the files changes. What is local must be in the scope, the directory itself if there is no --scope; what is remote
-must have a ref or a digest. Then both are built: the copy must render the same bytes.`,
+		Short: "Copy a directory with all remote content it refers to",
+		Long: `Copy a directory and everything that it refers to into a new directory, and change remote references to references to the copies. Nothing else in the
+files changes. Local files must be inside the scope: --scope, by default the directory itself. Remote references must have a ref or digest. Then
+both directories are built: the copy must render the same bytes.`,
 		Example: "  krmflow localize overlays/prod --scope .\n  krmflow localize 'https://github.com/org/repo//overlays/prod?ref=v1' copy",
 		Args:    options.AtMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

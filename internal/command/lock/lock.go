@@ -49,11 +49,13 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "lock [DIR...]",
-		Short: "Write down which commits and digests remote references stand for",
-		Long: `Plan the directories and write the lock file: for each remote reference the commit, or the digest of what was fetched, and those of
-catalogs, programs (for all platforms) and images that functions need. Commands that plan or render take that, and exit with 4 if anything else comes. Nothing else writes to the file. Entries that exist stay as they are:
---update asks again for all that the directories use, --update=NAME for some. Entries that the directories do not use stay, too, as others may
-use them. Nothing is executed.`,
+		Short: "Pin remote references to commits and digests",
+		Long: `Plan the directories and write the lock file: the commit or content digest of each remote reference, and the digests of the catalogs, programs (for all
+platforms) and images that functions need. Commands that plan or render use these versions, and exit with 4 if they get anything else. No other
+command writes the lock file. Nothing is executed.
+
+Existing entries stay. --update resolves all references of the directories again, --update=NAME only some. Entries that the directories do not
+use also stay, because other directories may use them; --prune removes them.`,
 		Example: "  krmflow lock -R overlays\n  krmflow lock -R overlays --update=https://github.com/org/bases\n  krmflow lock -R overlays --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.All = slices.Contains(u.Names, everything)

@@ -57,14 +57,20 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [DIR...]",
 		Short: "Print what rendering would do, without doing it",
-		Long: `Print what rendering the directories would do: for each root the layers that it is made of, the resources that it
-yields, what changes them, and which functions would run and why they may. Many roots are a table, in which those that are
-alike share a line. The last line says how many of the roots can be rendered.
+		Long: `Print what rendering the directories would do. For each root: its layers, its resources and the changes to them, and the functions with the reason
+why they may run. Many roots are a table, where similar roots share a line. The last line is the number of roots that can be rendered.
 
-Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
-of all roots are reported together. Nothing else is executed, and nothing is written but to the cache.`,
-		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R . -o html > plan.html\n  krmflow plan -R overlays --against out/\n  krmflow plan -R overlays --diff git:HEAD",
-		RunE:    c.run,
+Built-ins are evaluated, so that the plan knows all resources and reports every error that can be found without running a function, for all roots together.
+Nothing else is executed, and only the cache is written.
+
+--against a revision or a plan file prints what changed in the plan. --against an output folder counts the files that apply-render would add, change and
+remove.`,
+		Example: `  krmflow plan overlays/prod
+  krmflow plan -R . -o json
+  krmflow plan -R . -o html > plan.html
+  krmflow plan -R overlays --against out/
+  krmflow plan -R overlays --against HEAD`,
+		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)

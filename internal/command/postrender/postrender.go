@@ -21,10 +21,11 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "post-render [DIR]",
-		Short: "Render a directory of which one file comes from stdin, as helm's post-renderer",
-		Long: `Render one directory to stdout, as build does. The file all.yaml in it, or the one that --file names, is what stdin has; nothing is
-written into the directory, and it does not matter whether there is such a file. A layer must name it, under resources for instance.
-That makes it a post-renderer of helm: helm writes its manifests there, and takes what is printed.`,
+		Short: "Render one directory with a file from stdin, as a helm post-renderer",
+		Long: `Render one directory to stdout, as build does. The content of stdin stands for the file all.yaml in the directory, or for the file that --file names.
+A layer must refer to that file, for example under resources. Nothing is written to the directory, and the file need not exist.
+
+This makes krmflow a helm post-renderer: helm passes its manifests on stdin and uses the output.`,
 		Example: `  helm template shop ./chart | krmflow post-render overlays/prod
   helm upgrade shop ./chart --post-renderer krmflow --post-renderer-args post-render --post-renderer-args overlays/prod`,
 		Args: options.AtMost(1),

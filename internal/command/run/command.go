@@ -56,17 +56,16 @@ func Command(a *cli.Invocation) *cobra.Command {
 	c := &command{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "run [DIR]",
-		Short: "Run the functions that files of a directory configure, and write their results back into the files",
-		Long: `Run the functions whose configurations are in the directory or below it, and those of the pipelines of Kptfiles, and write what they make of the
-resources back into the files. A function gets the resources of its own folder and of those below; "functions/" counts as the folder above it.
-Functions of deeper folders run first. Pipelines run behind them, those of inner packages first.
+		Short: "Run functions on the files of a directory, in place",
+		Long: `Run the functions that the configurations in the directory and below declare, and the pipelines of Kptfiles, and write their results back to the files.
+A function receives the resources of its own folder and the folders below; a folder named functions belongs to its parent. Functions in deeper folders
+run first. Pipelines run after all functions, inner packages first.
 
-What a function does not change keeps its bytes: comments, order, quotes, blank lines. If a function fails, no file changes. A killed run can leave
-old and new files: the next run of the directory completes it, and until then build, plan and others warn. Edits of generated resources are kept
-when a function generates them again; .krmflow/generated.yaml has the earlier versions and belongs into version control. Files that .krmflowignore
-ignores are not read.
+Unchanged resources keep their bytes: comments, order, quotes and blank lines. If a function fails, no file changes. A killed run can leave old and new
+files; the next run of the directory completes it, and until then other commands warn. When a function generates a resource again, your edits
+are kept: .krmflow/generated.yaml has the previous version and belongs in version control. Files matched by .krmflowignore are not read.
 
-A function runs if a catalog that is trusted has it, or if flags allow it, as with all other commands.`,
+A function runs if a trusted catalog lists it or flags allow it, as in all other commands.`,
 		Example: `  krmflow run config/ --dry-run                    # functions, files that would change, and a diff
   krmflow run config/ --trusted-plugin-catalog=file:catalog.yaml
   krmflow run config/ --check                      # for CI: exit with 10 if a file would change

@@ -19,8 +19,12 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "test [DIR...]",
-		Short: "Hold what is rendered to what you expect of it",
-		Long: `Find the files called ` + Name + ` in the directories and below them, render the roots that they are about, and hold the results to what they
+		Short: "Compare rendered resources with expectations",
+		Long: `Find all files named krmflow-test.yaml in the directories and below, render the roots that they name, and compare the results with the expectations:
+fields, numbers of resources, golden files, warnings, or the failure of a root. All roots are rendered in parallel. Functions run as in
+build.
+
+If a test fails, the exit code is 1, and each unexpected value is reported with the file and line that set it.` + Name + ` in the directories and below them, render the roots that they are about, and hold the results to what they
 expect: fields, numbers of resources, golden files, warnings, or that a root must fail. All roots are rendered in parallel. Functions run as they do
 for build. If a test fails, the exit code is 1, and each value that is not as expected is told with the file and line that it was written in.`,
 		Example: `  krmflow test

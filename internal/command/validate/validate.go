@@ -15,10 +15,9 @@ func Command(a *cli.Invocation) *cobra.Command {
 	flags := validation.Flags{On: true}
 	cmd := &cobra.Command{
 		Use:   "validate [DIR...]",
-		Short: "Say what an API server would refuse of what is rendered",
-		Long: `Render the directories, write nothing, and compare each resource with the schemas of Kubernetes and of the
-CustomResourceDefinitions that are rendered or named by --crds. Each mistake is told at the file and line that cause it: those of
-the resource, of a patch or of another step. Functions run as they do for build.`,
+		Short: "Check rendered resources against the Kubernetes schemas",
+		Long: `Render the directories and compare each resource with the schemas of Kubernetes, and of CustomResourceDefinitions that are rendered or named by
+--crds. Nothing is written. Each error names the file and line that cause it: in a resource, a patch or another step. Functions run as in build.`,
 		Example: "  krmflow validate overlays/prod\n  krmflow validate -R . --kube-version 1.31 --crds crds/",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			check, err := flags.New(cmd)

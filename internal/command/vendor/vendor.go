@@ -19,11 +19,11 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var dest string
 	cmd := &cobra.Command{
 		Use:   "vendor [DIR...]",
-		Short: "Copy what is remote into a folder that can be committed",
-		Long: `Plan the directories and copy what they refer to elsewhere into a folder: repositories at the commits, files and artifacts with the
-digests that the lock file or the references have. Where the folder is, other commands take what layers refer to from there, without a
-network and without a cache. It is as trusted as the tree that it is part of: catalogs and programs of functions never come from there.
-Nothing is executed.`,
+		Short: "Copy remote content into a folder to commit",
+		Long: `Plan the directories and copy all remote content of their layers into a folder: repositories at their commits, files and artifacts with the digests of
+the lock file or the references. Where the folder exists, other commands read remote layers from it, without network and cache.
+
+The folder is as trusted as the tree around it, so catalogs and function programs are never read from it. Nothing is executed.`,
 		Example: "  krmflow lock -R overlays && krmflow vendor -R overlays\n  krmflow build overlays/prod --offline",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if cmd.Flags().Changed("locked") && !a.Locked {

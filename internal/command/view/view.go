@@ -19,7 +19,7 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view",
-		Short: "Show what files come to, without running anything",
+		Short: "Show a Composition with its imports resolved",
 	}
 	show := catalog.ShowCommand(a, "catalog")
 	show.Hidden = true // catalog show
@@ -30,9 +30,9 @@ func Command(a *cli.Invocation) *cobra.Command {
 func viewCompositionCommand(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "composition [DIR]",
-		Short: "Print a Composition with its imports, overrides and order worked in",
-		Long: `Print the Composition of a directory as one list: what it imports, overrides and reorders is worked in. Saved as its
-composition.yaml, the output gives the same plan, but for the places (file and line) that it shows. Nothing is executed.`,
+		Short: "Print a Composition with imports, overrides and order resolved",
+		Long: `Print the Composition of a directory as one list, with its imports, overrides and order resolved. Saved as composition.yaml, the output has the same
+plan except for file and line numbers. Nothing is executed.`,
 		Example: "  krmflow view composition staging",
 		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,12 +21,11 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ROOT|STEP [DIR...]",
-		Short: "Say what has changed since a root was rendered, and which steps that concerns",
-		Long: `Compare a root with the last time that it was rendered: its files, those that were looked for, flags, the version of krmflow and the
-digests of functions. A root is a directory. A step is named as plan --detail and plan -o json name it; it is looked for in the
-roots DIR, or in the directory of the file that its name begins with.
+		Short: "Print what changed since a root was last rendered",
+		Long: `Compare a root with its last render: files, missing files, flags, the version of krmflow and the digests of functions. A root is a directory. A step is
+named as plan --detail and plan -o json name it, and is looked up in the roots DIR, or in the directory of the file at the beginning of its name.
 
-The cache knows the last render of a root by build or apply-render with the flags of then. Nothing is rendered.`,
+The cache records the last render of a root by build or apply-render with the same flags. Nothing is rendered.`,
 		Example: "  krmflow why overlays/prod\n  krmflow why 'base/kustomization.yaml#patches[0]' overlays/prod",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -18,19 +18,18 @@ func Command(a *cli.Invocation) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "wrap -- COMMAND [ARG...]",
-		Short: "Make a function of a command that prints resources",
-		Long: `Read a ResourceList from stdin, run the command, merge the resources that it prints into the list, and write that to stdout: what a function
-does. The command is not run by a shell.
+		Short: "Turn a command that prints resources into a function",
+		Long: `Read a ResourceList from stdin, run the command, merge the resources that it prints into the list, and write the list to stdout, as a function does. The
+command runs without a shell.
 
---env names the variables that the command reads. Each holds the field of metadata or spec with the same name in lower or mixed case: NAME
-is metadata.name, REPLICAS is spec.replicas, and a field of spec takes precedence. Without --env, the schema in the function's catalog entry
-selects the fields: metadata.name, metadata.namespace and the declared fields become variables, unless such a variable is set already. No other
-field becomes a variable. A field that is not a scalar is YAML. KUST_FUNCTION_CONFIG has the whole configuration, and stdin the resources as a
-List. With --json these are JSON.
+--env names the variables for the command. Each has the value of the field of metadata or spec with the same name in lower or mixed case: NAME is
+metadata.name, REPLICAS is spec.replicas; spec takes precedence. Without --env, the schema in the catalog entry selects the fields: metadata.name,
+metadata.namespace and the declared fields become variables, unless the variable is already set. No other field becomes a variable. A field that is not a
+scalar is passed as YAML. KUST_FUNCTION_CONFIG has the whole configuration, and stdin has the resources as a List. With --json these are JSON.
 
-What it prints is merged into a resource of the same apiVersion, kind, namespace and name, so that what the command does not say stays as it
-is. A new resource without a path belongs to config/NAME_KIND.yaml. Fields get a common order. With KUST_MERGE=false the output takes the place of
-the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the end. The exit code and stderr are those of the command.`,
+The output is merged into resources with the same apiVersion, kind, namespace and name; fields that the command does not print stay as they are. A new resource
+without a path goes to config/NAME_KIND.yaml. Fields get a common order. With KUST_MERGE=false the output replaces the list; the resources of the
+directory KUST_OVERRIDE_DIR are merged last. The exit code and stderr are those of the command.`,
 		Example: "  krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh\n  krmflow fn source app --function-config nginx.yaml | krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
