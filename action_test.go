@@ -20,7 +20,7 @@ import (
 // github is a server with the comments of one pull request.
 type github struct {
 	*httptest.Server
-	status   int    // the answer to requests that write, 0 for success
+	status   int    // the response to write requests, 0 for success
 	user     string // the user of the token, "" for a token of a workflow
 	comments []comment
 	log      []string
@@ -49,7 +49,7 @@ func (g *github) add(comments ...comment) {
 	}
 }
 
-// written returns the requests since the last call that changed comments.
+// written returns the requests that changed comments since the last call.
 func (g *github) written() (list []string) {
 	list, g.log = g.log, nil
 	return list
@@ -122,7 +122,7 @@ func newGitHub(t *testing.T) *github {
 	return g
 }
 
-// job is a job of a workflow with the action in it.
+// job is a job of a workflow that uses the action.
 type job struct {
 	t      *testing.T
 	tree   string
@@ -396,7 +396,7 @@ func TestActionPullRequest(t *testing.T) {
 		t.Errorf("%s", j.github.comments[0].Body)
 	}
 	// Other users write more than a page of comments, some of them with the marker and before the
-	// comment.
+	// action's comment.
 	mine := j.github.comments[0]
 	j.github.comments = nil
 	j.github.add(said("mallory", "User", marker+"\nmine"))
@@ -413,8 +413,8 @@ func TestActionPullRequest(t *testing.T) {
 		j.github.comments[0].Body != marker+"\nmine" {
 		t.Errorf("written %q: %s", log, last.Body)
 	}
-	// A different directory has a separate comment. An existing comment is also replaced if nothing
-	// differs any more.
+	// A different directory has a separate comment. An existing comment is also replaced after all
+	// differences are gone.
 	j.run(map[string]string{"dir": "overlays/prod"})
 	if log := j.github.written(); !slices.Equal(log, post) {
 		t.Errorf("written %q", log)
@@ -510,8 +510,8 @@ func TestActionMistakes(t *testing.T) {
 	}
 }
 
-// TestActionSecrets runs the action with files whose names do not show that they have Secrets, and
-// with a text that is too long for a comment.
+// TestActionSecrets runs the action with Secrets in files whose names do not show that, and with a
+// text that is too long for a comment.
 func TestActionSecrets(t *testing.T) {
 	j := newJob(t)
 	secret := func(namespace, value string) string {

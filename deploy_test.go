@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// run runs a program in dir with variables besides those of the test and returns what it has printed.
+// run runs a program in dir and returns its output. env is added to the environment of the test.
 func run(t *testing.T, dir string, env []string, name string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -30,10 +30,10 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) (s
 	return out.String(), errs.String(), err
 }
 
-// built is the folder of [program], empty if nothing was built.
+// built is the folder of [program], empty before the build.
 var built string
 
-// program builds krmflow, also as kustomize, and returns the folder that has both.
+// program builds krmflow, links it as kustomize, and returns the folder of both.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "krmflow-")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// onPath puts krmflow on PATH, gives it a cache of its own, and returns a copy of the tree of the tests.
+// onPath puts krmflow on PATH, gives it a separate cache, and returns a copy of the test tree.
 func onPath(t *testing.T) (tree string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -65,7 +65,7 @@ func onPath(t *testing.T) (tree string) {
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("CI", "") // what these tools set is said by the tests
+	t.Setenv("CI", "") // the tests set the variables of these tools
 	tree = t.TempDir()
 	if err := os.CopyFS(tree, os.DirFS("testdata/kustomize/shop")); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,8 @@ func onPath(t *testing.T) (tree string) {
 	return tree
 }
 
-// decode reads a file of YAML that may have several documents into what each element of into points to.
+// decode reads a YAML file of one or more documents. Each document is decoded into one element of
+// into.
 func decode(t *testing.T, file string, into ...any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -97,7 +98,8 @@ func golden(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestHelmPlugin runs the command of the plugin for helm 4 as helm does: with the arguments of --post-renderer-args behind its own.
+// TestHelmPlugin runs the command of the plugin for helm 4 as helm does: the arguments of
+// --post-renderer-args follow the plugin's own.
 func TestHelmPlugin(t *testing.T) {
 	dir := onPath(t)
 	var plugin struct {
@@ -126,7 +128,8 @@ func TestHelmPlugin(t *testing.T) {
 
 type command struct{ Command, Args []string }
 
-// TestArgoPlugin runs the commands of the plugin for Argo CD as its sidecar does: in the directory of the application, with variables of it.
+// TestArgoPlugin runs the commands of the plugin for Argo CD as its sidecar does: in the directory
+// of the application, with the application's variables.
 func TestArgoPlugin(t *testing.T) {
 	tree := onPath(t)
 	var plugin struct {
@@ -169,7 +172,8 @@ func TestArgoPlugin(t *testing.T) {
 	if out, errs, err := inApp(plugin.Spec.Generate); err != nil || out != golden(t, "prod") {
 		t.Errorf("it renders %d bytes: %v\n%s", len(out), err, errs)
 	}
-	// Argo CD removes what is no longer there: a mistake must not look like an application without resources.
+	// Argo CD removes resources that are missing from the output, so an error must not look like an
+	// application without resources.
 	write("kind: Composition\ntransformers:\n- {apiVersion: builtin, kind: ResourceAccumulator, paths: [../overlays/pord]}\n")
 	for _, c := range []command{plugin.Spec.Init, plugin.Spec.Generate} {
 		if out, errs, err := inApp(c); err == nil || out != "" || !strings.Contains(errs, "composition.yaml:3") {
@@ -198,7 +202,8 @@ kind: ConfigMap
 metadata: {name: argocd-cm}
 `
 
-// argoDeployment returns the Deployment and the other objects that come of Argo CD with a component of this repository.
+// argoDeployment applies a component of this repository to Argo CD and returns the Deployment and
+// the other objects.
 func argoDeployment(t *testing.T, component string) (deployment, other map[string]any) {
 	t.Helper()
 	dir := t.TempDir()
@@ -228,7 +233,7 @@ func argoDeployment(t *testing.T, component string) (deployment, other map[strin
 	}
 }
 
-// at returns what is at a path of keys and numbers.
+// at returns the value at a path of keys and indexes.
 func at(t *testing.T, x any, path ...any) any {
 	t.Helper()
 	for _, key := range path {
@@ -246,7 +251,8 @@ func at(t *testing.T, x any, path ...any) any {
 	return x
 }
 
-// TestArgoSidecar renders Argo CD with the plugin: a sidecar with the plugin file, whose name changes with it.
+// TestArgoSidecar renders Argo CD with the plugin: a sidecar with the plugin file, in a ConfigMap
+// whose name depends on its content.
 func TestArgoSidecar(t *testing.T) {
 	onPath(t)
 	deployment, other := argoDeployment(t, "plugin")
@@ -273,7 +279,8 @@ func TestArgoSidecar(t *testing.T) {
 	t.Error("there is no plugin file")
 }
 
-// TestArgoBinary runs the script that puts krmflow into Argo CD, then what Argo CD calls a kustomize for: with what it says there.
+// TestArgoBinary runs the script that installs krmflow in Argo CD, then the kustomize commands that
+// Argo CD uses, with its arguments.
 func TestArgoBinary(t *testing.T) {
 	tree := onPath(t)
 	for _, name := range []string{"wget", "tar", "sha256sum"} {
@@ -328,7 +335,8 @@ func TestArgoBinary(t *testing.T) {
 	}
 }
 
-// TestFluxArtifactMatchesKustomization runs what krmflow does in the workflow, and looks whether the artifact has what the Kustomization of Flux names.
+// TestFluxArtifactMatchesKustomization runs the krmflow command of the workflow, and checks that
+// the artifact has the path that Flux's Kustomization names.
 func TestFluxArtifactMatchesKustomization(t *testing.T) {
 	tree := onPath(t)
 	var workflow struct {
@@ -390,7 +398,8 @@ func TestPreCommit(t *testing.T) {
 	}
 }
 
-// TestDocumentedSwitch runs the commands of docs/from-kustomize.md and docs/flux.md and compares what they print.
+// TestDocumentedSwitch runs the commands in docs/from-kustomize.md and docs/flux.md and compares
+// their output.
 func TestDocumentedSwitch(t *testing.T) {
 	for _, page := range []string{"from-kustomize", "flux"} {
 		tree := onPath(t)
@@ -409,13 +418,14 @@ func TestDocumentedSwitch(t *testing.T) {
 	}
 }
 
-// TestImageRendersReadOnlyTree makes the image and renders a tree with it that is mounted read-only.
+// TestImageRendersReadOnlyTree builds the image and uses it to render a tree that is mounted
+// read-only.
 func TestImageRendersReadOnlyTree(t *testing.T) {
 	longtest.Only(t)
 	if _, err := exec.LookPath("podman"); err != nil {
 		executortest.Missing(t, "podman")
 	}
-	dir, err := os.MkdirTemp("", "image-") // podman is slow where the path of its storage is long
+	dir, err := os.MkdirTemp("", "image-") // podman is slow if the path of its storage is long
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,12 @@ import (
 
 const module = "github.com/krmflow/krmflow/"
 
-// imports is the architecture: which package may import which others of this module. Four promises rest on it: a plan
-// prints before anything executes, because planner cannot reach the executors or the scheduler; trust is decided without
-// side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
-// package render runs no function unless it brings what does, because render cannot reach the executors.
+// imports is the architecture: for each package, the packages of this module that it may import.
+// Four guarantees depend on it. A plan prints before anything executes, because planner cannot
+// reach the executors or the scheduler. Trust is decided without side effects, because trust cannot
+// reach the loaders. Built-ins do no I/O of their own, for the same reason. A program that uses
+// package render runs no function unless it adds an executor, because render cannot reach the
+// executors.
 var imports = map[string][]string{
 	"diag":                          {},
 	"internal/sys/detach":           {},
@@ -175,16 +177,16 @@ var imports = map[string][]string{
 }
 
 // withComments are the packages that work on resources with comments, as nodes of kyaml. Renders do
-// without: values have no comments, and take a tenth of the memory.
+// not need comments: values have none, and take a tenth of the memory.
 var withComments = []string{"internal/command/fn", "internal/command/fn/resourcelist", "internal/command/wrap"}
 
-// values are the packages that most others stand on.
+// values are the packages that most other packages are based on.
 var values = []string{"diag", "krm", "krm/schema", "krm/secret", "krm/yaml"}
 
 func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, more) }
 
-// wings are the parts of the house, from the bottom to the top, each with the folders that it consists of. A package imports
-// nothing of a wing above its own.
+// wings are the layers of the architecture, from the bottom to the top, each with its folders. A
+// package never imports a package of a higher wing.
 var wings = [][]string{
 	{"diag", "krm", "internal/sys", "reference", "lock"},
 	{"graph", "builtins", "eval", "edit"},
@@ -201,7 +203,7 @@ var wings = [][]string{
 	{"internal/dev"},
 }
 
-// wing returns the number of the wing that a package is in, -1 for none.
+// wing returns the number of a package's wing, -1 for none.
 func wing(pkg string) (n int) {
 	n = -1
 	for i, folders := range wings {
@@ -227,7 +229,8 @@ func TestNoImportUpwards(t *testing.T) {
 	}
 }
 
-// Only the engine plans and runs: a command that did would get the order of the steps wrong one day.
+// TestCommandsUseTheEngine checks that only the engine plans and runs. A command that did would
+// eventually get the order of the steps wrong.
 func TestCommandsUseTheEngine(t *testing.T) {
 	entry := regexp.MustCompile(`\b(render\.(Compile|Run|Render)|planner\.Compile|scheduler\.Run)\(`)
 	for pkg := range imports {
@@ -282,13 +285,16 @@ func TestImportTable(t *testing.T) {
 	}
 }
 
-// maxLines is how many lines of code a package may have: what is larger has several subjects.
+// maxLines is the maximum number of lines of code in a package. A larger package has more than one
+// subject.
 const maxLines = 2500
 
-// large are the packages that may have more: the tables and the rules of YAML, and kustomize's built-ins, are one subject each.
+// large are the packages that may exceed maxLines. Each has one subject: the tables and rules of
+// YAML, or kustomize's built-ins.
 var large = []string{"krm/yaml", "krm/schema", "builtins"}
 
-// TestPackagesAreSmall counts the lines of each package without its tests, blank lines and those that are nothing but a comment.
+// TestPackagesAreSmall counts the lines of each package without tests, blank lines and comment
+// lines.
 func TestPackagesAreSmall(t *testing.T) {
 	for pkg := range imports {
 		files, err := filepath.Glob(pkg + "/*.go")
@@ -311,7 +317,7 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-// code matches a line that is neither blank nor nothing but a comment.
+// code matches a line that is neither blank nor only a comment.
 var code = regexp.MustCompile(`(?m)^[ \t]*([^ \t\n/]|/[^/]).*$`)
 
 // TestNoStarlark keeps starlark out of the binary: scripts run in containers.
@@ -330,7 +336,8 @@ func TestNoStarlark(t *testing.T) {
 	}
 }
 
-// What plans reaches files through package loaders alone, which bounds what is read and where.
+// TestFilesAreReadByLoaders checks that planning reads files only through package loaders, which
+// limits the locations and the amount of data that it reads.
 func TestFilesAreReadByLoaders(t *testing.T) {
 	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/report", "planner/internal/trusted", "internal/planview", "internal/planview/drawing",
 		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "edit/inplace", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {

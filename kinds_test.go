@@ -16,8 +16,8 @@ import (
 // operations.
 var open = []string{"internal/planview/drawing", "scheduler"}
 
-// TestNoCasesForBuiltins checks that only package builtins asks for the kind of a built-in. Other
-// packages ask its interfaces (builtins/about.go), so that a new kind needs no change in them.
+// TestNoCasesForBuiltins checks that only package builtins tests the kind of a built-in. Other
+// packages use its interfaces (builtins/about.go), so that a new kind needs no changes in them.
 func TestNoCasesForBuiltins(t *testing.T) {
 	eachSource(t, func(pkg string, fset *token.FileSet, file *ast.File) {
 		if pkg == "builtins" {
@@ -43,8 +43,8 @@ func TestNoCasesForBuiltins(t *testing.T) {
 }
 
 // TestSwitchesOverOperations checks that a package has at most one switch over the operations of a
-// graph, and that it names each of them: a new operation fails here until every consumer handles
-// it.
+// graph, and that it has a case for each of them: a new operation fails here until every consumer
+// handles it.
 func TestSwitchesOverOperations(t *testing.T) {
 	ops := operations(t)
 	if len(ops) < 9 {
@@ -86,7 +86,7 @@ func TestSwitchesOverOperations(t *testing.T) {
 	}
 }
 
-// operations returns the types of graph/op.go that are operations.
+// operations returns the types in graph/op.go that are operations.
 func operations(t *testing.T) (ops []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "graph/op.go", nil, 0)
 	if err != nil {
@@ -100,7 +100,7 @@ func operations(t *testing.T) (ops []string) {
 	return ops
 }
 
-// eachSource calls visit with each file of Go code that is not a test, except for those of open.
+// eachSource calls visit with each Go file that is not a test, except in the packages of open.
 func eachSource(t *testing.T, visit func(pkg string, fset *token.FileSet, file *ast.File)) {
 	fset := token.NewFileSet()
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestRowsNameExistingTests checks the tables in docs/rows, which say how each requirement is shown: every script that a row names exists and
-// names the row in one of its comments, every test exists, nothing is left out without a reason, and no row occurs twice.
+// TestRowsNameExistingTests checks the tables in docs/rows, which list the tests of each
+// requirement. Every script named by a row exists and has the row's id in a comment, every test
+// exists, nothing is left out without a reason, and no row occurs twice.
 func TestRowsNameExistingTests(t *testing.T) {
 	files, _ := filepath.Glob("docs/rows/*.md")
 	if len(files) == 0 {
@@ -58,8 +59,8 @@ func TestRowsNameExistingTests(t *testing.T) {
 	}
 }
 
-// everyRow returns the ids of all rows that there are, but for those with a letter behind the number. The list has the last one of
-// each kind.
+// everyRow returns the ids of all rows, except for ids that end in a letter. The list has the last
+// id of each kind.
 func everyRow() (ids []string) {
 	const last = `
 	B15 BT-11 C10 CA-07 CD-11 CE-10 CF-40 CI-16 CL-20 CM-12 CO-26 CP-16 CR-30 CT-17 CV-14 DO-07 DP-07 EX-16 G04 GC-16 GR-20 IM-18
@@ -83,7 +84,7 @@ func everyRow() (ids []string) {
 
 var rowID = regexp.MustCompile(`^[A-Z]+-?[0-9]+[a-z]?$`)
 
-// tableRows returns the cells of all table rows of a text, without the heads of the tables.
+// tableRows returns the cells of all table rows of a text, without table headers.
 func tableRows(text string) [][]string {
 	var rows [][]string
 	for line := range strings.Lines(text) {
@@ -100,7 +101,8 @@ func tableRows(text string) [][]string {
 	return rows
 }
 
-// showsRow returns why name, which is a script or package.Test, does not show the row; empty if it does.
+// showsRow returns the reason why name, a script or package.Test, does not show the row; empty if
+// it does.
 func showsRow(name, id string) string {
 	if strings.HasSuffix(name, ".txtar") {
 		data, err := os.ReadFile("testdata/script/" + name)

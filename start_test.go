@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What a package does before main it does in every run: a large regular expression in a variable is memory that each of them pays for.
+// TestPackagesStartCheaply checks that packages allocate little before main, because every run pays
+// for it. A large regular expression in a package variable is an example.
 func TestPackagesStartCheaply(t *testing.T) {
 	const most = 64 << 10
 	program := filepath.Join(t.TempDir(), "krmflow")

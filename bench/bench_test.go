@@ -22,7 +22,8 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
-// TestMain lets the test binary stand in for both programs: under the names krmflow and kustomize it prints a stand-in for a build.
+// TestMain lets the test binary act as both programs. Under the names krmflow and kustomize, it
+// prints a fake build.
 func TestMain(m *testing.M) {
 	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name {
 	case "krmflow", "kustomize":
@@ -37,7 +38,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// standIn prints one resource per root. Roots of the name "differ" come out differently, as "broken" they fail.
+// standIn prints one resource per root. The programs print different output for roots named
+// "differ", and fail for roots named "broken".
 func standIn(name string, args []string) {
 	doc := func(root string) string {
 		base := filepath.Base(root)
@@ -73,7 +75,7 @@ func standIn(name string, args []string) {
 	os.WriteFile(filepath.Join(out, "all.yaml"), []byte(text), 0o644)
 }
 
-// program makes the test binary available under another name.
+// program makes the test binary available under a different name.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -87,7 +89,8 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// small are the shapes of Trees in sizes that build quickly, with the resources that each root has.
+// small returns the shapes of Trees in sizes that build quickly, with the number of resources per
+// root.
 func small() map[string]struct {
 	tree Tree
 	want int
@@ -362,7 +365,8 @@ func TestGrowthIgnoresFailedRows(t *testing.T) {
 	}
 }
 
-// Trees that show the growth have names like others, and krmflow builds them alone.
+// TestGrowingTrees checks that the trees for growth have names like other trees, and that only
+// krmflow builds them.
 func TestGrowingTrees(t *testing.T) {
 	o := Options{Krmflow: program(t, "krmflow"), Kustomize: program(t, "kustomize"), Trees: []string{"growth-1000", "growth-2000"}, Runs: 1}
 	r, err := Measure(t.Context(), o)
@@ -376,7 +380,8 @@ func TestGrowingTrees(t *testing.T) {
 	}
 }
 
-// The page has what was measured also if a tree has failed, and no page is written if nothing was.
+// TestRecordKeepsOutputOfFailedRun checks that the page has the measurements even if a tree has
+// failed, and that no page is written without measurements.
 func TestRecordKeepsOutputOfFailedRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it is a shell script")
@@ -403,7 +408,7 @@ func TestRecordKeepsOutputOfFailedRun(t *testing.T) {
 	}
 }
 
-// A program that is stopped is not waited for by what it has started.
+// TestRunStops checks that stopping a program does not wait for its child processes.
 func TestRunStops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")

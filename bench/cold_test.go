@@ -16,13 +16,15 @@ var (
 	public = flag.String("public", "", "folder with a public tree, to measure that, too, with flags of apply-render")
 )
 
-// BenchmarkCold shows that a cache does not make a first run slower, and that a version is not slower than an earlier one:
+// BenchmarkCold shows that a cache does not slow down a first run, and that a version is not slower
+// than an earlier version:
 //
 //	go test -run '^$' -bench Cold -benchtime 20x ./bench -before old/krmflow -after "$PWD/bin/krmflow"
 //
-// Three ways to build each tree take turns: the earlier version without a cache, this one without a cache, and this one with an empty cache. The figures are
-// medians of processor time, in milliseconds, and how many times as much the latter two take, also of wall time. What was made is removed when all is measured: some file
-// systems are slow where files were removed a moment ago.
+// It builds each tree in three ways, in turn: the earlier version without a cache, this version
+// without a cache, and this version with an empty cache. It reports medians of processor time in
+// milliseconds, and the ratios of processor time and of wall time between successive ways. Output
+// is removed only after all measurements, because some file systems are slow after a removal.
 func BenchmarkCold(b *testing.B) {
 	if *before == "" || *after == "" {
 		b.Skip("-before and -after name two programs")
@@ -55,7 +57,8 @@ func BenchmarkCold(b *testing.B) {
 // cost measures a command in three ways, in turn.
 func cost(b *testing.B, command func(out string) []string) {
 	work := b.TempDir()
-	// A cache that other roots are in already: to make its folders takes a fraction of a millisecond, once for a machine.
+	// The cache already has other roots: creating its folders takes a fraction of a millisecond,
+	// once per machine.
 	other := filepath.Join(work, "other")
 	if err := Write(b.Context(), other, Service(), 2); err != nil {
 		b.Fatal(err)

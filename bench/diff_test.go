@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// BenchmarkDiff shows what a diff against a revision costs, as a multiple of rendering the roots that differ:
+// BenchmarkDiff measures the cost of a diff against a revision, as a multiple of the cost of
+// rendering the roots that differ:
 //
 //	go test -run '^$' -bench Diff -benchtime 10x ./bench -after "$PWD/bin/krmflow"
 //
-// One line is changed: an image of a root of 1,000 resources, or a base that some of 200 roots use. No cache is used. The figures are medians of
-// processor time, with that of git, in milliseconds.
+// One line is changed: an image of a root of 1,000 resources, or a base used by some of 200 roots.
+// No cache is used. The benchmark reports medians of processor time in milliseconds, including git.
 func BenchmarkDiff(b *testing.B) {
 	if *after == "" {
 		b.Skip("-after names a program")
@@ -69,7 +70,7 @@ func change(b *testing.B, file, old, now string) {
 	}
 }
 
-// rootsThatDiffer returns the directories of roots that differ from the last commit.
+// rootsThatDiffer returns the directories of the roots that differ from the last commit.
 func rootsThatDiffer(b *testing.B, dir string) (roots []string) {
 	out, err := exec.CommandContext(b.Context(), *after, "diff", "-q", "-R", dir, "--against", "git:HEAD", "--stat").Output()
 	if err != nil {
@@ -88,7 +89,7 @@ func rootsThatDiffer(b *testing.B, dir string) (roots []string) {
 	return roots
 }
 
-// sample runs the program that -after names.
+// sample runs the program named by -after.
 func sample(b *testing.B, args ...string) Sample {
 	s, err := runTo(b.Context(), os.DevNull, *after, args...)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// compile writes t to a temporary folder and plans it.
+// compile writes t to a temporary folder and returns a function that plans it.
 func compile(b *testing.B, t Tree) (plan func() *planner.Plan) {
 	b.Helper()
 	dir := b.TempDir()
@@ -54,7 +54,7 @@ func lists(b testing.TB, g *graph.Graph) []*krm.List {
 	return out
 }
 
-// unfinished is g without the finishing steps of its roots.
+// unfinished returns g without the finishing steps of its roots.
 func unfinished(g *graph.Graph) *graph.Graph {
 	out := &graph.Graph{Roots: g.Roots}
 	for _, n := range g.Nodes {
@@ -68,8 +68,8 @@ func unfinished(g *graph.Graph) *graph.Graph {
 	return out
 }
 
-// BenchmarkStages measures the stages of a render on their own, one after the other on one goroutine. The plan includes
-// reading and parsing; parse is what it costs alone.
+// BenchmarkStages measures the stages of a render separately, one after the other on one goroutine.
+// The stage plan includes reading and parsing; the stage parse measures parsing alone.
 func BenchmarkStages(b *testing.B) {
 	for _, t := range []Tree{Flat(1000), Flat(4000), Overlays(100, 20), Chain(30, 100), Nested(1000), Replacements(400), CRDs(5 << 20), JSONPatches(1000), ReplaceAll(400)} {
 		b.Run(t.Name, func(b *testing.B) {
@@ -130,7 +130,7 @@ func BenchmarkStages(b *testing.B) {
 	}
 }
 
-// counter counts the bytes that are written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -138,8 +138,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestMemoryGrowsLinearly guards against work that grows faster than the tree: bytes allocated do not depend on how busy
-// the machine is.
+// TestMemoryGrowsLinearly detects work that grows faster than the tree. It measures allocated
+// bytes, because they do not depend on the load of the machine.
 func TestMemoryGrowsLinearly(t *testing.T) {
 	allocated := func(n int) float64 {
 		dir := t.TempDir()
@@ -155,7 +155,7 @@ func TestMemoryGrowsLinearly(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc - before.TotalAlloc)
 	}
-	allocated(10) // what is made once
+	allocated(10) // one-time allocations
 	few, many := allocated(300), allocated(3000)
 	if exponent := math.Log10(many / few); few == 0 || exponent > 1.1 {
 		t.Errorf("%.0f bytes for 300 resources, %.0f for 3,000: the exponent is %.2f, want at most 1.1", few, many, exponent)

@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An entry of images misses an image of nearly its name, whatever tag or digest that has.
+// TestImageIsMissed checks that an entry of images misses an image with a similar name, regardless
+// of the image's tag or digest.
 func TestImageIsMissed(t *testing.T) {
 	for _, c := range []struct {
 		entry, image string

@@ -41,8 +41,8 @@ func TestDefaultConfig(t *testing.T) {
 	}
 }
 
-// TestLayerConfig compares with what kustomize makes of files under configurations: a layer reads them, and another layer
-// without any uses it as its base.
+// TestLayerConfig compares the configuration of layers with kustomize's. One layer reads files
+// under configurations; a second layer without its own files uses the first as its base.
 func TestLayerConfig(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/config/*.txtar")
 	for _, path := range paths {

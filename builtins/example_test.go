@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A built-in is filled, configured once, and then changes lists.
+// Fill in a built-in, configure it once, then use it on lists.
 func Example() {
 	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}")}, nil)
 	if err != nil {
@@ -31,7 +31,7 @@ func Example() {
 	// v1 Service prod-web [prod-]
 }
 
-// Absorb adds what a generator makes, or merges it into what is there.
+// Absorb adds the output of a generator, or merges it into existing resources.
 func ExampleAbsorb() {
 	settings := &builtins.ConfigMapGenerator{ConfigMapArgs: builtins.ConfigMapArgs{GeneratorArgs: builtins.GeneratorArgs{
 		Name:            "settings",
@@ -55,7 +55,7 @@ func ExampleAbsorb() {
 	//   set the generator's behavior to merge or replace to change it
 }
 
-// MergePatch merges lists as the schema says: here containers by their name.
+// MergePatch merges lists by the schema. Here it merges containers by name.
 func ExampleMergePatch() {
 	read := func(text string) yaml.Value {
 		v, _ := (&yaml.Source{Data: []byte(text)}).Value()

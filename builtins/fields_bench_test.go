@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// manyResources returns a list like that of a large tree: workloads, services and configuration.
+// manyResources returns a list as in a large tree: workloads, services and configuration.
 func manyResources(tb testing.TB, n int) *krm.List {
 	var b strings.Builder
 	for i := range n {

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// editNaive is the definition of FieldSpec.Edit, one field after the other, as kustomize walks.
+// editNaive is the definition of FieldSpec.Edit. It edits one field after the other, as kustomize
+// does.
 func editNaive(v yaml.Value, names []string, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	if len(names) == 0 {
 		return fn(v)
@@ -70,7 +71,7 @@ func randomTree(rnd *rand.Rand, depth int) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// TestTreesEditAsFieldsDo compares the trees of a set with editing field after field.
+// TestTreesEditAsFieldsDo compares the tree of a set of fields with editing each field in turn.
 func TestTreesEditAsFieldsDo(t *testing.T) {
 	names := []string{"a", "b", "c", "a[]", "b[]"}
 	fails, changes := 0, 0
@@ -124,7 +125,7 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 		if calls != wantCalls {
 			t.Fatalf("seed %d: %d fields edited, want %d", seed, calls, wantCalls)
 		}
-		if !got.Equal(want) && calls < 5 { // beyond that the order of calls counts
+		if !got.Equal(want) && calls < 5 { // with more calls, the result depends on their order
 			t.Fatalf("seed %d: %v of %s\nis   %s\nwant %s", seed, specs, before, yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want))
 		}
 		if got.Equal(v) != got.Same(v) {

@@ -88,7 +88,7 @@ func TestOriginsAndTransformationsAreRecorded(t *testing.T) {
 	}
 }
 
-// The expectations of TestFinishMatchesKustomize are output of kustomize v5.8.2.
+// TestFinishMatchesKustomize expects the output of kustomize v5.8.2.
 func TestFinishMatchesKustomize(t *testing.T) {
 	input := `
 apiVersion: v1

@@ -12,7 +12,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// yamlValue turns YAML into a Value without the parser of package krm.
+// yamlValue converts YAML into a Value without the parser of package krm.
 func yamlValue(t testing.TB, text string) yaml.Value {
 	t.Helper()
 	var doc yamlv3.Node
@@ -56,7 +56,7 @@ func yamlNodeValue(n *yamlv3.Node) yaml.Value {
 	return yaml.Str(n.Value).WithQuotes(n.Style != 0)
 }
 
-// plainValue returns v as the types of encoding/json.
+// plainValue returns v in the types of encoding/json.
 func plainValue(v yaml.Value) any {
 	switch v.Type() {
 	case yaml.Map:
@@ -99,7 +99,7 @@ func yamlText(t testing.TB, values ...yaml.Value) string {
 	return strings.Join(docs, "---\n")
 }
 
-// fileEnv reads from a map.
+// fileEnv reads files from a map.
 func fileEnv(files map[string]string) Env {
 	return Env{Read: func(path string) (*yaml.Source, error) {
 		data, ok := files[path]
@@ -123,7 +123,7 @@ var generatorFiles = map[string]string{
 	"fits.env": "B=" + strings.Repeat("x", 1<<16-3) + "\nC=2\n",
 }
 
-// The expectations are kustomize's output.
+// TestGeneratorsMatchKustomize expects kustomize's output.
 func TestGeneratorsMatchKustomize(t *testing.T) {
 	text := `
 generatorOptions:
@@ -317,7 +317,8 @@ func TestGeneratorMistakes(t *testing.T) {
 	}
 }
 
-// A configuration document may give name and namespace as metadata, and knows no env.
+// TestGeneratorDocument checks that a configuration document can have the name and the namespace in
+// its metadata, and that its unknown field env is ignored.
 func TestGeneratorDocument(t *testing.T) {
 	var g SecretGenerator
 	config := "{apiVersion: builtin, kind: SecretGenerator, metadata: {name: n, namespace: ns}, env: missing, type: t, literals: [a=b]}"
@@ -353,7 +354,7 @@ func TestMergeGeneratorOptions(t *testing.T) {
 	}
 }
 
-// The expectation is kustomize's output.
+// TestIAMPolicyGenerator expects kustomize's output.
 func TestIAMPolicyGenerator(t *testing.T) {
 	config := `
 apiVersion: builtin

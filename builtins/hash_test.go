@@ -25,7 +25,7 @@ func TestHashLikeKustomize(t *testing.T) {
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ntype: Opaque\ndata: {a: AAAA}\nstringData: {b: x}\n",
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
-	for range 100 { // what generators make
+	for range 100 { // values as generators make them
 		var b strings.Builder
 		fmt.Fprintf(&b, "apiVersion: v1\nkind: %s\nmetadata: {name: x}\ndata:\n", []string{"ConfigMap", "Secret"}[rnd.IntN(2)])
 		for i := range 3 {

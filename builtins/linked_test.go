@@ -6,15 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLabelsOfLayersAreLinked has the result of kustomize for a base with
+// TestLabelsOfLayersAreLinked expects kustomize's result for a base with
 //
 //	labels: [{pairs: {app: a, x: "1"}, includeSelectors: true}, {pairs: {app: b}}]
 //
-// below a layer with
+// and a layer on top of it with
 //
 //	labels: [{pairs: {app: c, y: "2"}}]
 //
-// whose app therefore replaces that of the selector and of the template, too.
+// The app of the layer also replaces the app in the selector and in the template.
 func TestLabelsOfLayersAreLinked(t *testing.T) {
 	list := parsed(t, []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, labels: {own: a}}\n"))
 	own := NewFieldSpecs(FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true})

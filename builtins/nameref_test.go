@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 )
 
-// refCase is a list of resources for krmflow and for kustomize.
+// refCase is one list of resources, in krmflow's and in kustomize's types.
 type refCase struct {
 	ours   []*krm.Resource
 	theirs resmap.ResMap
 }
 
-// history is the state of a resource: kustomize keeps it in annotations.
+// history is the recorded state of a resource. kustomize keeps it in annotations.
 type history struct {
-	prev               []krm.ID // oldest first; apiVersion does not count
+	prev               []krm.ID // oldest first; apiVersion is ignored
 	prefixes, suffixes []string
 }
 
@@ -62,7 +62,7 @@ func (c *refCase) add(t testing.TB, text string, h history) {
 	}
 }
 
-// naive is kustomize's algorithm around kustomize's own filter.
+// naive is kustomize's algorithm. It calls kustomize's own filter.
 func (c *refCase) naive(refs *NameReferences) (string, error) {
 	for _, r := range c.theirs.Resources() {
 		candidates, err := c.theirs.SubsetThatCouldBeReferencedByResource(r)
@@ -112,8 +112,8 @@ func (c *refCase) compare(t *testing.T, refs *NameReferences) (failed bool) {
 	return false
 }
 
-// sampleRefs are references of every shape: scalars, lists of scalars, mappings and lists of mappings, roleRefs, and fields
-// that several kinds compete for.
+// sampleRefs are references of every form: scalars, lists of scalars, mappings, lists of mappings,
+// roleRefs, and fields that can refer to several kinds.
 func sampleRefs() *NameReferences {
 	return NewNameReferences([]NameReference{
 		{Kind: "ConfigMap", Version: "v1", FieldSpecs: []FieldSpec{
@@ -143,7 +143,8 @@ func sampleRefs() *NameReferences {
 	}...)
 }
 
-// randomCase makes a list in which names, namespaces, kinds and affixes collide often.
+// randomCase generates a list in which names, namespaces, kinds, prefixes and suffixes often
+// collide.
 func randomCase(t testing.TB, rnd *rand.Rand, size int) *refCase {
 	pick := func(s ...string) string { return s[rnd.IntN(len(s))] }
 	some := func(s ...string) []string {
@@ -216,7 +217,8 @@ func TestNameReferencesLikeKustomize(t *testing.T) {
 	}
 }
 
-// TestNameReferencesManyVariants has long lists of candidates that only prefixes and suffixes tell apart.
+// TestNameReferencesManyVariants has long lists of candidates that differ only in their prefixes
+// and suffixes.
 func TestNameReferencesManyVariants(t *testing.T) {
 	refs := NewNameReferences(NameReference{Kind: "ConfigMap", FieldSpecs: []FieldSpec{{Kind: "Pod", Path: "spec/name"}}})
 	updated := 0
@@ -236,7 +238,7 @@ func TestNameReferencesManyVariants(t *testing.T) {
 		seen := map[string]bool{}
 		for i := range 40 {
 			h := history{prev("ConfigMap"), affixes(), affixes()}
-			// Without two of the same affixes at least some references are not ambiguous.
+			// Without duplicate affixes, at least some references are unambiguous.
 			if key := fmt.Sprint(h.prefixes, h.suffixes); !seen[key] {
 				seen[key] = true
 				c.add(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i), h)
@@ -283,7 +285,8 @@ func TestNameReferenceErrors(t *testing.T) {
 	}
 }
 
-// TestNameReferencesShare checks that what has no reference to anything renamed stays the same in memory.
+// TestNameReferencesShare checks that a resource without a reference to a renamed resource is not
+// copied.
 func TestNameReferencesShare(t *testing.T) {
 	rs := docs(t, `
 apiVersion: apps/v1
@@ -307,8 +310,8 @@ metadata: {name: new}
 	}
 }
 
-// benchList has n resources in groups of ten: workloads that refer to a ConfigMap, a Secret and a ServiceAccount of their
-// group. With shared names, groups differ in their prefix only.
+// benchList has n resources in groups of ten: workloads that refer to a ConfigMap, a Secret and a
+// ServiceAccount of their group. With shared names, the groups differ only in their prefix.
 func benchList(b *testing.B, n int, shared bool) *krm.List {
 	var rs []*krm.Resource
 	for i := range n / 10 {
@@ -359,7 +362,7 @@ func BenchmarkFixNameReferences(b *testing.B) {
 	}
 }
 
-// TestNameReferenceStyle has names that are numbers without quotes.
+// TestNameReferenceStyle has names that are unquoted numbers.
 func TestNameReferenceStyle(t *testing.T) {
 	prev := func(name string) []krm.ID {
 		return []krm.ID{{GVK: krm.GVK{Kind: "Secret"}, Name: name, Namespace: "7"}}

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestLongLists changes a list that is long enough for several goroutines, and on one core.
+// TestLongLists changes a list that is long enough for several goroutines, and compares the result
+// with a run on one core.
 func TestLongLists(t *testing.T) {
 	var text bytes.Buffer
 	for i := range 2000 {

@@ -12,7 +12,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// TestRandomPatchTrees compares random trees with what kustomize prints, if kustomize v5.8.2 is on PATH.
+// TestRandomPatchTrees compares the output for random trees with kustomize's, if kustomize v5.8.2
+// is on PATH.
 func TestRandomPatchTrees(t *testing.T) {
 	if version, err := exec.Command("kustomize", "version").Output(); err != nil || strings.TrimSpace(string(version)) != "v5.8.2" {
 		t.Skip("needs kustomize v5.8.2")
@@ -23,7 +24,7 @@ func TestRandomPatchTrees(t *testing.T) {
 		a := g.tree(t)
 		want, failed := runKustomize(t, a)
 		if strings.Contains(failed, "unsupported type") || strings.Contains(want, "internal.config.kubernetes.io") {
-			continue // kustomize stumbles over its own annotations and over keys that look like numbers
+			continue // kustomize fails on its own annotations and on keys that look like numbers
 		}
 		got, err := renderPatchTree(a)
 		switch {

@@ -19,7 +19,7 @@ import (
 
 var updatePatches = flag.Bool("update-patches", false, "rewrite testdata/patches with the output of the kustomize on PATH")
 
-// patchTree is the part of a Kustomization that the trees in testdata/patches use.
+// patchTree has the fields of a Kustomization that the trees in testdata/patches use.
 type patchTree struct {
 	Resources             []string               `json:"resources"`
 	Patches               []PatchTransformer     `json:"patches"`
@@ -28,8 +28,8 @@ type patchTree struct {
 	SortOptions           struct{ Order string } `json:"sortOptions"`
 }
 
-// TestPatchTrees renders trees whose output was recorded from kustomize: what it prints is in the file "want", or the
-// word "error" if it fails.
+// TestPatchTrees compares rendered trees with recorded output of kustomize: the file "want" has its
+// output, or the word "error" if kustomize fails.
 func TestPatchTrees(t *testing.T) {
 	files, err := filepath.Glob("testdata/patches/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -130,7 +130,7 @@ func recordPatchTree(t *testing.T, file string, a *txtar.Archive) {
 	}
 }
 
-// runKustomize returns what the kustomize on PATH prints for a tree, or its error.
+// runKustomize returns the output of the kustomize on PATH for a tree, or its error.
 func runKustomize(t *testing.T, a *txtar.Archive) (out, failed string) {
 	dir := t.TempDir()
 	for _, f := range a.Files {

@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// transform configures and runs a step on resources in YAML and returns the list and the warnings.
+// transform configures a step, runs it on the resources in text, and returns the list and the
+// warnings.
 func transform(t *testing.T, step Transformer, text string) (*krm.List, []string, error) {
 	t.Helper()
 	rs, err := krm.Resources(&yaml.Source{File: "r.yaml", Data: []byte(text)}, nil)

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// An interfaceQuestion is an interface of about.go, and whether a built-in implements it.
+// An interfaceQuestion is an interface of about.go, with a function that reports whether a built-in
+// implements it.
 type interfaceQuestion struct {
 	name string
 	bit  question
@@ -31,7 +32,8 @@ var questions = []interfaceQuestion{
 
 func implements[T any](b Builtin) bool { _, ok := b.(T); return ok }
 
-// Each kind answers each question, or its line in the registry says that it does not apply.
+// TestKindsAnswer checks that each kind implements each interface of about.go, or that its line in
+// the registry lists the interface as not applicable.
 func TestKindsAnswer(t *testing.T) {
 	for _, k := range kinds {
 		for _, q := range questions {
@@ -45,7 +47,8 @@ func TestKindsAnswer(t *testing.T) {
 	}
 }
 
-// Each interface of about.go is a question, and each kind of this package is in the registry.
+// TestNoQuestionOrKindIsForgotten checks that each interface of about.go is a question, and that
+// each kind of this package is in the registry.
 func TestNoQuestionOrKindIsForgotten(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -69,7 +72,7 @@ func TestNoQuestionOrKindIsForgotten(t *testing.T) {
 					break
 				}
 				kind := n.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name
-				if New(kind) == nil && kind != "SortOrderTransformer" { // a field alone: see New
+				if New(kind) == nil && kind != "SortOrderTransformer" { // it exists only as a field: see New
 					t.Errorf("%s is not in the registry", kind)
 				}
 			}
@@ -78,7 +81,8 @@ func TestNoQuestionOrKindIsForgotten(t *testing.T) {
 	}
 }
 
-// The file fields of a kind are in its configuration: a string or a list of strings.
+// TestFileFieldsExist checks that the file fields of a kind exist in its configuration and are
+// strings or lists of strings.
 func TestFileFieldsExist(t *testing.T) {
 	for _, k := range kinds {
 		reader, ok := k.make().(FileReader)
@@ -99,7 +103,7 @@ func TestFileFieldsExist(t *testing.T) {
 	}
 }
 
-// element returns the type that pointers or lists lead to.
+// element removes pointers and slices from a type.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -107,7 +111,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// jsonField returns the type of a field of a struct by its name in JSON, nil if there is none.
+// jsonField returns the type of the struct field with a JSON name, nil if there is none.
 func jsonField(t reflect.Type, name string) reflect.Type {
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -127,7 +131,7 @@ func jsonField(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// A field of a Kustomization is that of one kind.
+// TestKustomizationFieldsAreUnique checks that each field of a Kustomization belongs to one kind.
 func TestKustomizationFieldsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, k := range kinds {

@@ -12,8 +12,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The cases of recorded.txt were drawn at random and applied to resources.yaml by kustomize v5.8.2: a list of replacements,
-// a line that starts with "=>", and the lines that were added to and removed from the output, or "error".
+// TestReplacementRecorded checks the cases in recorded.txt. They were generated at random and
+// applied to resources.yaml by kustomize v5.8.2. A case is a list of replacements and a line that
+// starts with "=>", followed by the lines added to and removed from the output, or "error".
 func TestReplacementRecorded(t *testing.T) {
 	resources, err := os.ReadFile("testdata/replacements/resources.yaml")
 	if err != nil {
@@ -76,7 +77,8 @@ func buildReplaced(t *testing.T, resources []byte, config string) (string, error
 	return strings.Join(docs, "---\n"), nil
 }
 
-// changedLines returns the lines of b that are not in a, in order, then those of a that are not in b.
+// changedLines returns the lines of b that are missing in a, in order, then the lines of a that are
+// missing in b.
 func changedLines(a, b string) string {
 	left := map[string]int{}
 	for line := range strings.SplitSeq(a, "\n") {

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// resourceList makes a list of the documents in text.
+// resourceList parses the documents in text into a list.
 func resourceList(t testing.TB, text string) *krm.List {
 	t.Helper()
 	rs, err := krm.Resources(&yaml.Source{File: "r.yaml", Data: []byte(text)}, nil)
@@ -21,7 +21,7 @@ func resourceList(t testing.TB, text string) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// replace applies the replacements in config and returns the resources.
+// replace applies the replacements in config to list.
 func replace(t testing.TB, list *krm.List, config string, files map[string]string) (warnings []string, err error) {
 	t.Helper()
 	var tr ReplacementTransformer
@@ -43,7 +43,8 @@ v: {s: abc, n: 8080, f: 1.5, b: true, e: "", sn: "8080", sb: "true", m: {x: 1}, 
 ---
 `
 
-// What becomes of a field is decided by the type of the field, not of the value: kustomize's answers, "!" for errors.
+// TestReplacementTypes checks that the type of the target field, not the type of the value,
+// determines the type of the result. The expectations are kustomize's output, "!" for an error.
 func TestReplacementTypes(t *testing.T) {
 	for _, test := range []struct{ target, field, want string }{
 		{"str", "s", "abc"},
@@ -99,7 +100,8 @@ func TestReplacementTypes(t *testing.T) {
 	}
 }
 
-// A new field takes the type of its text, whatever the type of the source was.
+// TestReplacementCreate checks that a new field takes the type of its text, regardless of the type
+// of the source.
 func TestReplacementCreate(t *testing.T) {
 	for _, test := range []struct{ target, field, path, want string }{
 		{"{}", "s", "new", "{new: abc}"},
@@ -248,7 +250,8 @@ func TestReplacementFile(t *testing.T) {
 	}
 }
 
-// Previous names select too, and their namespace is never empty.
+// TestReplacementPreviousNames checks that targets also select resources by their previous names,
+// whose namespace is never empty.
 func TestReplacementPreviousNames(t *testing.T) {
 	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: ''\n---\napiVersion: v1\nkind: X\nmetadata: {name: y}\na: ''")
 	for i, r := range list.All() {
@@ -284,7 +287,8 @@ func TestReplacementPreviousNames(t *testing.T) {
 	}
 }
 
-// A resource that the list shares with others is never changed, and one that stays the same is not copied.
+// TestReplacementShares checks that a shared resource never changes, and that an unchanged resource
+// is not copied.
 func TestReplacementShares(t *testing.T) {
 	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: old\nb: [{c: old}]")
 	shared := list.Clone()
@@ -303,7 +307,8 @@ func TestReplacementShares(t *testing.T) {
 	}
 }
 
-// What a target changes in the source itself, later targets get.
+// TestReplacementSourceIsTarget checks that a change of the source by one target is visible to
+// later targets.
 func TestReplacementSourceIsTarget(t *testing.T) {
 	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: v\nb: w\nc: ''")
 	config := `
@@ -342,7 +347,8 @@ func BenchmarkReplacements(b *testing.B) {
 	}
 }
 
-// No document and no path makes a replacement panic or change the object that it was given.
+// FuzzReplacementDocument checks that no document and no path makes a replacement panic or change
+// its input object.
 func FuzzReplacementDocument(f *testing.F) {
 	f.Add("a: {b: 1} # c", "a.b", "x", false)
 	f.Add(`{"a": [{"name": "n", "v": 1}]}`, "a.[name=n].v", "2", true)
@@ -364,7 +370,8 @@ func FuzzReplacementDocument(f *testing.F) {
 	})
 }
 
-// Which of the field paths of a target writes a field of a resource, -1 for none.
+// TestWritesReturnsFieldPathIndex checks that Writes returns the index of the field path that
+// writes a field, -1 for none.
 func TestWritesReturnsFieldPathIndex(t *testing.T) {
 	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nl: [{name: b, v: 1}, {name: c, v: 2}]\ns: [p, q]\nm: {k: 1, a.b: 2}\n")
 	for _, test := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// says reports whether a message has the text want: with its hint lines, or without them all.
+// says reports whether msg is want, with its hint lines or without any of them.
 func says(msg any, want string) bool { return fmt.Sprint(msg) == want || said(msg) == want }
 
 // said returns the text of a message without its hint lines.
@@ -22,7 +22,7 @@ func said(msg any) string {
 	return strings.Join(kept, "\n")
 }
 
-// told returns what takes warnings, without hint lines.
+// told returns a Warn that collects warnings without their hint lines.
 func told(warnings *[]string) Warn {
 	return func(_ diag.Code, format string, args ...any) {
 		*warnings = append(*warnings, said(fmt.Errorf(format, args...)))

@@ -87,7 +87,7 @@ func TestSelectorErrors(t *testing.T) {
 	}
 }
 
-// labelCases are selectors of every shape that the grammar has, right and wrong.
+// labelCases are valid and invalid selectors of every form in the grammar.
 var labelCases = []string{
 	"", " ", ",", "a", "!a", "a=b", "a==b", "a = b", "a=", "a=,b", "a!=b", "a!=", "a in (b)", "a in (b,c)", "a in ()", "a in (,)", "a in (,,)", "a in (b,)",
 	"a in (,b)", "a in (b,,c)", "a in (b,,,c)", "a in (b,,)", "a notin (b)", "a notin (b, c ),!d", "in in (in)", "notin", "in", "a in in", "a in b", "a in (b", "a (b)", "a b",

@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// legacyLess is the order of kustomize, computed in the simplest way.
+// legacyLess is kustomize's order, computed in the simplest way.
 func legacyLess(a, b krm.ID, first, last []string) bool {
 	rank := func(kind string) int {
 		n := 0

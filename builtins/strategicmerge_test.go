@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 )
 
-// parseYAML reads one document with the parser that kustomize uses.
+// parseYAML reads one document with kustomize's parser.
 func parseYAML(t testing.TB, text string) yaml.Value {
 	t.Helper()
 	var doc yamlv3.Node
@@ -59,7 +59,7 @@ func valueOfNode(t testing.TB, n *yamlv3.Node) yaml.Value {
 	return yaml.Value{}
 }
 
-// show returns v in a form that tells types apart.
+// show prints v in a form that shows the types.
 func show(v yaml.Value) string {
 	var b strings.Builder
 	switch v.Type() {
@@ -116,7 +116,7 @@ func kyamlMerge(t testing.TB, dest, patch string) (result yaml.Value, failed str
 	return parseYAML(t, text), ""
 }
 
-// clearFlow makes nodes print in block style, because an omitted null in flow style comes back as a string.
+// clearFlow switches nodes to block style: an omitted null in flow style is read back as a string.
 func clearFlow(n *yamlv3.Node) {
 	n.Style &^= yamlv3.FlowStyle
 	for _, x := range n.Content {
@@ -151,16 +151,16 @@ func checkMerge(t testing.TB, dest, patch string) (agreed bool) {
 	return false
 }
 
-// A treeGen writes random objects and patches in YAML's flow style.
+// A treeGen generates random objects and patches in YAML flow style.
 type treeGen struct {
 	*rand.Rand
-	patch bool // also directives and nulls
-	tame  bool // nothing of the wrong shape
+	patch bool // add directives and nulls
+	tame  bool // no values of the wrong type
 }
 
 func (g *treeGen) pick(options ...string) string { return options[g.IntN(len(options))] }
 
-// wrong returns text unless the generator is tame.
+// wrong returns text, or a valid value if the generator is tame.
 func (g *treeGen) wrong(text string) string {
 	if g.tame {
 		return "merge"
@@ -198,7 +198,7 @@ func (g *treeGen) fields(fields ...string) string {
 	return "{" + strings.Join(kept, ", ") + "}"
 }
 
-// field returns "name: value" or, often, nothing.
+// field returns "name: value", or often nothing.
 func (g *treeGen) field(name string, value func() string) string {
 	switch {
 	case g.chance(45):
@@ -217,7 +217,7 @@ func (g *treeGen) list(item func() string) string {
 	for range n {
 		x := item()
 		if x == "" {
-			x = "~" // a list in flow style cannot omit an item
+			x = "~" // an item of a list in flow style cannot be omitted
 		}
 		items = append(items, x)
 	}

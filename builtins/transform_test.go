@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// configured returns the transformer that a configuration document describes.
+// configured returns the transformer of a configuration document.
 func configured(t testing.TB, config []byte) (Transformer, error) {
 	t.Helper()
 	v := parsed(t, config).At(0).Value()
@@ -37,8 +37,8 @@ func parsed(t testing.TB, text []byte) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// TestTransformersMatchKustomize runs the cases in testdata/transform: config.yaml and in.yaml with kustomize's output for them, or the
-// section error if kustomize fails.
+// TestTransformersMatchKustomize runs the cases in testdata/transform: config.yaml and in.yaml with
+// kustomize's output, or the section error if kustomize fails.
 func TestTransformersMatchKustomize(t *testing.T) {
 	files, err := filepath.Glob("testdata/transform/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -75,7 +75,8 @@ func TestTransformersMatchKustomize(t *testing.T) {
 	}
 }
 
-// TestSharedResourcesStay checks that no transformer changes the resources of the list that it was given a clone of.
+// TestSharedResourcesStay checks that no transformer of a clone changes the resources of the
+// original list.
 func TestSharedResourcesStay(t *testing.T) {
 	files, _ := filepath.Glob("testdata/transform/*.txtar")
 	for _, file := range files {

@@ -68,7 +68,7 @@ func TestFieldAtLikeKyaml(t *testing.T) {
 }
 
 func TestExpandLikeKustomize(t *testing.T) {
-	values := map[string]any{"A": "a", "REF": "$(A)", "EMPTY": "", "I": 8, "F": 1e6, "B": true} // kustomize treats a mapping as if it were not there
+	values := map[string]any{"A": "a", "REF": "$(A)", "EMPTY": "", "I": 8, "F": 1e6, "B": true} // kustomize ignores a mapping
 	e := expander{warn: noWarn, values: map[string]*varValue{
 		"A": {value: yaml.Str("a"), text: "a"}, "REF": {value: yaml.Str("$(A)"), text: "$(A)"}, "EMPTY": {value: yaml.Str("")},
 		"I": {value: yaml.Number(yaml.Int, "8"), text: "8"}, "F": {value: yaml.Number(yaml.Float, "1000000"), text: "1e+06"},

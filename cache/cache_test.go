@@ -60,7 +60,8 @@ func TestBlobsAndEntries(t *testing.T) {
 	}
 }
 
-// Whatever happens to a file of the cache: what is read is right, or absent, and it can be stored again.
+// Whatever happens to a file of the cache, a read returns the right content or nothing, and the
+// content can be stored again.
 func TestDamagedFilesAreNeverReturned(t *testing.T) {
 	damages := map[string]func(path string) error{
 		"bit":       func(path string) error { return flip(path) },
@@ -98,7 +99,7 @@ func TestDamagedFilesAreNeverReturned(t *testing.T) {
 	}
 }
 
-// A blob that another run is writing is not there yet, and nobody takes it away.
+// A blob that another run is still writing is not visible, and trimming does not remove it.
 func TestUnfinishedBlobIsNotVisible(t *testing.T) {
 	c := open(t)
 	want := []byte("written in two steps")
@@ -182,7 +183,7 @@ func TestTemporaryCacheIsRemovedOnClose(t *testing.T) {
 	}
 }
 
-// hammer stores and reads the same things for ever.
+// hammer stores and reads the same entries in an endless loop.
 func hammer(dir string) {
 	for round := 0; ; round++ {
 		c, err := Open(dir)
@@ -225,7 +226,8 @@ func once(c *Cache, i int) error {
 	return err
 }
 
-// Processes share a cache; those that are killed leave nothing that others would read, and the next run removes their rests.
+// Processes share a cache. Killed ones leave nothing that others would read, and the next run
+// removes their leftovers.
 func TestKilledProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	exe, err := os.Executable()

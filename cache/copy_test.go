@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A copy has what was used since Track, and nothing else; nothing that is done with it changes its files.
+// A copy contains exactly the files used since Track, and using the copy never changes the original
+// files.
 func TestCopyUsed(t *testing.T) {
 	c := open(t)
 	var trees []*Tree
@@ -67,7 +68,7 @@ func TestCopyUsed(t *testing.T) {
 		t.Error("something was added")
 	}
 
-	// Damage is found, not repaired.
+	// Damage is reported, not repaired.
 	tree.Close()
 	if err := flip(got.blob(tree.data)); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestCopyUsed(t *testing.T) {
 		t.Errorf("%q", after)
 	}
 
-	// The next copy replaces it, whatever was in it.
+	// The next copy replaces the folder, whatever it contains.
 	c.Track()
 	if _, ok := c.Lookup("git", "b"); !ok {
 		t.Fatal("b is gone")
@@ -99,7 +100,7 @@ func TestCopyUsed(t *testing.T) {
 	}
 }
 
-// What is damaged in the cache is not copied, and links in the folder lead nowhere.
+// Damaged files of the cache are not copied, and symlinks in the folder are not followed.
 func TestCopyOfDamage(t *testing.T) {
 	c := open(t)
 	c.Track()

@@ -67,7 +67,8 @@ func TestKeptReturnsOnlyIntactData(t *testing.T) {
 	}
 }
 
-// What a run that keeps one thing pays: the cache is opened, nothing is found, something is kept, and the cache is closed within its bound.
+// The cost of a run that keeps one result: open the cache, miss, keep a result, and close the cache
+// within its size limit.
 func BenchmarkKeepOne(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "cache")
 	data := make([]byte, 2000)
@@ -89,7 +90,7 @@ func BenchmarkKeepOne(b *testing.B) {
 	}
 }
 
-// What a run that finds what it looks for pays.
+// The cost of a run that hits the cache.
 func BenchmarkKeptOne(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "cache")
 	c, err := Open(dir)
@@ -113,12 +114,13 @@ func BenchmarkKeptOne(b *testing.B) {
 	}
 }
 
-// What a Keeper takes piece by piece is what Keep takes at once, and counts when it is whole.
+// A Keeper stores in pieces the same result as Keep does at once. The result is visible only when
+// it is complete.
 func TestKeeperStoresOnlyWholeResults(t *testing.T) {
 	c := open(t)
 	key := krm.DigestOf([]byte("key"))
 	var sums []krm.Digest
-	large := strings.Repeat("0123456789", keeperSize/10) // a piece that ends within one that is written
+	large := strings.Repeat("0123456789", keeperSize/10) // ends within a written piece
 	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}, {large, "x", large, large}, {"short"}, {large[:keeperSize/2], large[:keeperSize/2]}} {
 		before, was := c.Kept("things", key)
 		k, err := c.Keeper("things", key)
@@ -137,7 +139,7 @@ func TestKeeperStoresOnlyWholeResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Discard() // of which nothing is left
+		k.Discard() // leaves nothing
 		if got, ok := c.Kept("things", key); string(got) != strings.Join(pieces, "") || !ok {
 			t.Errorf("kept %.20q of %.20q, %t", got, pieces, ok)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// tree stores files; a text that begins with "-> " is a symbolic link.
+// tree stores files. A text that begins with "-> " is a symbolic link.
 func tree(t *testing.T, c *Cache, files map[string]string) (*Tree, error) {
 	t.Helper()
 	w, err := c.NewTree(Limits{Files: 50, Bytes: 10_000})
@@ -172,7 +172,8 @@ func TestTreeDamage(t *testing.T) {
 	}
 }
 
-// An index that somebody else wrote, as one in a copy may be, makes nobody read what its files do not have.
+// A forged index, which a copy may contain, never makes a reader see content that its files do not
+// have.
 func TestTreeForged(t *testing.T) {
 	c := open(t)
 	data, err := c.Put([]byte("hello"))
@@ -205,7 +206,7 @@ func TestCompareNames(t *testing.T) {
 	}
 }
 
-// A tree of 20,000 files is opened, and one of them is read.
+// It opens a tree of 20,000 files and reads one of them.
 func BenchmarkTree(b *testing.B) {
 	c, err := Temporary()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func keyOf(i int) krm.Digest { return krm.DigestOf(fmt.Append(nil, i)) }
 
-// age makes a file look as if it was used that long ago.
+// age makes a file look as if it was last used d ago.
 func age(t *testing.T, path string, d time.Duration) {
 	t.Helper()
 	at := time.Now().Add(-d)
@@ -26,7 +26,7 @@ func age(t *testing.T, path string, d time.Duration) {
 	}
 }
 
-// bytesIn returns what the files below a folder take.
+// bytesIn returns the total size of the files below a folder.
 func bytesIn(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -53,7 +53,8 @@ func everything(t *testing.T, c *Cache) (names []string) {
 	return names
 }
 
-// K09: 1,000 results in one run or in many leave no more than the bound, and those that were used last.
+// K09: after 1,000 results, in one run or in many, the cache is within its limit and holds the most
+// recently used ones.
 func TestBoundKeepsRecentlyUsedResults(t *testing.T) {
 	const most = 10 << 20
 	for name, perRun := range map[string]int{"one run": 1000, "a run each": 1} {
@@ -96,7 +97,8 @@ func TestBoundKeepsRecentlyUsedResults(t *testing.T) {
 	}
 }
 
-// The ledger adds up what processes write at the same time, and a cache is counted anew when it is lost or damaged.
+// The ledger adds up concurrent writes of processes. If it is lost or damaged, the cache is
+// measured again.
 func TestLedgerCountsConcurrentWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	write := func(i int) {
@@ -141,7 +143,7 @@ func TestLedgerCountsConcurrentWrites(t *testing.T) {
 		if err := damage(); err != nil {
 			t.Fatal(err)
 		}
-		write(0) // which may count twice, and never too little
+		write(0) // may count twice, but never too little
 		if n := sum(); n < 20*8192 || n > 22*8192 {
 			t.Errorf("%s: %d bytes, want %d", name, n, 20*8192)
 		}
@@ -152,7 +154,8 @@ func TestLedgerCountsConcurrentWrites(t *testing.T) {
 	}
 }
 
-// Whatever is in a run's way when it ends, it costs nothing but the bound. Nothing is counted for a run that wrote nothing.
+// Problems at the end of a run only affect the size limit. A run that wrote nothing does not
+// measure the cache.
 func TestBoundReadsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c, err := Open(dir)
@@ -169,7 +172,7 @@ func TestBoundReadsNothing(t *testing.T) {
 	}
 }
 
-// K08: whatever the clocks said, what is in the cache is found; what comes from the future grows old.
+// K08: a wrong clock never hides cache entries, and entries with a time in the future age as well.
 func TestWrongClocksLoseNothing(t *testing.T) {
 	c := open(t)
 	d, err := c.Put([]byte("hello"))
@@ -217,7 +220,7 @@ func TestWrongClocksLoseNothing(t *testing.T) {
 	}
 }
 
-// A use sets the time of a file that is older than an hour, and leaves that of another one alone.
+// A use updates the time of a file older than an hour and leaves newer times unchanged.
 func TestUseTimes(t *testing.T) {
 	c := open(t)
 	if err := c.Keep("things", keyOf(1), nil); err != nil {
@@ -236,7 +239,8 @@ func TestUseTimes(t *testing.T) {
 	}
 }
 
-// What a run may be about to read stays, what is kept for a key goes whenever it must. A dry run removes nothing.
+// Files that a run may be about to read stay. Results kept for a key can always be removed. A dry
+// run removes nothing.
 func TestTrimRemovesOldestEntries(t *testing.T) {
 	c := open(t)
 	fresh, _ := c.Put([]byte("fresh"))
@@ -284,7 +288,8 @@ func TestTrimRemovesOldestEntries(t *testing.T) {
 	}
 }
 
-// Clean leaves nothing, but what a run that is not done may need; that one, and those that come, go on as before.
+// Clean removes everything except files that a running run may need. That run and later runs work
+// as before.
 func TestCleanKeepsFilesInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	run, err := Open(dir)
@@ -295,7 +300,7 @@ func TestCleanKeepsFilesInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Put(nil); err != nil { // a file that takes nothing goes as well
+	if _, err := run.Put(nil); err != nil { // an empty file is removed as well
 		t.Fatal(err)
 	}
 	if err := run.Keep("things", keyOf(1), nil); err != nil {
@@ -340,7 +345,7 @@ func TestCleanKeepsFilesInUse(t *testing.T) {
 	run.Close()
 }
 
-// What a run adds stays until that run ends, also if it began while the cache was being cleaned.
+// Files that a run adds stay until it ends, even if it started during a Clean.
 func TestCleanDuringRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	first, err := Open(dir)
@@ -367,11 +372,11 @@ func TestCleanDuringRuns(t *testing.T) {
 		}
 	}()
 	for i := range 60 {
-		for k := range 50 { // which take a while to be removed
+		for k := range 50 { // takes a while to remove
 			_ = first.Keep("things", keyOf(k), nil)
 		}
 		c, err := Open(dir)
-		if errors.Is(err, fs.ErrNotExist) { // somebody who cleans all the time can be in the way of that
+		if errors.Is(err, fs.ErrNotExist) { // constant cleaning can interfere with this
 			continue
 		}
 		if err != nil {
@@ -394,7 +399,6 @@ func TestCleanDuringRuns(t *testing.T) {
 	}
 }
 
-// Only a cache is a cache.
 func TestExistingRefusesOtherFolders(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"has no v1":       func(dir string) error { return os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600) },

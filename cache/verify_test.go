@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// filled returns a cache that has something of each kind.
+// filled returns a cache with an entry of each kind.
 func filled(t *testing.T) *Cache {
 	t.Helper()
 	c := open(t)
@@ -49,7 +49,8 @@ func TestUsageCountsFilesByKind(t *testing.T) {
 	}
 }
 
-// Whatever happens to whichever file, it is found and removed, and nothing else is. What has no business at such a place is found, too.
+// Damage to any file is found, and only that file is removed. Files that do not belong in the cache
+// are found as well.
 func TestVerifyRemovesDamagedFiles(t *testing.T) {
 	verify := func(c *Cache, dryRun bool) (damaged []string) {
 		t.Helper()
@@ -78,7 +79,7 @@ func TestVerifyRemovesDamagedFiles(t *testing.T) {
 			c := filled(t)
 			name := everything(t, c)[i]
 			path := filepath.Join(c.folder(), name)
-			age(t, path, time.Hour) // nobody is writing it
+			age(t, path, time.Hour) // not being written
 			if err := damage(path); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +103,7 @@ func TestVerifyRemovesDamagedFiles(t *testing.T) {
 	}
 }
 
-// A file or a link can be in the place of a folder.
+// A file or a symlink can be in the place of a folder.
 func TestNoFolder(t *testing.T) {
 	for _, name := range []string{"kept", "entries", "blobs", "kept/things", "entries/git"} {
 		for how, damage := range map[string]func(path string) error{
@@ -128,7 +129,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// A file that is larger than memory is damaged, and found without being read.
+// A file larger than memory is found to be damaged without being read.
 func TestVerifyHuge(t *testing.T) {
 	c := filled(t)
 	huge := 0

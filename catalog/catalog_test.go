@@ -35,7 +35,7 @@ func mustParse(t testing.TB, text string) *Catalog {
 	return c
 }
 
-// list returns a catalog of one function with what follows "versions:" on.
+// list returns a catalog of one function. The text in rest starts at the field versions.
 func list(rest string) string {
 	return "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec:\n  krmFunctions:\n" +
 		"  - group: example.com\n    names: {kind: Fn}\n" + rest
@@ -45,7 +45,8 @@ func run(runtime string) string {
 	return list("    versions:\n    - name: v1\n      runtime: " + runtime + "\n")
 }
 
-// Every catalog in the documents is read, or refused at the place where it is only a sketch.
+// TestDocumentedCatalogsParse checks that every catalog in the documents is read, or rejected at
+// the position where it is only a sketch.
 func TestDocumentedCatalogsParse(t *testing.T) {
 	want := map[string]string{
 		"000-L257-Catalog.yaml": "example.com/v1 JavaApplication container example/module_providers/java:v1.0.0",
@@ -221,7 +222,7 @@ func TestParseMistakes(t *testing.T) {
 	}
 }
 
-// All mistakes are reported at once.
+// TestParseReportsAll checks that all errors are reported at once.
 func TestParseReportsAll(t *testing.T) {
 	_, err := parse(list("    versions:\n    - nam: v1\n      runtime: {container: {imge: x}}\n"))
 	for _, want := range []string{"nam: unknown", "name: is missing", "imge: unknown", "image: is missing"} {
@@ -259,7 +260,7 @@ func TestMalformedPinsAreErrors(t *testing.T) {
 	}
 }
 
-// Everything that describes a function is kept.
+// TestAllFieldsAreKept checks that all fields of a function are kept.
 func TestAllFieldsAreKept(t *testing.T) {
 	c := mustParse(t, `apiVersion: config.kubernetes.io/v1alpha1
 kind: Catalog
@@ -364,7 +365,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is shown of a catalog reads as the same catalog, whatever spelling it had.
+// TestValueParsesToSameCatalog checks that the value printed for a catalog parses to the same
+// catalog, regardless of its spelling.
 func TestValueParsesToSameCatalog(t *testing.T) {
 	texts := []string{
 		run("{container: {image: 'x@sha256:" + hexA + "', requireNetwork: true, requireStorageMount: true, requireWritableStorageMount: true}}"),

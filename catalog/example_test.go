@@ -23,7 +23,7 @@ spec:
         container: {image: example.com/stamp:v1}
 `
 
-// Search finds exactly one group, version and kind, and helps who asks for another one.
+// Search finds exactly one group, version and kind, and lists alternatives if nothing matches.
 func ExampleSearch() {
 	c, err := catalog.Parse(&yaml.Source{File: "catalog.yaml", Data: []byte(stamps)}, catalog.Ref{Location: "catalog.yaml"})
 	if err != nil {
@@ -39,7 +39,7 @@ func ExampleSearch() {
 	// true [catalog catalog.yaml offers: v1]
 }
 
-// An entry's schema says what is wrong with a configuration.
+// The schema of an entry reports errors in a configuration.
 func ExampleEntry_Validate() {
 	c, err := catalog.Parse(&yaml.Source{File: "catalog.yaml", Data: []byte(stamps)}, catalog.Ref{Location: "catalog.yaml"})
 	if err != nil {
@@ -54,7 +54,8 @@ func ExampleEntry_Validate() {
 	// spec.text: is required
 }
 
-// A reference without a scheme that begins with the name of a host is an address, where there is no directory of that name.
+// A reference without a scheme that begins with a host name is an address, unless a directory of
+// that name exists.
 func ExampleParseRef() {
 	ref, err := catalog.ParseRef("./catalog.yaml")
 	fmt.Println(ref.In("/tree/base").Location, err)

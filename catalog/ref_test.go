@@ -78,7 +78,8 @@ func TestParseRefMistakes(t *testing.T) {
 	}
 }
 
-// What could be a path or an address is an address where there is no such path, and refused where there is one.
+// TestParseRefAmbiguous checks text that could be a path or an address. It is an address if no such
+// path exists, and rejected if one exists.
 func TestParseRefAmbiguous(t *testing.T) {
 	for _, text := range []string{"my.dir/catalog.yaml", "company.com/foo.json", "example.co:8443/c.yaml", "h.co/r.git//p.yaml", "a.io/c@sha256:" + hexA} {
 		path, _, _ := strings.Cut(text, "@")
@@ -127,7 +128,7 @@ func TestBelowRespectsPathBoundaries(t *testing.T) {
 		{"git+https://h/org/r.git//dir", "git+https://h/org/r.git//dir/c.yaml?ref=main", true},
 		{"git+https://h/org/r.git//dir", "git+https://h/org/r.git//other/c.yaml?ref=main", false},
 		{"git+https://h/org", "https://h/org/c.yaml", false},
-		// Anybody can have a commit, and a ref of a request to merge it, in the repository of somebody else.
+		// Anyone can push a commit to a repository, or open a pull request, which creates a ref.
 		{"git+https://h/org", "git+https://h/org/r.git//c.yaml?ref=" + commit, false},
 		{"git+https://h/org", "git+https://h/org/r.git//c.yaml?ref=pull/1/head", false},
 	} {
@@ -161,7 +162,8 @@ func TestAddressIsCanonical(t *testing.T) {
 	}
 }
 
-// A flag value matches an item when both denote the same canonical location; no prefix, substring or case-folded matching.
+// TestRefSame checks that a flag value matches an item if both denote the same canonical location.
+// Prefixes, substrings and differences in case do not match.
 func TestRefSame(t *testing.T) {
 	ref := func(text, dir string) Ref {
 		r, err := ParseRef(text)
@@ -231,7 +233,7 @@ func FuzzParseRef(f *testing.F) {
 		if r.Location == "" || !r.Same(r) {
 			t.Fatalf("%q: %+v", text, r)
 		}
-		if r.Scheme == Local || diag.Redact(r.Location) != r.Location { // what is shown is not all of it
+		if r.Scheme == Local || diag.Redact(r.Location) != r.Location { // the displayed text may be incomplete
 			return
 		}
 		again, err := ParseRef(r.String())

@@ -76,7 +76,8 @@ func TestValidateReportsSchemaViolations(t *testing.T) {
 	}
 }
 
-// A malformed schema produces warnings, never a panic or a block.
+// TestMalformedSchema checks that a malformed schema causes warnings. It must not cause a panic or
+// block a configuration.
 func TestMalformedSchema(t *testing.T) {
 	tests := []struct{ schema, want string }{
 		{"{type: bool}", `"bool" is no type`},
@@ -108,7 +109,8 @@ func TestMalformedSchema(t *testing.T) {
 	}
 }
 
-// The published catalog entry has "type: bool"; a configuration that uses that field is accepted.
+// TestPublishedSchema checks the published catalog entry, which has "type: bool". A configuration
+// that uses that field is accepted.
 func TestPublishedSchema(t *testing.T) {
 	data, err := os.ReadFile("testdata/render-helm-chart.yaml")
 	if err != nil {
@@ -126,7 +128,8 @@ func TestPublishedSchema(t *testing.T) {
 	}
 }
 
-// A schema of few bytes that is large once its aliases are followed costs bounded work.
+// TestSchemaBomb checks that validation against a small schema that is large after its aliases are
+// expanded has bounded cost.
 func TestSchemaBomb(t *testing.T) {
 	text := "a: &a {anyOf: [{type: string}]}\n"
 	last := "a"
@@ -141,7 +144,7 @@ func TestSchemaBomb(t *testing.T) {
 	}
 }
 
-// FuzzValidate checks configurations against schemas that nobody has looked at.
+// FuzzValidate checks configurations against unchecked schemas.
 func FuzzValidate(f *testing.F) {
 	f.Add([]byte("{type: object, required: [a], properties: {a: {type: string, pattern: '^a+$', maxLength: 3}}, additionalProperties: false}"), []byte("{a: b, c: 1}"))
 	f.Add([]byte("{type: array, items: {oneOf: [{type: integer, minimum: 1, multipleOf: 0.1}, {enum: [a, null]}]}, uniqueItems: true}"), []byte("[1, a, 1e400, a]"))

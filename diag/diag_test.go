@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The place of an error that is wrapped stands in front, once, and its hints stay at the end.
+// TestAsError checks that the position of a wrapped error is printed once, at the beginning, and
+// that its hints stay at the end.
 func TestAsError(t *testing.T) {
 	bad := Errorf(Pos{"f.yaml", 2}, "a", "bad").Hint("do it better")
 	for _, tt := range []struct {

@@ -28,7 +28,7 @@ func TestRedactHidesCredentials(t *testing.T) {
 		{"https://example.com/x?ref=v1?sig=T;a=T", "https://example.com/x?ref=v1?sig=xxxxx;a=xxxxx"},
 		{"https://example.com/x?shared_secret=T&share_token=T&sha256=abc", "https://example.com/x?shared_secret=xxxxx&share_token=xxxxx&sha256=abc"},
 		{"https://example.com/x#access_token=T", "https://example.com/x#access_token=xxxxx"},
-		// Nothing is hidden in what has no secrets.
+		// Text without secrets stays unchanged.
 		{"", ""},
 		{"../base", "../base"},
 		{"a@b/c.yaml", "a@b/c.yaml"},
@@ -48,7 +48,8 @@ func TestRedactHidesCredentials(t *testing.T) {
 	}
 }
 
-// FuzzRedact checks that no part of a secret is shown, whatever is in it and around it: the secret has a mark at both ends.
+// FuzzRedact checks that no part of a secret is shown, regardless of its content and context. The
+// secret has a marker at both ends.
 func FuzzRedact(f *testing.F) {
 	f.Add("p", "example.com", "org/r")
 	f.Add("a@b", "example.com:8443", "x?ref=v1")

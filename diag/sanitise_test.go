@@ -80,7 +80,8 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// What stands in JSON is UTF-8 and tells two names apart, also one that looks like another one in quotation marks.
+// TestJSONName checks that a name in JSON is UTF-8 and stays unique, even if a name looks like the
+// quoted form of a different name.
 func TestJSONName(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"a/ä.yaml", "a\xff", "a\xfe", `a\xff`, `"a\xff"`, "\"a\xff\"", "a\ufffd", "\"a\ufffd\"", `"`, ""} {

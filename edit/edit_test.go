@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 )
 
-// must returns an edit whose arguments are right.
+// must returns an edit and panics if its arguments are invalid.
 func must(e Edit, err error) Edit {
 	if err != nil {
 		panic(err)
@@ -22,7 +22,7 @@ func remove(paths ...string) Edit  { return must(RemoveMatching("resources", pat
 func label(args ...string) Edit    { return must(SetLabels(args)) }
 func setText(field, v string) Edit { return must(SetText(field, []string{v})) }
 
-// Each edit changes the lines that it is about, in the style that they have, and no others.
+// TestEditsKeepStyle checks that each edit changes only the lines it is for, and keeps their style.
 func TestEditsKeepStyle(t *testing.T) {
 	for _, tt := range []struct {
 		name, before string
@@ -113,7 +113,8 @@ func TestEditsKeepStyle(t *testing.T) {
 	}
 }
 
-// What cannot be written without changing something else is refused.
+// TestUnsafeEditsAreRefused checks that an edit is refused if it cannot be written without other
+// changes.
 func TestUnsafeEditsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, before, message string }{
 		{"a key that is no text", "{commonLabels: {a: b}}: c\n", "kustomization.yaml"},
@@ -141,7 +142,8 @@ func apply(before string, edits ...Edit) (string, error) {
 	return string(d.Text()), nil
 }
 
-// No text makes an edit panic, and what comes out holds what it shall, and all else as before.
+// FuzzEdit checks that no text makes an edit panic, and that the result can be read and has the new
+// namespace.
 func FuzzEdit(f *testing.F) {
 	for _, s := range []string{"", "{}", "resources: [a]\n", "images:\n- name: a\n  newTag: b # c\n", "? a\n: b\n", "a: |+\n  x\n\n", "\ufeff%YAML 1.2\n---\na: 'b\n  c'\n",
 		"commonLabels: &a {b: c}\nx: *a\n", "resources:\r\n- a\r\n# c\r\n", "images: [{name: a, newTag: b}, c]\n", "- a", "resources: !!seq\n- a\n", "a: \"\\\n  b\"\n", "metadata: |", "namespace: |+", "resources:\n- >", "images: [\n  {name: a}\n]",

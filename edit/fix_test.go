@@ -8,8 +8,8 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 )
 
-// TestFixReplacesFieldsOfBuiltins checks that edit fix replaces each field that a built-in says is
-// deprecated, by the field that it names.
+// TestFixReplacesFieldsOfBuiltins checks that edit fix replaces each field that a built-in declares
+// deprecated with the field that it names.
 func TestFixReplacesFieldsOfBuiltins(t *testing.T) {
 	values := map[string]string{
 		"commonLabels": "{a: b}", "imageTags": "[{name: a, newTag: b}]", "patchesStrategicMerge": `["kind: A\nmetadata: {name: a}\n"]`,

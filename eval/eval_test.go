@@ -49,7 +49,8 @@ func names(list *krm.List) string {
 	return strings.Join(s, " ")
 }
 
-// Each operation makes the list that it says, from lists that others still use: those stay as they are.
+// TestOperationsLeaveInputsUnchanged checks the output of each operation, and that input lists that
+// are still in use do not change.
 func TestOperationsLeaveInputsUnchanged(t *testing.T) {
 	generator := &builtins.ConfigMapGenerator{}
 	generator.Name, generator.Literals = "made", []string{"a=b"}
@@ -91,7 +92,7 @@ func TestOperationsLeaveInputsUnchanged(t *testing.T) {
 	}
 }
 
-// A list that nobody else looks at is changed in place.
+// TestRunExclusive checks that a list without other users is changed in place.
 func TestRunExclusive(t *testing.T) {
 	list := loaded(t, web)
 	got, err := Run(graph.Transform{Transformer: prefix(t)}, []Input{{List: list, Held: krm.Exclusive}}, nil)
@@ -126,7 +127,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// What is made too large is an error, and does not get lost.
+// TestGenerateTooLarge checks that the error of a generated resource that is too large is not lost.
 func TestGenerateTooLarge(t *testing.T) {
 	generator := &builtins.ConfigMapGenerator{}
 	generator.Name, generator.Literals = "made", []string{"a=" + strings.Repeat("x", yaml.MaxResource)}

@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What it costs to start an executor and to end it.
+// The cost of starting and stopping an executor.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		x, err := executors.Start(b.Context(), executors.Program{Kind: "exec"})
@@ -18,7 +18,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// What the way through the process costs, without a function at its end.
+// The cost of a call through the process, without a function.
 func BenchmarkCall(b *testing.B) {
 	x, err := executors.Start(b.Context(), executors.Program{Kind: "env"})
 	if err != nil {

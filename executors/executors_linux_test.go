@@ -27,7 +27,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The test program is its own cast: executors good and bad, and a host that gets killed.
+// The test program plays all roles: good and bad executors, and a host that is killed.
 func TestMain(m *testing.M) {
 	role := os.Getenv("ROLE")
 	if len(os.Args) > 2 && os.Args[1] == "executor" {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	switch role {
 	case "":
-		// Processes of other tests are none of ours.
+		// Processes of other tests must not be counted.
 		dir, err := os.MkdirTemp("/tmp", "kf-")
 		if err != nil {
 			panic(err)
@@ -48,9 +48,9 @@ func TestMain(m *testing.M) {
 		executors.Serve("exec", exec.New())
 	case "env": // answers with its environment
 		executors.Serve("env", echo{})
-	case "boundless": // keeps to no limit
+	case "boundless": // ignores all limits
 		executors.Serve("boundless", boundless{})
-	case "panics": // with what it has got
+	case "panics": // with its request
 		executors.Serve("panics", panics{})
 	case "hints": // in both forms
 		executors.Serve("hints", hints{})
@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 		executors.Serve("leaves", leaves{})
 	case "deaf":
 		deaf()
-	case "stuck": // gets nothing ready
+	case "stuck": // prepares nothing
 		executors.Serve("stuck", stuck{})
 	case "host":
 		host()
@@ -131,7 +131,7 @@ func TestExecutorAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// self returns this program as an executor of a third party that plays a role.
+// self returns this program as a third-party executor in a role.
 func self(t *testing.T, role string) executors.Program {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/exe")
@@ -152,8 +152,8 @@ func (panics) Execute(_ context.Context, _ function.Function, list yaml.Chunks) 
 	select {}
 }
 
-// TestExecutorPanicsAreInternalErrors checks that a panic of an executor, in a call or beside it, is an internal error that shows what it was working on
-// only to who asks for it.
+// TestExecutorPanicsAreInternalErrors checks that a panic of an executor, in a call or outside of
+// one, is an internal error. It shows the data being processed only on request.
 func TestExecutorPanicsAreInternalErrors(t *testing.T) {
 	for _, debug := range []string{"", "1"} {
 		t.Setenv("KRMFLOW_DEBUG", debug)
@@ -196,7 +196,8 @@ func (hints) Execute(_ context.Context, f function.Function, _ yaml.Chunks) (exe
 	return executors.Output{}, fmt.Errorf("wrapped: %w", (&executors.Error{Code: executors.Limit, Msg: f.Name + ": too much"}).Hint("take less"))
 }
 
-// Hints cross the process boundary as what they are. An executor of a third party may send them as lines of the message, too.
+// Hints cross the process boundary as hints. A third-party executor may also send them as lines of
+// the message.
 func TestHintsCrossProcessBoundary(t *testing.T) {
 	x, err := executors.Start(t.Context(), self(t, "hints"))
 	if err != nil {
@@ -226,9 +227,10 @@ func (leaves) Execute(context.Context, function.Function, yaml.Chunks) (executor
 	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
-// TestDaemonsEndWithExecutor checks that processes left by an executor end with it, even if it exits normally.
+// TestDaemonsEndWithExecutor checks that processes left by an executor end with it, even if it
+// exits normally.
 func TestDaemonsEndWithExecutor(t *testing.T) {
-	other := start(t) // has nothing to do with it
+	other := start(t) // unrelated
 	x, err := executors.Start(t.Context(), self(t, "leaves"))
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +269,8 @@ type stuck struct{ echo }
 
 func (stuck) Prepare(context.Context, function.Function) error { select {} }
 
-// TestStuckExecutorTimesOut checks that an executor which does not get a function ready is not waited for without end.
+// TestStuckExecutorTimesOut checks that there is a time limit for an executor that never finishes
+// preparing a function.
 func TestStuckExecutorTimesOut(t *testing.T) {
 	p := self(t, "stuck")
 	p.Patience = 200 * time.Millisecond
@@ -286,7 +289,7 @@ func TestStuckExecutorTimesOut(t *testing.T) {
 
 func root() string { return filepath.Join(os.TempDir(), "root") }
 
-// behaviours are what the conformance test asks for, for a shell.
+// behaviours are the behaviours that the conformance test needs, for a shell.
 var behaviours = map[string]string{
 	"copy":  "cat",
 	"deaf":  "exec <&-; echo done",
@@ -313,7 +316,7 @@ func named(t testing.TB) func(name string) function.Function {
 	}
 }
 
-// processes counts what runs with these words in its command line or environment.
+// processes returns the processes with these words in their command line or environment.
 func processes(words ...string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -328,7 +331,7 @@ func processes(words ...string) (pids []int) {
 	return pids
 }
 
-// gone waits until nothing is left of a test: no function, no executor, no file.
+// gone waits until no function, executor or file of a test is left.
 func gone(t *testing.T, within time.Duration) {
 	t.Helper()
 	deadline := time.Now().Add(within + slack)
@@ -368,7 +371,7 @@ func TestExecutorConforms(t *testing.T) {
 	gone(t, 0)
 }
 
-// The socket is for this user, and in this user's directory.
+// The socket is only for this user, in this user's directory.
 func TestSocketIsPrivate(t *testing.T) {
 	x := start(t)
 	socks, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-run-*", "*", "*"))
@@ -380,7 +383,7 @@ func TestSocketIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
 	}
-	// Without the certificate of the host nobody is heard.
+	// A connection without the certificate of the host is ignored.
 	conn, err := net.Dial("unix", socks[0])
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +429,7 @@ func TestCrashNamesRunningFunction(t *testing.T) {
 	}
 }
 
-// host is a process that starts an executor with a function that hangs, and gets killed.
+// host is a process that starts an executor with a hanging function and is killed.
 func host() {
 	x, err := executors.Start(context.Background(), executors.Program{Kind: "exec"})
 	if err == nil {
@@ -462,7 +465,7 @@ func TestHostKilled(t *testing.T) {
 	}
 }
 
-// What an executor has left in the background ends with it when its host is killed, too.
+// Background processes of an executor also end when its host is killed.
 func TestHostOfDaemonKilled(t *testing.T) {
 	cmd := osexec.Command("/proc/self/exe")
 	cmd.Env = []string{"ROLE=host of leaves", "TMPDIR=" + os.TempDir()}
@@ -481,13 +484,14 @@ func TestHostOfDaemonKilled(t *testing.T) {
 	gone(t, time.Second)
 }
 
-// What a run has left behind goes with the next one; what a run that cannot be seen from here still uses does not.
+// The next run removes leftovers of a run. It keeps files still in use by a run that is not visible
+// from here.
 func TestSweepRemovesAbandonedFolders(t *testing.T) {
-	dir := filepath.Join(os.TempDir(), "krmflow-run-2147483000-1") // there is no such process
+	dir := filepath.Join(os.TempDir(), "krmflow-run-2147483000-1") // no such process exists
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	foreign := filepath.Join(os.TempDir(), "krmflow-run-2147483000-2") // others may enter it: no run has made it like that
+	foreign := filepath.Join(os.TempDir(), "krmflow-run-2147483000-2") // accessible to others, as no run makes it
 	if err := errors.Join(os.Mkdir(foreign, 0o700), os.Chmod(foreign, 0o777)); err != nil {
 		t.Fatal(err)
 	}
@@ -533,7 +537,7 @@ func locked(t *testing.T, dir string) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
 
-// What is no executor is an error soon, and leaves nothing behind.
+// A program that is not an executor causes an error soon and leaves nothing.
 func TestBadExecutors(t *testing.T) {
 	data, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -583,7 +587,8 @@ func TestBadExecutors(t *testing.T) {
 	gone(t, 0)
 }
 
-// A third party's executor runs like krmflow's own, with no environment but what it was given.
+// A third-party executor runs like krmflow's own executors, with only the environment explicitly
+// given.
 func TestThirdParty(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	data, _ := os.ReadFile("/proc/self/exe")
@@ -612,7 +617,8 @@ func TestThirdParty(t *testing.T) {
 	}
 }
 
-// A pool starts one executor for a runtime, when it is asked for, and tries none again that could not be started.
+// A pool starts one executor per runtime, on demand. It does not retry an executor that failed to
+// start.
 func TestPoolStartsEachExecutorOnce(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := 0

@@ -4,5 +4,6 @@ package executors_test
 
 import "time"
 
-// slack is how much longer things may take: a program with the race detector waits for a second when it ends.
+// slack is the extra time that things may take. A program with the race detector waits for a second
+// when it ends.
 const slack = 4 * time.Second

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// That a call was cancelled is for the caller to know: an executor that says so without reason is wrong.
+// Only the caller decides whether a call is cancelled. An executor that reports a cancellation
+// without one is wrong.
 func TestCancelledByNobody(t *testing.T) {
 	x, f, answer := &Process{kind: "wasm"}, function.Function{Name: "f"}, &wire.Error{Code: wire.Code_CANCELLED}
 	var e *Error

@@ -6,8 +6,8 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// A graph is plain data, in an order in which it can run: a node names inputs that were added before it. Without one node
-// the others take what that node took.
+// A graph is plain data, in an order in which it can run: a node refers to inputs that were added
+// before it. If a node is left out, its inputs are passed to its consumers.
 func ExampleGraph() {
 	g := &graph.Graph{}
 	load := g.Add(&graph.Node{ID: "kustomization.yaml#resources[0]", Op: graph.Load{}})

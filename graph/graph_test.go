@@ -38,7 +38,8 @@ func TestWithoutReconnectsNodes(t *testing.T) {
 	}
 }
 
-// Without the call of a generator, nothing is absorbed: the list before it stays.
+// TestWithoutGenerator checks that without the call of a generator the absorb node is removed too,
+// and the list before it is used.
 func TestWithoutGenerator(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		g := &Graph{}
@@ -66,7 +67,8 @@ func TestWithoutGenerator(t *testing.T) {
 	}
 }
 
-// Each root has those of the marked nodes that it needs, as if one had asked for each node.
+// TestRootsOf checks that RootsOf returns the marked nodes that each root needs, the same result as
+// one query per node.
 func TestRootsOf(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

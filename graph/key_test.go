@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestKeysTellConfigurations fills two configurations of each built-in at random, often the same or nearly so: they have one key if and only
-// if they are the same.
+// TestKeysTellConfigurations fills two configurations of each built-in at random. They are often
+// equal or almost equal. They must have the same key if and only if they are equal.
 func TestKeysTellConfigurations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	makers := []func() any{
@@ -46,7 +46,7 @@ func TestKeysTellConfigurations(t *testing.T) {
 	}
 }
 
-// TestKeysStay: what an operation has found out about its configuration while it ran is no part of its key.
+// TestKeysStay checks that data derived from a configuration during a run is not part of the key.
 func TestKeysStay(t *testing.T) {
 	config := builtins.DefaultConfig()
 	for _, b := range []any{
@@ -76,7 +76,7 @@ func operation(builtin any) graph.Op {
 	return graph.Transform{Transformer: builtin.(graph.Transformer)}
 }
 
-// fill gives the exported fields of v values of few kinds, so that two of them are often alike.
+// fill sets the exported fields of v to one of a few values, so that two results are often similar.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	if v.Type() == reflect.TypeFor[yaml.Value]() {
 		v.Set(reflect.ValueOf(randomValue(r)))
@@ -121,7 +121,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// unwrapped returns the list of a struct that stands for one, v itself if it is none.
+// unwrapped returns the list that a yaml.Wrapper wraps, or v itself if it is not a wrapper.
 func unwrapped(v reflect.Value) reflect.Value {
 	if v.CanAddr() {
 		if w, ok := v.Addr().Interface().(yaml.Wrapper); ok {
@@ -131,7 +131,7 @@ func unwrapped(v reflect.Value) reflect.Value {
 	return v
 }
 
-// change fills one exported field of a struct anew.
+// change refills one exported field of a struct.
 func change(r *rand.Rand, v reflect.Value) {
 	var fields []int
 	for i := range v.NumField() {
@@ -167,7 +167,7 @@ func randomValue(r *rand.Rand) yaml.Value {
 	return yaml.MapOf(yaml.Field{Key: "a", Value: yaml.NullValue})
 }
 
-// describe returns the exported fields in v as text, in another way than keys are made.
+// describe prints the exported fields of v. It does not use the encoding of keys.
 func describe(v reflect.Value) string {
 	if v.Type() == reflect.TypeFor[yaml.Value]() {
 		x := v.Interface().(yaml.Value)
@@ -204,13 +204,14 @@ func describe(v reflect.Value) string {
 	return fmt.Sprintf("%q", fmt.Sprint(v.Interface()))
 }
 
-// Configurations that differ in nothing but the content of a file that they name have different keys: what was read is part of them.
+// TestKeysTellFiles checks that configurations that differ only in the content of a file have
+// different keys, because the content is part of the key.
 func TestKeysTellFiles(t *testing.T) {
 	const cm = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: %s}}"
 	byPath := &builtins.Selector{}
 	byPath.Name = "x"
 	for _, tt := range []struct {
-		text string // with the place where the contents differ
+		text string // the file; %s marks the difference
 		make func() builtins.Builtin
 	}{
 		{"%s", func() builtins.Builtin {
@@ -248,7 +249,8 @@ func TestKeysTellFiles(t *testing.T) {
 	}
 }
 
-// Operations of different kinds have different keys, also where they hold the same.
+// TestKeysTellOperations checks that operations of different kinds have different keys, even with
+// the same content.
 func TestKeysTellOperations(t *testing.T) {
 	seen := map[krm.Digest]string{}
 	sorter := new(builtins.SortOrderTransformer)

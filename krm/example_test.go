@@ -26,7 +26,8 @@ func ExampleResources() {
 	// web.yaml:3 v1 Namespace shop _non_namespaceable_
 }
 
-// A clone shares the resources. Change copies one before it changes it, so that the other list never sees the change.
+// A clone shares the resources. Change copies a resource before it changes it, so the other list
+// never sees the change.
 func ExampleList_Change() {
 	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte(two)}, nil)
 	if err != nil {
@@ -36,7 +37,7 @@ func ExampleList_Change() {
 	base := krm.NewList(rs...)
 	overlay := base.Clone()
 	overlay.Change(0, func(r *krm.Resource) {
-		r.PushID() // who refers to the Service by its old name still finds it
+		r.PushID() // references to the old name still find the Service
 		r.SetName("prod-web")
 	})
 	fmt.Println(base.At(0).ID(), "and", overlay.At(0).ID())
@@ -46,7 +47,8 @@ func ExampleList_Change() {
 	// [] [0]
 }
 
-// No list has two resources of one identity, however their namespaces are written.
+// A list cannot have two resources with the same identity, even if their namespaces are written
+// differently.
 func ExampleList_Append() {
 	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte(two)}, nil)
 	if err != nil {

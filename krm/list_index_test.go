@@ -10,7 +10,8 @@ func listObject(name string) *Resource {
 	return NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("ConfigMap")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)})}), nil)
 }
 
-// TestSetKeepsIndexesRight renames resources one way and another and compares the indexes with new ones.
+// TestSetKeepsIndexesRight renames resources in several ways and compares the indexes with new
+// ones.
 func TestSetKeepsIndexesRight(t *testing.T) {
 	steps := []func(r *Resource){
 		func(r *Resource) { r.PushID() },
@@ -24,7 +25,7 @@ func TestSetKeepsIndexesRight(t *testing.T) {
 	l := NewList(listObject("a"), listObject("x"))
 	for i, step := range steps {
 		for _, name := range []string{"a", "b", "x"} {
-			l.Find(listObject(name).ID()) // so that there are indexes
+			l.Find(listObject(name).ID()) // build the indexes
 			l.FindAny(listObject(name).ID())
 			l.Named(name)
 		}

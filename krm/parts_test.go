@@ -23,7 +23,7 @@ func longList(n int) *List {
 	return l
 }
 
-// onCores runs the test with so many cores, whatever the machine has.
+// onCores runs the test on n cores, regardless of the machine.
 func onCores(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })

@@ -8,8 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestWithFieldSpares adds fields to any mapping that was ever made, also twice to the same one and by a copy of the resource, and
-// looks whether each of them still has what it had.
+// TestWithFieldSpares adds fields to earlier mappings at random, also twice to the same mapping and
+// through copies of the resource. It checks that no mapping changes.
 func TestWithFieldSpares(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	type made struct {

@@ -20,7 +20,7 @@ func TestWriteYAML(t *testing.T) {
 	}
 }
 
-// writes takes so many of them, and then does what it is there for.
+// writes accepts a limited number of writes, then calls then.
 type writes struct {
 	bytes.Buffer
 	left int
@@ -34,7 +34,8 @@ func (w *writes) Write(text []byte) (int, error) {
 	return w.Buffer.Write(text)
 }
 
-// What comes behind a write that fails is not written, and no goroutine waits for its turn any longer.
+// TestWriteYAMLFails checks that nothing is written after a failed write, and that no goroutine
+// keeps waiting for its turn.
 func TestWriteYAMLFails(t *testing.T) {
 	onCores(t, 4)
 	l := longList(100 * pieceLen)

@@ -15,7 +15,8 @@ func parse(src *yaml.Source) error {
 	return err
 }
 
-// What was read ahead is no file of the run before somebody asks for it, and is then read no more.
+// Content read ahead becomes an input of the run only when it is requested, and is not read again
+// then.
 func TestReadAhead(t *testing.T) {
 	cwd := tree(t, map[string]string{
 		"a/x.yaml":    "apiVersion: v1\nkind: A\nmetadata: {name: x}\n",
@@ -64,7 +65,7 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// Who asks for a file that is still being read ahead works until it is there.
+// A goroutine that requests a file still being read ahead does other work until the file is there.
 func TestWhileWaiting(t *testing.T) {
 	cwd := tree(t, map[string]string{"slow.yaml": "kind: A\n", "other.yaml": "kind: B\n"})
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// chartDir makes a folder with files and links ("-> target").
+// chartDir makes a folder with files and symlinks ("-> target").
 func chartDir(t *testing.T, files map[string]string) (l *Local, d *Dir) {
 	t.Helper()
 	root := t.TempDir()

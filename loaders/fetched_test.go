@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// fetchingLocal returns a Local for which every repository is at one commit, with what write has put into a tree.
+// fetchingLocal returns a Local for which every repository is at one commit, with the files that
+// write puts into a tree.
 func fetchingLocal(t *testing.T, write func(*cache.TreeWriter) error) *Local {
 	t.Helper()
 	c, err := cache.Temporary()
@@ -39,7 +40,7 @@ func fetchingLocal(t *testing.T, write func(*cache.TreeWriter) error) *Local {
 	}})
 }
 
-// Repositories with the same files are different ones, however alike their addresses are.
+// Repositories with the same files are different repositories, however similar their addresses are.
 func TestFetchedFromElsewhere(t *testing.T) {
 	l := fetchingLocal(t, func(w *cache.TreeWriter) error { return w.File("a", false, 1, strings.NewReader("a")) })
 	for _, repo := range []string{"https://example.com/org/repo_a", "https://example.com/org_repo/a", "https://example.com/org/repo/a"} {
@@ -53,7 +54,8 @@ func TestFetchedFromElsewhere(t *testing.T) {
 	}
 }
 
-// Files are read ahead while other trees are fetched, also those that are refused. The race detector looks.
+// Files are read ahead while other trees are fetched, including refused trees. The race detector
+// checks it.
 func TestReadAheadWhileFetching(t *testing.T) {
 	const many = 100
 	l := fetchingLocal(t, func(w *cache.TreeWriter) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What the layers of an [fs.FS] may read is what those of this machine may.
+// Layers of an [fs.FS] may read the same files as layers on this machine.
 func TestFSObeysRootRestrictions(t *testing.T) {
 	files := fstest.MapFS{
 		"root/a.yaml":       {Data: []byte("a")},
@@ -102,7 +102,7 @@ func TestGivenDirs(t *testing.T) {
 	}
 }
 
-// grown is a file that has more than it says.
+// grown is a file that has more content than its size says.
 type grown struct {
 	fs.File
 	left int
@@ -124,7 +124,7 @@ func (f grownFS) Open(name string) (fs.File, error) {
 	return &grown{file, yaml.MaxFile + 100}, err
 }
 
-// The size that counts is that of what is read.
+// The size limit applies to the content that is actually read.
 func TestGivenGrows(t *testing.T) {
 	g := &given{FS: grownFS{fstest.MapFS{"a": {Data: []byte("a")}}}}
 	if data, err := g.ReadFile("a"); err != nil || len(data) != yaml.MaxFile+1 {
@@ -132,7 +132,7 @@ func TestGivenGrows(t *testing.T) {
 	}
 }
 
-// Links of a real directory are followed, and none leads to this machine.
+// Symlinks of a real directory are followed, but never to other files of this machine.
 func TestGivenDirFS(t *testing.T) {
 	cwd := tree(t, map[string]string{"k/link.yaml": "-> real/a.yaml", "k/real/a.yaml": "a", "k/out.yaml": "-> ../../x", "k/abs.yaml": "-> /etc/hostname"})
 	l := NewLocal(t.Context(), Config{FS: os.DirFS(cwd), Roots: []string{"k"}, Unrestricted: true})
@@ -150,7 +150,7 @@ func TestGivenDirFS(t *testing.T) {
 	}
 }
 
-// When its context has ended nothing more is read.
+// After its context has ended, nothing more is read.
 func TestCancelledLoaderReadsNothing(t *testing.T) {
 	why := errors.New("enough")
 	for _, c := range []Config{{FS: fstest.MapFS{"k/a": {}}}, {Cwd: tree(t, map[string]string{"k/a": ""})}} {

@@ -44,7 +44,7 @@ func TestReadStaysInsideRoot(t *testing.T) {
 		"root/loop.yaml":   "-> loop.yaml",
 	})
 	for _, c := range []struct {
-		path, want, err, free string // free is the content without restrictions, if that differs
+		path, want, err, free string // free is the content without restrictions, if different
 	}{
 		{path: "a.yaml", want: "a"},
 		{path: "./sub/../a.yaml", want: "a"},
@@ -84,7 +84,8 @@ func TestReadStaysInsideRoot(t *testing.T) {
 	}
 }
 
-// What is read instead of files is read as these are: ahead as well, and by those alone who may read the files.
+// Replacements are read like files: they can be read ahead, and only layers that may read the file
+// may read its replacement.
 func TestReplacementsAreReadLikeFiles(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/old.yaml": "old", "a/gone.yaml": "gone", "b/x.yaml": ""})
 	a := filepath.Join(cwd, "a")
@@ -113,7 +114,7 @@ func TestReplacementsAreReadLikeFiles(t *testing.T) {
 	}
 }
 
-// What one layer may read is decided anew for the next: the file is in memory, but not for everybody.
+// Permission to read is checked for each layer, even if the file is in memory already.
 func TestReadIsRestrictedPerLayer(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/x.yaml": "x", "b/y.yaml": "y"})
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})

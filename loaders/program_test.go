@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A program may be larger than any file of configuration. What is no file inside the root has no digest.
+// A program may be larger than any configuration file. Anything that is not a file inside the root
+// has no digest.
 func TestProgramMayBeLarge(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -22,7 +23,7 @@ func TestProgramMayBeLarge(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(path, size); err != nil { // the rest takes no space
+		if err := os.Truncate(path, size); err != nil { // sparse
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +47,7 @@ func TestProgramMayBeLarge(t *testing.T) {
 		{"sub", "", krm.Digest{}, `"sub" is a directory, not a file`},
 		{"none", "", krm.Digest{}, `"none" does not exist`},
 	} {
-		p, err := NewLocal(t.Context(), Config{Cwd: root, Unrestricted: true}).Program(filepath.Join(root, tt.name), root) // that layers may read more changes nothing
+		p, err := NewLocal(t.Context(), Config{Cwd: root, Unrestricted: true}).Program(filepath.Join(root, tt.name), root) // wider read permissions of layers change nothing
 		if err == nil && tt.err != "" || err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
 		}

@@ -20,7 +20,8 @@ func parse(text string) (*File, error) {
 	return Parse(&yaml.Source{File: Name, Data: []byte(text)})
 }
 
-// What is written is read again, in the same bytes, whatever the order was in which entries were found.
+// TestRoundTrip checks that a written file parses and is written again with the same bytes,
+// regardless of the order in which the entries were found.
 func TestRoundTrip(t *testing.T) {
 	entries := []Entry{
 		{Name: "https://example.com/a.yaml", Kind: Content, Digest: digest},
@@ -54,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Mistakes are said with their lines, all of them.
+// TestMistakesNameLines checks that all errors are reported, each with its line.
 func TestMistakesNameLines(t *testing.T) {
 	good := "- name: https://a\n  kind: file\n  digest: " + digest.String() + "\n"
 	for text, want := range map[string]string{
@@ -82,7 +83,8 @@ func TestMistakesNameLines(t *testing.T) {
 	}
 }
 
-// A lock is no update: what exists stays, unless it is to move; what is not used stays, unless it is to go.
+// TestLearnKeepsExistingEntries checks that locking does not update: an existing entry stays unless
+// Update selects it, and an unused entry stays unless Drop selects it.
 func TestLearnKeepsExistingEntries(t *testing.T) {
 	other := krm.DigestOf([]byte("y"))
 	was := func() *File {
@@ -110,7 +112,9 @@ func TestLearnKeepsExistingEntries(t *testing.T) {
 	}
 }
 
-// What is a catalog stays one, with its serial, although a run only knows that a file was fetched. An older edition is told apart from a newer one.
+// TestCatalogsKeepSerials checks that a catalog stays a catalog and keeps its serial, even if a run
+// only reports a fetched file. It also checks that an older edition is distinguished from a newer
+// one.
 func TestCatalogsKeepSerials(t *testing.T) {
 	other := krm.DigestOf([]byte("y"))
 	all := func(Entry) bool { return true }

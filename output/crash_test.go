@@ -24,7 +24,8 @@ import (
 
 const crashFiles = 300
 
-// version returns a list of which every object holds tag; a tenth of the names depend on it too.
+// version returns a list in which every object contains tag. A tenth of the names depend on it as
+// well.
 func version(tag string) *krm.List {
 	l := krm.NewList()
 	for i := range crashFiles {
@@ -43,7 +44,8 @@ func versionRoots(tag string) map[string]*krm.List {
 	return map[string]*krm.List{".": version(tag), "sub/" + tag: krm.NewList(configMap("x", tag)), "same": krm.NewList(configMap("x", "same"))}
 }
 
-// TestCrashingWriter is the program that the tests below kill: it writes one version after the other for ever.
+// TestCrashingWriter is the program that the tests below kill. It writes versions in an endless
+// loop.
 func TestCrashingWriter(t *testing.T) {
 	out := os.Getenv("KRMFLOW_TEST_OUT")
 	if out == "" {
@@ -87,7 +89,7 @@ func killWriter(t *testing.T, out string, force bool) {
 	cmd.Wait()
 }
 
-// wantOneVersion fails unless out holds version a or version b and nothing else but the files in more.
+// wantOneVersion fails unless out contains exactly version a or version b, plus the files in more.
 func wantOneVersion(t *testing.T, out string, more ...string) string {
 	t.Helper()
 	got := tree(t, out)
@@ -158,7 +160,7 @@ func TestOutputJournalSurvivesKill(t *testing.T) {
 	t.Logf("%d kills left a journal", journals)
 }
 
-// journalOf makes a folder that was written one that a killed run has left as its journal in out.
+// journalOf turns a written folder into one that a killed run has left as its journal in out.
 func journalOf(t *testing.T, staged, out string) {
 	t.Helper()
 	dir, err := os.OpenRoot(staged)
@@ -172,8 +174,8 @@ func journalOf(t *testing.T, staged, out string) {
 	}
 }
 
-// TestOutputJournalSteps stops the journal after every number of steps: whatever was moved or removed already, the next
-// run comes to the same end.
+// TestOutputJournalSteps stops the journal after every number of steps. Whatever was moved or
+// removed already, the next run reaches the same final state.
 func TestOutputJournalSteps(t *testing.T) {
 	for done := 0; ; done++ {
 		out := filepath.Join(t.TempDir(), "out")
@@ -221,8 +223,9 @@ func TestOutputJournalSteps(t *testing.T) {
 	}
 }
 
-// TestOutputJournalLosesNothing completes runs in folders where somebody changed or made a file since they were killed, or where
-// the journal is not krmflow's: what would be lost stops it, each time, until it is out of the way.
+// TestOutputJournalLosesNothing completes runs in folders where a file was changed or added after
+// the kill, or where the journal was not written by krmflow. Any file that would be lost stops
+// completion each time, until it is moved away.
 func TestOutputJournalLosesNothing(t *testing.T) {
 	next := map[string]*krm.List{".": krm.NewList(configMap("x", "2"), configMap("new", "1"))}
 	for name, damage := range map[string]func(out string){
@@ -237,7 +240,7 @@ func TestOutputJournalLosesNothing(t *testing.T) {
 		journalOf(t, staged, out)
 		damage(out)
 		before := fmt.Sprint(tree(t, out))
-		edited := name == "v1_configmap_x.yaml" // which --force is for
+		edited := name == "v1_configmap_x.yaml" // needs --force
 		for range 2 {
 			_, err := tryWriteOut(out, Options{Force: !edited}, next)
 			var refused *RefusedError
@@ -258,7 +261,8 @@ func TestOutputJournalLosesNothing(t *testing.T) {
 	}
 }
 
-// TestOutputOnMount needs the right to mount: a mount point cannot be exchanged, and this one is full soon.
+// TestOutputOnMount needs permission to mount. A mount point cannot be exchanged, and this one
+// fills up soon.
 func TestOutputOnMount(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	if err := os.Mkdir(out, 0o755); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
-// What is put is collected beside the folder, which changes in one step at Commit.
+// Lists are collected beside the folder, which changes in one step at Commit.
 func ExampleDir() {
 	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}")}, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func ExampleDir() {
 			log.Fatal(err)
 		}
 		if err := out.Put("prod", krm.NewList(rs...)); err != nil {
-			log.Fatal(err) // Commit would fail, too
+			log.Fatal(err) // Commit would also fail
 		}
 		changes, err := out.Commit()
 		fmt.Println(changes.Added, changes.Unchanged, err)

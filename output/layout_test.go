@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/output/names"
 )
 
-// A root may have files in folders of its own. They change and go as others do, by exchange and by journal, and a root in its folder keeps its
-// files.
+// A root may have files in its own subfolders. They change and disappear like other files, by
+// exchange and by journal, and a nested root keeps its files.
 func TestOutputTemplate(t *testing.T) {
 	layout, err := names.ParseLayout("{namespace}/{kind}-{name}.yaml", nil)
 	if err != nil {
@@ -58,7 +58,8 @@ func TestOutputTemplate(t *testing.T) {
 	}
 }
 
-// A run over other roots than those of the folder is refused: by Open if it knows them, by Commit otherwise.
+// A run over roots other than those of the folder is refused, by Open if it knows them, otherwise
+// by Commit.
 func TestOutputRefusesToDrop(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	writeOut(t, out, Options{}, map[string]*krm.List{"a": krm.NewList(configMap("x", "1")), "b": krm.NewList(configMap("x", "1"))})
@@ -81,14 +82,15 @@ func TestOutputRefusesToDrop(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	// A folder of an output of its own is not searched for roots, and not touched.
+	// A folder with a separate output is neither searched for roots nor touched.
 	writeOut(t, filepath.Join(out, "other"), Options{Base: out}, map[string]*krm.List{"r": krm.NewList(configMap("x", "1"))})
 	if _, err := Open(out, Options{Prune: true}); err == nil || !strings.Contains(err.Error(), "\n  other/\n") {
 		t.Errorf("an output in the output: %v", err)
 	}
 }
 
-// A run of an earlier version that was killed is completed, and its folder is taken over by the next run that writes.
+// A killed run of an earlier version is completed, and the next run that writes takes over its
+// folder.
 func TestOutputOldJournal(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	text := func(data string) string {

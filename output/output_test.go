@@ -18,7 +18,7 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// object returns a resource; data is what tells two versions of it apart.
+// object returns a resource. data distinguishes versions of it.
 func object(apiVersion, kind, ns, name, data string) *krm.Resource {
 	meta := []yaml.Field{{Key: "name", Value: yaml.Str(name)}}
 	if ns != "" {
@@ -60,7 +60,8 @@ func tryWriteOut(dir string, opts Options, roots map[string]*krm.List) (Changes,
 	return o.Commit()
 }
 
-// tree returns the content of every file below dir, links and folders included, without the manifests.
+// tree returns the content of every file below dir, including symlinks and folders, without the
+// manifests.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -108,7 +109,7 @@ func write(t *testing.T, path, data string) {
 	}
 }
 
-// The files of a long list are written on several cores. That shows in nothing.
+// The files of a long list are written on several cores, with the same result.
 func TestPutLongList(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	l := krm.NewList()
@@ -162,7 +163,7 @@ func TestOutputLifecycle(t *testing.T) {
 	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))))...)...)
 }
 
-// prefixed returns names and more with prefix in front, sorted.
+// prefixed returns names and more with a prefix, sorted.
 func prefixed(prefix string, names []string, more ...string) []string {
 	var all []string
 	for _, n := range append(slices.Clone(names), more...) {
@@ -191,7 +192,7 @@ func TestOutputUnchangedWritesNothing(t *testing.T) {
 	if !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
 		t.Error("the folder was written")
 	}
-	// A file that somebody removed is made again.
+	// A removed file is written again.
 	os.Remove(filepath.Join(out, "v1_configmap_a.yaml"))
 	if c := writeOut(t, out, Options{}, roots); len(c.Changed) != 1 || c.Unchanged != 1 {
 		t.Errorf("changes after a file was removed: %+v", c)
@@ -303,7 +304,7 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 		os.Remove(path)
 		os.Remove(filepath.Dir(path))
 	}
-	// Also if they come while the run is rendering.
+	// Also if they appear while the run is rendering.
 	o, err := Open(out, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +318,7 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 	}
 	wantNames(t, filepath.Dir(out), "out/", "out/a/", "out/a/late.txt", "out/a/v1_configmap_x.yaml")
 	os.Remove(filepath.Join(out, "a", "late.txt"))
-	// What comes beside the part that is exchanged stays, and the next run refuses it.
+	// Files that appear beside the exchanged part stay, and the next run refuses them.
 	if o, err = Open(out, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,8 @@ func TestOutputForce(t *testing.T) {
 	writeOut(t, out, Options{Force: true}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"))})
 	wantNames(t, out, "mine.txt", "sub/", "sub/mine.txt", "v1_configmap_x.yaml")
 
-	// What has the name of a resource, or is in the way of a folder, is no more touched than the rest.
+	// Foreign files with the name of a resource, or in the place of a folder, are left untouched as
+	// well.
 	for _, name := range []string{"v1_configmap_y.yaml", "v1_configmap_y.yaml/mine.txt", "new"} {
 		write(t, filepath.Join(out, name), "mine")
 		roots["new"] = roots["sub"]
@@ -361,7 +363,7 @@ func TestOutputForce(t *testing.T) {
 		}
 		os.RemoveAll(filepath.Join(out, first))
 	}
-	// A folder of krmflow's own that holds a file of others cannot become a file.
+	// A folder of krmflow that contains a foreign file cannot become a file.
 	nested := map[string]*krm.List{"v1_configmap_x.yaml": krm.NewList(configMap("x", "1"))}
 	writeOut(t, out, Options{Force: true}, nested)
 	write(t, filepath.Join(out, "v1_configmap_x.yaml", "mine.txt"), "mine")
@@ -379,8 +381,8 @@ func TestOutputForce(t *testing.T) {
 	}
 }
 
-// TestOutputLosesNothing changes files that krmflow wrote: they are not replaced and not removed, unless they are what the render
-// makes. With Force one that the render makes is replaced.
+// TestOutputLosesNothing changes files that krmflow wrote. They are neither replaced nor removed,
+// unless they match the render. With Force, files that the render writes are replaced.
 func TestOutputLosesNothing(t *testing.T) {
 	edited, gone := "a/v1_configmap_x.yaml", "b/v1_configmap_y.yaml"
 	for _, force := range []bool{false, true} {
@@ -425,7 +427,8 @@ func TestOutputLosesNothing(t *testing.T) {
 	}
 }
 
-// TestOutputForeignManifest has manifests that somebody else wrote: the files that they list stay.
+// TestOutputForeignManifest has manifests that krmflow did not write. The files that they list
+// stay.
 func TestOutputForeignManifest(t *testing.T) {
 	roots := map[string]*krm.List{".": krm.NewList(configMap("x", "1"))}
 	for _, digest := range []string{krm.DigestOf([]byte("mine")).String()[len("sha256:"):], "secret " + strings.Repeat("0", 64)} {
@@ -456,7 +459,8 @@ func TestOutputForeignManifest(t *testing.T) {
 	}
 }
 
-// TestOutputBadManifest takes away what tells krmflow's files from others: nothing is written, and nothing stale stays unnoticed.
+// TestOutputBadManifest removes the data that distinguishes krmflow's files from others. Nothing is
+// written, and nothing stale goes unnoticed.
 func TestOutputBadManifest(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	opts := Options{Force: true}
@@ -491,7 +495,8 @@ func TestOutputSymlinks(t *testing.T) {
 	out := filepath.Join(top, "out")
 	roots := map[string]*krm.List{".": krm.NewList(configMap("x", "1"), configMap("y", "1"))}
 	writeOut(t, out, Options{}, roots)
-	// The victim has the very content that the file should have, so that only the type tells the difference.
+	// The victim already has the content that the file should have, so that only the file type
+	// differs.
 	content, err := os.ReadFile(filepath.Join(out, "v1_configmap_x.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -520,7 +525,7 @@ func TestOutputSymlinks(t *testing.T) {
 		t.Errorf("foreign link: %v", err)
 	}
 	os.Remove(filepath.Join(out, "link"))
-	// A link where the lock must be.
+	// A symlink in the place of the lock.
 	if err := os.Symlink("victim", out+lockSuffix); err != nil {
 		t.Fatal(err)
 	}
@@ -567,7 +572,8 @@ func TestOutputModes(t *testing.T) {
 	wantMode(t, out, info.Mode().Perm())
 	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
 	wantMode(t, filepath.Join(out, "v1_configmap_x.yaml"), info.Mode().Perm()&0o666)
-	// So is what lets one test a guess of their content, in which the plain digest does not stand.
+	// The data that allows checking a guess of their content is private as well. It does not
+	// contain the plain digest.
 	wantMode(t, filepath.Join(out, manifest.Name), 0o600)
 	files := tree(t, out)
 	listed, _ := os.ReadFile(filepath.Join(out, manifest.Name))
@@ -578,7 +584,7 @@ func TestOutputModes(t *testing.T) {
 		}
 	}
 
-	// A folder's own mode stays; a Secret that others can read is written again.
+	// A folder keeps its mode. A Secret that other users can read is written again.
 	os.Chmod(out, 0o710)
 	os.Chmod(filepath.Join(out, "v1_secret_s.yaml"), 0o644)
 	writeOut(t, out, Options{}, roots)
@@ -610,7 +616,7 @@ func TestOutputPathClashes(t *testing.T) {
 	}
 	wantNames(t, top)
 
-	// A name that was a file becomes a folder and back.
+	// A name changes from file to folder and back.
 	out := filepath.Join(top, "out")
 	for range 2 {
 		writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"))})

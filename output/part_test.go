@@ -14,10 +14,10 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 )
 
-// nested are folders of roots, some of which lie in one another.
+// nested are the folders of roots, some inside each other.
 var nested = []string{"a", "a/b", "a/b/c", "a/d", "e/f", "e/g", "h"}
 
-// TestOutputParts changes some roots at a time, and compares the folder with one that is written anew.
+// TestOutputParts changes some roots at a time and compares the folder with a newly written one.
 func TestOutputParts(t *testing.T) {
 	for seed := range uint64(15) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -54,7 +54,7 @@ func TestOutputParts(t *testing.T) {
 	}
 }
 
-// A folder beside that of the only root that changes is the one that it was.
+// A folder beside the folder of the only changed root is not replaced.
 func TestOutputPartAlone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only there folders are exchanged")
@@ -88,7 +88,7 @@ func TestOutputPartAlone(t *testing.T) {
 	}
 }
 
-// TestOutputReuse reuses what is there, as long as it is what was written.
+// TestOutputReuse reuses existing output if it is unchanged since it was written.
 func TestOutputReuse(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	seen := known.New()
@@ -160,11 +160,12 @@ func TestOutputReuse(t *testing.T) {
 	}
 }
 
-// TestOutputLearns edits files while a slow commit goes on: what is known of them afterwards is what krmflow has written, or looked at.
+// TestOutputLearns edits files during a slow commit. Afterwards, the known state of files is the
+// state that krmflow wrote or checked.
 func TestOutputLearns(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	seen := known.New()
-	settle := func() { time.Sleep(50 * time.Millisecond) } // until the clock of the file system has gone on
+	settle := func() { time.Sleep(50 * time.Millisecond) } // until the file system's clock has advanced
 	commit := func(meanwhile func(), put func(o *Dir) error) {
 		t.Helper()
 		o, err := Open(out, Options{Known: seen})
@@ -210,8 +211,8 @@ func TestOutputLearns(t *testing.T) {
 	}
 	commit(func() {}, put("a"))
 	isKnown(true, a)
-	commit(func() { edit(b) }, put("b", "a")) // as soon as it is there
-	isKnown(false, a, b)                      // nobody has looked at what is kept
+	commit(func() { edit(b) }, put("b", "a")) // as soon as it exists
+	isKnown(false, a, b)                      // kept files were not checked
 	edit(a)
 	settle()
 	commit(func() {}, put("c", "a", "b"))

@@ -31,7 +31,7 @@ func TestWriteFileAtomic(t *testing.T) {
 	}
 	wantMode(t, file, 0o600)
 
-	// What a killed run left is replaced, and a link is never followed.
+	// A leftover of a killed run is replaced, and a symlink is never followed.
 	link := filepath.Join(dir, "link.yaml")
 	if err := os.Symlink("out.yaml", link); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestWriteFileAtomicLeftover(t *testing.T) {
 	if err := replaceFile(root, "x", text("long enough to show"), 0o666, nil); err != nil {
 		t.Fatal(err)
 	}
-	// A killed run leaves its temporary file, which is not locked any more.
+	// A killed run leaves its temporary file, without a lock.
 	write(t, filepath.Join(dir, tempNameOf("x")), "leftover that is longer than the new content")
 	if err := replaceFile(root, "x", text("new"), 0o666, nil); err != nil {
 		t.Fatal(err)
@@ -93,8 +93,8 @@ func TestWriteFileAtomicStreams(t *testing.T) {
 	}
 }
 
-// TestWriteFileAtomicLinks plants links where the file and the one beside it must be: none is followed, and what they lead to is
-// neither written nor emptied.
+// TestWriteFileAtomicLinks puts symlinks in the place of the file and of its temporary file. They
+// are not followed, and their targets are neither written nor truncated.
 func TestWriteFileAtomicLinks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out.yaml")
@@ -152,12 +152,12 @@ func TestWriteFileAtomicConcurrent(t *testing.T) {
 	wantNames(t, dir, "x")
 }
 
-// text is content that is known beforehand.
+// text returns fixed content.
 func text(s string) func() ([]byte, error) {
 	return func() ([]byte, error) { return []byte(s), nil }
 }
 
-// Of many who edit a file at the same time, none loses what another has made.
+// Concurrent edits of a file lose no change.
 func TestEditFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	var all sync.WaitGroup

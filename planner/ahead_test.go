@@ -13,8 +13,9 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// How many cores plan, and which of them comes first to a file, is seen in nothing: not in the plan, nor in mistakes, warnings, the
-// files that were read and what they count for.
+// TestJobsChangeNothing checks that the number of planning goroutines, and the order in which they
+// reach files, affects nothing: not the plan, the errors, the warnings, the set of read files or
+// their use of the input limit.
 func TestJobsChangeNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(trees)); err != nil {
@@ -45,7 +46,8 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// spoil changes a line of file: it is gone, or something else, or the file has another name as well, or is none.
+// spoil changes file at random. It deletes, replaces or repeats a line, adds lines, or makes file a
+// hard link to other.
 func spoil(t *testing.T, r *rand.Rand, file, other string) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -61,7 +63,7 @@ func spoil(t *testing.T, r *rand.Rand, file, other string) {
 	case 2:
 		lines[i] = "x: ]\n"
 	case 3:
-		lines = append(lines, "annotations: yes\nmore: 012\nmore: 0o7\n") // there are warnings about these
+		lines = append(lines, "annotations: yes\nmore: 012\nmore: 0o7\n") // these cause warnings
 	case 4:
 		os.Remove(file)
 		if os.Link(other, file) == nil {
@@ -76,7 +78,7 @@ func spoil(t *testing.T, r *rand.Rand, file, other string) {
 	}
 }
 
-// outcome returns all that can be known of a plan.
+// outcome prints all observable properties of a plan.
 func outcome(cwd string, roots []string, jobs int, limit int64) string {
 	input := &loaders.Budget{Max: limit}
 	p := Compile(context.Background(), roots, Options{Cwd: cwd, Jobs: jobs, Input: input})

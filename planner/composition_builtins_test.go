@@ -16,12 +16,13 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// builtinCases are built-ins as items of a Composition, and what does the same in a Kustomization: a field, and the document in
-// transformers or generators with all fields that kustomize's defaults would name.
+// builtinCases are built-ins as items of a Composition, with equivalents in a Kustomization: a
+// field, and a document in transformers or generators that spells out all fields that kustomize's
+// defaults would set.
 var builtinCases = []struct {
 	kind, config string
 	field        string
-	doc          string // what the document has more than config, or instead of it
+	doc          string // text to append to config for the document in a Kustomization; "-" for none
 	in           string
 }{
 	{"AnnotationsTransformer", "annotations: {a: b, c: '1'}", "commonAnnotations: {a: b, c: '1'}", annotationSpecs, "transformers"},
@@ -83,8 +84,8 @@ subjects: [{kind: ServiceAccount, name: default}, {kind: ServiceAccount, name: o
 roleRef: {kind: Role, name: r, apiGroup: rbac.authorization.k8s.io}
 `
 
-// TestBuiltinsInComposition compares each built-in in a Composition with what does the same in a Kustomization, and both with
-// kustomize where that is installed (BT-01, BT-02, BT-05, BT-06).
+// TestBuiltinsInComposition compares each built-in in a Composition with its equivalents in a
+// Kustomization, and with kustomize if it is installed (BT-01, BT-02, BT-05, BT-06).
 func TestBuiltinsInComposition(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range builtinCases {
@@ -132,7 +133,7 @@ func TestBuiltinsInComposition(t *testing.T) {
 	}
 }
 
-// inScript reports whether a script has a document of a kind.
+// inScript reports whether a test script has a document of a kind.
 func inScript(t *testing.T, kind string) bool {
 	t.Helper()
 	scripts, err := filepath.Glob("../testdata/script/*.txtar")
@@ -178,7 +179,7 @@ func renderIn(t *testing.T, dir, name string) string {
 	return out
 }
 
-// kustomizeBuild runs kustomize v5.8.2, if that is what is installed.
+// kustomizeBuild runs kustomize v5.8.2, if that version is installed.
 func kustomizeBuild(t *testing.T, dir string) (string, bool) {
 	t.Helper()
 	path, err := exec.LookPath("kustomize")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// kustomizationFields are fields of a Kustomization; those that are fine together are together.
+// kustomizationFields are fields of a Kustomization. Fields that can be combined share a case.
 var kustomizationFields = []string{
 	"namePrefix: p-\nnameSuffix: -s",
 	"namespace: ns",
@@ -50,9 +50,10 @@ var fieldFiles = map[string]string{
 	"validator.yaml":   "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: none}\n",
 }
 
-// TestKustomizationFieldsInComposition compares each field of a Kustomization that is an item of a Composition with the same
-// field of a Kustomization one layer below the root, where sortOptions and buildMetadata do not count, and with kustomize where that is
-// installed (KT-04).
+// TestKustomizationFieldsInComposition compares each field of a Kustomization that is an item of a
+// Composition with the same field of a Kustomization one layer below the root, where sortOptions
+// and buildMetadata have no effect. It also compares them with kustomize if it is installed
+// (KT-04).
 func TestKustomizationFieldsInComposition(t *testing.T) {
 	for _, field := range kustomizationFields {
 		t.Run(field, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestKustomizationFieldsInComposition(t *testing.T) {
 				t.Errorf("the Composition gives\n%s\nthe Kustomization\n%s", got, want)
 			}
 			if strings.Contains(field, ", {apiVersion") {
-				return // kustomize does not know mappings there
+				return // kustomize does not accept mappings there
 			}
 			if want, ok := kustomizeBuild(t, filepath.Join(dir, "root")); ok && got != want {
 				t.Errorf("the Composition gives\n%s\nkustomize\n%s", got, want)

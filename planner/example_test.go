@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// A plan is data: nothing has run, and nothing can.
+// A plan is data. Nothing has run yet, and the planner cannot run anything.
 func ExampleCompile() {
 	cwd, err := filepath.Abs("../testdata/kustomize/hello")
 	if err != nil {

@@ -20,10 +20,11 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// FuzzKustomization puts any text into the place of a kustomization file of a tree that works, and builds its folder. No
-// text may make a build panic or hang, and each mistake has its place.
+// FuzzKustomization replaces a kustomization file of a working tree with any text, and builds its
+// directory. No text may make a build panic or hang, and each error must have a position.
 //
-// With KRMFLOW_ORACLE=PROGRAM, a kustomize v5.8.2, the outcome is also compared with that program's. That is done by hand:
+// With KRMFLOW_ORACLE=PROGRAM, a kustomize v5.8.2, the test also compares the result with that
+// program's. This is for manual runs:
 //
 //	KRMFLOW_ORACLE=kustomize go test -run '^$' -fuzz FuzzKustomization ./planner
 func FuzzKustomization(f *testing.F) {
@@ -108,7 +109,7 @@ func compareWith(t *testing.T, oracle, dir string, out []byte, errs []error) {
 	}
 }
 
-// layerDirs returns all folders below trees that have a kustomization file, sorted.
+// layerDirs returns all directories below trees that have a kustomization file, sorted.
 func layerDirs(tb testing.TB) []string {
 	tb.Helper()
 	var dirs []string
@@ -143,8 +144,9 @@ func write(tb testing.TB, file string, text []byte) {
 	}
 }
 
-// FuzzComposition puts any text into the place of a composition file. No text may make planning panic, each mistake has its
-// place, and what a Composition comes to comes to the same again.
+// FuzzComposition replaces a composition file with any text. No text may make planning panic, each
+// error must have a position, and consolidating a consolidated Composition again must not change
+// it.
 func FuzzComposition(f *testing.F) {
 	const example = "../testdata/examples/webapp"
 	for _, env := range []string{"base", "dev", "staging", "prod"} {

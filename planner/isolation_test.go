@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What isolates programs is found out once: that starts processes.
+// TestIsolationIsProbedOnce checks that a plan probes the sandbox only once, because a probe starts
+// processes.
 func TestIsolationIsProbedOnce(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

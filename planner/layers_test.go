@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The layers of a plan name all files that were read for it, and each layer that they refer to with the line that does.
+// TestLayersNameAllReadFiles checks that the layers of a plan list all files that were read for it,
+// and that each reference to a layer has a line.
 func TestLayersNameAllReadFiles(t *testing.T) {
 	cwd, err := filepath.Abs(trees)
 	if err != nil {

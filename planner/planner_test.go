@@ -42,7 +42,8 @@ func ids(p *Plan) map[string]bool {
 	return m
 }
 
-// The id of a node depends on its file and field alone: neither on the other roots of the plan nor on their order.
+// TestNodeIDs checks that the id of a node depends only on its file and field, not on the other
+// roots of the plan or on their order.
 func TestNodeIDs(t *testing.T) {
 	dirs := []string{"shop/overlays/dev", "shop/overlays/prod", "openapi/plain", "openapi/overlay", "order/metadata", "components/both", "components/one"}
 	all := compile(t, dirs...)
@@ -62,7 +63,8 @@ func TestNodeIDs(t *testing.T) {
 	}
 }
 
-// A layer that several roots use is compiled once; a component is compiled for each user, on its list.
+// TestSharedLayersCompileOnce checks that a layer used by several roots is compiled once. A
+// component is compiled once per user, because it works on the user's list.
 func TestSharedLayersCompileOnce(t *testing.T) {
 	dev, prod, both := compile(t, "shop/overlays/dev"), compile(t, "shop/overlays/prod"), compile(t, "shop/overlays/dev", "shop/overlays/prod")
 	if both.Shared <= dev.Shared+prod.Shared {
@@ -86,7 +88,8 @@ func TestSharedLayersCompileOnce(t *testing.T) {
 	}
 }
 
-// What cannot be planned is left out of the graph, and the rest is as if it had not been asked for.
+// TestFailedRoot checks that a root that cannot be planned is left out of the graph, and that the
+// rest of the plan is the same as without it.
 func TestFailedRoot(t *testing.T) {
 	cwd, err := filepath.Abs(trees)
 	if err != nil {
@@ -101,8 +104,8 @@ func TestFailedRoot(t *testing.T) {
 	}
 }
 
-// A run uses the bytes whose digests the plan shows, whatever becomes of the files. A file that several fields name is read
-// once and listed once.
+// TestPlanHoldsBytes checks that a run uses the bytes whose digests the plan shows, even if the
+// files change later. A file named by several fields is read once and listed once.
 func TestPlanHoldsBytes(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{

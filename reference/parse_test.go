@@ -46,7 +46,7 @@ func TestParseSplitsReferences(t *testing.T) {
 		{"https://github.com/org/repo?timeout=2m", Dir, Git, "https://github.com/org/repo", "", "", "submodules 2m0s"},
 		{"https://github.com/org/repo?timeout=9999h", Dir, Git, "https://github.com/org/repo", "", "", "submodules 10m0s"},
 		{"https://github.com/org/repo?timeout=-1", Dir, Git, "https://github.com/org/repo", "", "", ""},
-		// of catalogs
+		// catalogs
 		{"https://host/org/repo.git/dir/catalog.yaml@sidecar/v1.0", File, Git, "https://host/org/repo.git", "dir/catalog.yaml", "sidecar/v1.0", ""},
 		{"git@host:org/repo.git/catalog.yaml@v1", File, Git, "git@host:org/repo.git", "catalog.yaml", "v1", ""},
 		{"github.com/org/repo//catalog.yaml?ref=v1", Catalog, Git, "https://github.com/org/repo", "catalog.yaml", "v1", ""},
@@ -108,7 +108,7 @@ func TestParseLocal(t *testing.T) {
 	}
 }
 
-// Where kustomize reads files, what has no scheme is a path.
+// TestParsePaths checks that text without a scheme is a path where kustomize reads files.
 func TestParsePaths(t *testing.T) {
 	for _, text := range []string{"github.com/org/repo/x.yaml", "git@host:org/x.yaml", "github.com/org/repo.git/x.yaml"} {
 		if r, err := Parse(text, File); !errors.Is(err, ErrNotRemote) {

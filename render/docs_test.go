@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What docs/library.md shows of Go is a part of the examples, or compiled here.
+// TestLibraryDocs checks that each block of Go in docs/library.md is part of a compiled example.
 func TestLibraryDocs(t *testing.T) {
 	doc, err := os.ReadFile("../docs/library.md")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestLibraryDocs(t *testing.T) {
 	}
 }
 
-// unindented returns text without the blanks at the start of its lines.
+// unindented removes the indentation of each line.
 func unindented(text string) string {
 	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(text, "")
 }

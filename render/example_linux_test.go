@@ -14,8 +14,9 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Functions run if they are in a catalog that the caller trusts, here one that is pinned by its digest, and if there is an executor.
-// That of programs runs each call in a sandbox, for which it starts the calling program itself: keep one for as long as that runs.
+// Functions run if they are in a catalog that the caller trusts, here pinned by its digest, and if
+// there is an executor. The executor for programs runs each call in a sandbox, for which it starts
+// the calling program itself. Keep one executor for the lifetime of the program.
 func Example_function() {
 	programs := exec.New()
 	defer programs.Close()

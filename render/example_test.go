@@ -20,7 +20,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// tree is the absolute path of an example.
+// tree returns the absolute path of an example.
 func tree(name string) string {
 	dir, err := filepath.Abs("../testdata/kustomize/" + name)
 	if err != nil {
@@ -29,7 +29,7 @@ func tree(name string) string {
 	return dir
 }
 
-// A directory of this machine is rendered as kustomize build does it.
+// Render a directory of this machine, as kustomize build does.
 func Example() {
 	checkout := tree("hello")
 	result, err := render.Render(context.Background(), render.Options{
@@ -52,7 +52,8 @@ func Example() {
 	// apps/v1 Deployment dev-hello
 }
 
-// Any fs.FS can be rendered: an embed.FS, an archive, an [os.Root], a tree in memory. Layers cannot leave it.
+// Any fs.FS can be rendered: an embed.FS, an archive, an [os.Root], a tree in memory. Layers cannot
+// leave it.
 func Example_fileSystem() {
 	files := fstest.MapFS{
 		"base/kustomization.yaml": {Data: []byte("resources: [account.yaml]\n")},
@@ -76,7 +77,8 @@ func Example_fileSystem() {
 	//   namespace: prod
 }
 
-// objects returns what a directory of a checkout comes to, in the form that Kubernetes' client libraries take.
+// objects renders a directory of a checkout and returns its objects in the form that Kubernetes'
+// client libraries use.
 func objects(ctx context.Context, checkout, path string) ([]map[string]any, error) {
 	root, err := os.OpenRoot(checkout) // of an artifact that the controller has fetched
 	if err != nil {
@@ -101,7 +103,8 @@ func objects(ctx context.Context, checkout, path string) ([]map[string]any, erro
 	return objects, nil
 }
 
-// A controller renders what somebody else has written. No link leads out of an [os.Root], and the input is bounded.
+// A controller renders content of other authors. With an [os.Root], no link leads outside the tree;
+// the budget limits the input.
 func Example_controller() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -119,7 +122,7 @@ func Example_controller() {
 	// Deployment dev-hello
 }
 
-// What is remote is fetched once per call, and kept in a cache that calls share.
+// Remote content is fetched once per call and kept in a cache that calls share.
 func Example_remote() {
 	cacheDir := "/var/cache/controller"
 	o := render.Options{Dirs: []string{"https://github.com/org/config//overlays/prod?ref=v1.2.0"}}
@@ -134,7 +137,8 @@ func Example_remote() {
 	}
 }
 
-// Mistakes come all at once, each with its place and what helps. Warnings are what somebody probably did not mean.
+// All errors are reported at once, each with its position and a hint. Warnings are about probable
+// mistakes.
 func Example_warnings() {
 	files := fstest.MapFS{
 		"good/kustomization.yaml": {Data: []byte("resources: [account.yaml]\nimages: [{name: web, newTag: v2}]\n")},
@@ -159,7 +163,7 @@ func Example_warnings() {
 	// 1 resource
 }
 
-// A render ends soon after its context, and the error says why that has ended.
+// A render ends soon after its context. Its error is the cause of the cancellation.
 func Example_cancel() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("the queue has a newer revision"))
@@ -169,7 +173,7 @@ func Example_cancel() {
 	// the queue has a newer revision
 }
 
-// The plan can be shown before it runs.
+// The plan can be printed before it runs.
 func ExampleCompile() {
 	o := render.Options{Dirs: []string{"base"}, Plan: planner.Options{Cwd: tree("hello")}}
 	plan, err := render.Compile(context.Background(), o)

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// stack is a transformer that records which functions of krmflow have called it, itself included.
+// stack is a transformer that records the krmflow functions on its call stack, including itself.
 type stack struct{ names []string }
 
 func (s *stack) Transform(*krm.List, diag.Warn) error {
@@ -28,7 +28,8 @@ func (s *stack) Transform(*krm.List, diag.Warn) error {
 	return nil
 }
 
-// From Run to a transformer there are few calls. ARCHITECTURE.md names them, and the three of a command before.
+// TestFewHops checks that there are few calls between Run and a transformer. ARCHITECTURE.md lists
+// them, and the three calls of a command before Run.
 func TestFewHops(t *testing.T) {
 	var s stack
 	g := &graph.Graph{}

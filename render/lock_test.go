@@ -19,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// A fileServer serves one text as every file, over TLS.
+// A fileServer serves the same text for every file, over TLS.
 type fileServer struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -39,7 +39,8 @@ func newFileServer(t *testing.T) *fileServer {
 	return s
 }
 
-// render renders a layer with one reference, with an empty cache, and returns what was found.
+// render renders a layer with one reference, with an empty cache, and returns the reported lock
+// entries.
 func (s *fileServer) render(t *testing.T, ref string, with render.Sources) (found []lock.Entry, err error) {
 	t.Helper()
 	c, err := cache.Temporary()
@@ -66,7 +67,8 @@ func lockOf(t *testing.T, entries ...lock.Entry) *lock.File {
 	return read
 }
 
-// A file must have the digest that the lock has for it; a digest in the text counts more than that of the lock, and is no way around it.
+// TestLockedFile checks that a file must have its locked digest. A digest in the reference takes
+// precedence over the digest in the lock, but cannot bypass it.
 func TestLockedFile(t *testing.T) {
 	s := newFileServer(t)
 	url := s.URL + "/a.yaml"
@@ -95,7 +97,7 @@ func TestLockedFile(t *testing.T) {
 	_, err = s.render(t, pinned, render.Sources{Lock: lockOf(t, lock.Entry{Name: pinned, Kind: lock.Content, Digest: was})})
 	checkRefused(t, err, was.String(), is.String())
 
-	// What has a digest of its own needs no lock, what has none does.
+	// A reference with a digest needs no lock entry; a reference without one does.
 	if _, err := s.render(t, pinned, render.Sources{Lock: &lock.File{}, Locked: true}); err != nil {
 		t.Error(err)
 	}
@@ -107,7 +109,8 @@ func TestLockedFile(t *testing.T) {
 	}
 }
 
-// An entry of another kind than what a reference names is no reason to take it unlocked.
+// TestLockedAsAnotherKind checks that an entry of a different kind than the reference does not
+// allow an unlocked fetch.
 func TestLockedAsAnotherKind(t *testing.T) {
 	s := newFileServer(t)
 	digest, commit := krm.DigestOf([]byte("x")), strings.Repeat("1", 40)
@@ -125,7 +128,7 @@ func TestLockedAsAnotherKind(t *testing.T) {
 	}
 }
 
-// Names of entries hold no credentials and no place inside of what they name.
+// TestLockNames checks that names of entries contain no credentials and no path inside the source.
 func TestLockNames(t *testing.T) {
 	s := newFileServer(t)
 	ref := strings.Replace(s.URL, "https://", "https://user:secret@", 1) + "/a.yaml?token=secret"

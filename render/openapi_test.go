@@ -17,9 +17,10 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// The effects of an earlier layer on a custom schema. The schema has only a Deployment whose
-// containers do not merge. If the containers of a Deployment are kept, kustomize's definition took
-// precedence; if the containers of a StatefulSet are kept, kustomize has read its own schema.
+// These constants are the effects of an earlier layer on a custom schema. The schema has only a
+// Deployment whose containers do not merge. If the containers of a Deployment are kept, kustomize's
+// definition took precedence. If the containers of a StatefulSet are kept, kustomize has read its
+// own schema.
 const (
 	alone   = "" // the custom schema is the only one
 	onTop   = "StatefulSet"
@@ -130,7 +131,7 @@ patches:
 var allSchemas = flag.Bool("schemas", false, "compare all causes in all places with kustomize")
 
 // TestSchemaOrder checks the effect of a custom schema after each cause in each position, and
-// compares it with kustomize, if that was built.
+// compares it with kustomize if kustomize was built.
 func TestSchemaOrder(t *testing.T) {
 	for i, place := range schemaPlaces {
 		for j, cause := range schemaCauses {

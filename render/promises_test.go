@@ -22,7 +22,7 @@ type openFunc func(name string) (fs.File, error)
 
 func (f openFunc) Open(name string) (fs.File, error) { return f(name) }
 
-// deep is a tree of many layers, each on top of the next.
+// deep returns a tree of many layers, each on top of the next.
 func deep(layers int) fstest.MapFS {
 	files := fstest.MapFS{fmt.Sprintf("%d/kustomization.yaml", layers): {Data: []byte("namePrefix: x-\n")}}
 	for i := range layers {
@@ -31,7 +31,7 @@ func deep(layers int) fstest.MapFS {
 	return files
 }
 
-// Planning ends with its context: of a tree of many layers no more is read.
+// TestCancelledPlan checks that planning stops when its context ends, and reads no further layers.
 func TestCancelledPlan(t *testing.T) {
 	for _, jobs := range []int{1, 4} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -49,13 +49,13 @@ func TestCancelledPlan(t *testing.T) {
 		if result, err := render.Render(ctx, o); !errors.Is(err, why) || result != nil {
 			t.Errorf("%v, want why the context has ended", err)
 		}
-		if n := opened.Load(); n == 0 || n > 50 { // what was under way: a few names for each layer that somebody looks at
+		if n := opened.Load(); n == 0 || n > 50 { // files that were being opened: a few names per layer
 			t.Errorf("%d files were opened after that", n)
 		}
 	}
 }
 
-// A file system that panics is an error.
+// TestFileSystemPanicIsError checks that a panic of a file system becomes an error.
 func TestFileSystemPanicIsError(t *testing.T) {
 	o := render.Options{Dirs: []string{"0"}, Plan: planner.Options{Jobs: 4, FS: openFunc(func(string) (fs.File, error) { panic("no file") })}}
 	_, err := render.Render(t.Context(), o)
@@ -65,7 +65,7 @@ func TestFileSystemPanicIsError(t *testing.T) {
 	}
 }
 
-// Nothing is fetched unless the caller says how.
+// TestNothingIsFetched checks that nothing is fetched without Sources.
 func TestNothingIsFetched(t *testing.T) {
 	s := newFileServer(t)
 	for _, files := range []fstest.MapFS{
@@ -83,7 +83,8 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 }
 
-// Two roots with different schemas for one kind do not disturb each other. What each gives was made by kustomize, one at a time.
+// TestSchemasAtTheSameTime checks that two roots with different schemas for one kind do not affect
+// each other. The expected output is from separate runs of kustomize.
 func TestSchemasAtTheSameTime(t *testing.T) {
 	var all sync.WaitGroup
 	for _, root := range []string{"byname", "byid"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// write makes a tree of files and returns its directory.
+// write creates a tree of files and returns its directory.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ metadata:
 `
 )
 
-// Renders of one program do not disturb each other, whether they read a directory or an [fs.FS]: each golden file comes out, all at the
-// same time. One of them has a schema of its own.
+// TestAtTheSameTime checks that concurrent renders in one program do not affect each other, from a
+// directory or an [fs.FS]. It renders all golden files concurrently; one tree has a custom schema.
 func TestAtTheSameTime(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -68,7 +68,7 @@ func TestAtTheSameTime(t *testing.T) {
 	}
 }
 
-// expect renders one root.
+// expect renders one root and compares its output.
 func expect(t *testing.T, root string, o planner.Options, want string) {
 	result, err := render.Render(t.Context(), render.Options{Dirs: []string{root}, Plan: o})
 	if err != nil {
@@ -81,7 +81,8 @@ func expect(t *testing.T, root string, o planner.Options, want string) {
 	}
 }
 
-// Several roots are one stream, in the order that they were given; with KeepGoing one that fails keeps none of the others away.
+// TestRootsKeepTheirOrder checks that several roots are written as one stream, in the given order,
+// and that with KeepGoing a failed root does not affect the others.
 func TestRootsKeepTheirOrder(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a/kustomization.yaml": "resources: [cm.yaml]\n", "a/cm.yaml": configMap,
@@ -106,7 +107,8 @@ func TestRootsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Nothing runs if a function is denied, and a function that is allowed needs an executor.
+// TestDeniedFunctionStopsRun checks that nothing runs if a function is denied, and that an allowed
+// function needs an executor.
 func TestDeniedFunctionStopsRun(t *testing.T) {
 	files := map[string]string{
 		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp, "stamp": "#!/bin/sh\ncat\n",
@@ -127,7 +129,7 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
 		t.Errorf("%v, want that there is no executor", err)
 	}
-	// A program in an fs.FS is none of this machine's.
+	// A program in an fs.FS does not exist on this machine.
 	o.Plan.FS = fstest.MapFS{}
 	for name, text := range files {
 		o.Plan.FS.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
@@ -137,7 +139,8 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	}
 }
 
-// Of a directory with two names the first counts, and a root outside of the base moves the base up.
+// TestPlaceAssignsOutputFolders checks that the first name of a directory is used if it is given
+// twice, and that a root outside the base moves the base up.
 func TestPlaceAssignsOutputFolders(t *testing.T) {
 	dir := write(t, map[string]string{
 		"x/kustomization.yaml": "", "x/y/kustomization.yaml": "", "x/c/kustomization.yaml": "kind: Component\n", "x/.git/kustomization.yaml": "", "z/other.yaml": "",

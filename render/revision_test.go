@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/planner/roots"
 )
 
-// commit makes a repository of the files in a directory.
+// commit creates a repository of the files in a directory.
 func commit(t *testing.T, dir string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", "one"}} {
@@ -27,7 +27,8 @@ func commit(t *testing.T, dir string) {
 	}
 }
 
-// A revision renders to the bytes that the same files on this machine render to.
+// TestRevisionRendersLikeFiles checks that a revision renders to the same bytes as its files on
+// disk.
 func TestRevisionRendersLikeFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -13,7 +13,7 @@ import (
 )
 
 // TestConcurrentCatalogs is for the race detector: catalogs are fetched concurrently, and each
-// fetch asks where the cache is.
+// fetch looks up the cache directory.
 func TestConcurrentCatalogs(t *testing.T) {
 	dir := t.TempDir()
 	s := Sources{

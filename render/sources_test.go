@@ -18,8 +18,9 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// What is in the vendor folder stands in for what layers name. It never does for a catalog or a program, which a tree must not bring: not
-// even if the lock beside the tree has its digest.
+// TestVendoredIsNotTrusted checks that the vendor folder replaces remote references of layers, but
+// never provides a catalog or a program. A tree must not bring these, even if its lock has their
+// digests.
 func TestVendoredIsNotTrusted(t *testing.T) {
 	c, err := cache.Temporary()
 	if err != nil {
@@ -54,8 +55,8 @@ func TestVendoredIsNotTrusted(t *testing.T) {
 	}
 }
 
-// A lock cannot choose which content a catalog has among what the cache holds: it comes from where the user says, and must be what the lock
-// says then.
+// TestLockChoosesNoCatalog checks that a lock cannot select the content of a catalog from the
+// cache. The catalog is fetched from the address that the user gave, and must then match the lock.
 func TestLockChoosesNoCatalog(t *testing.T) {
 	c, err := cache.Temporary()
 	if err != nil {
@@ -80,8 +81,9 @@ func TestLockChoosesNoCatalog(t *testing.T) {
 	}
 }
 
-// What the lock says is what is opened: the commit, also if the text could have named a file, and the digest. A commit that a server does
-// not give by its name is taken under the name that it has.
+// TestOpenedAsLocked checks that the locked version is opened: the commit, even if the text could
+// also be a file, or the digest. If a server does not serve a commit by its hash, it is fetched by
+// its original ref and compared with the lock.
 func TestOpenedAsLocked(t *testing.T) {
 	commit, digest := strings.Repeat("1", 40), krm.DigestOf([]byte("x"))
 	for text, e := range map[string]lock.Entry{
@@ -132,7 +134,8 @@ func TestOpenedAsLocked(t *testing.T) {
 	}
 }
 
-// Neither files nor connections stay open after a run: a program may render often.
+// TestNothingStaysOpen checks that a run closes its files and connections, because a program may
+// render often.
 func TestNothingStaysOpen(t *testing.T) {
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -162,7 +165,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		if _, err := Render(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		server.CloseClientConnections() // of this process, too
+		server.CloseClientConnections() // this process also holds the server's connections
 		if i == 0 {
 			before = open()
 		}

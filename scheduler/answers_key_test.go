@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Two calls have one key if and only if they are the same, but for where things are and what messages call them: of random ones, often the same
-// or nearly so.
+// TestKeysTellCalls checks that two calls have the same key if and only if they are equal, except
+// for file locations and names in messages. The calls are random and often equal or almost equal.
 func TestKeysTellCalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	same := 0
@@ -36,7 +36,7 @@ func TestKeysTellCalls(t *testing.T) {
 	}
 }
 
-// A trial is a call with all that its key depends on, and more.
+// A trial is a call with everything its key depends on, and more.
 type trial struct {
 	op      graph.Call
 	list    *krm.List
@@ -44,7 +44,7 @@ type trial struct {
 	secret  bool
 }
 
-// fields is how many things of a trial change.
+// fields is the number of properties that change can set.
 const fields = 24
 
 func randomCall(r *rand.Rand) *trial {
@@ -63,7 +63,7 @@ func (c *trial) key() krm.Digest {
 	return Reuse{Version: c.version}.key(req, c.secret)
 }
 
-// change gives the field i of c another value at random, or the same.
+// change sets property i of c to a random value, which may be the same.
 func (c *trial) change(r *rand.Rand, i int) {
 	text := func() string { return []string{"", "a", "ab", "b", "a,b", "a\x00b"}[r.IntN(6)] }
 	texts := func() (list []string) {
@@ -130,15 +130,15 @@ func (c *trial) change(r *rand.Rand, i int) {
 		c.version = text()
 	case 21:
 		c.secret = half()
-	case 22: // what does not count
+	case 22: // not part of the key
 		f.Name, f.Node, f.Root, f.Dir, f.Image = text(), text(), text(), text(), text()
 		f.Limits.Timeout = 1
-	case 23: // nor does this
+	case 23: // not part of the key
 		c.op.ConfigPos.File, c.op.Origin = text(), &krm.Origin{}
 	}
 }
 
-// describe returns what decides as text, in another way than keys are made.
+// describe prints the properties that determine the key. It does not use the encoding of keys.
 func (c *trial) describe() string {
 	f := c.op.Function
 	s := fmt.Sprintf("%q %t %s %q %q env %q net %q", c.version, c.secret, f.Runtime, f.Digest, f.Args, f.Env, f.Network)

@@ -19,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// memory are answers in memory.
+// memory keeps answers in memory.
 type memory struct {
 	mu   sync.Mutex
 	kept map[krm.Digest]function.Output
@@ -41,7 +41,8 @@ func (m *memory) Store(_ context.Context, key krm.Digest, out function.Output) {
 	m.kept[key] = out
 }
 
-// A machine is an executor that remembers what it was asked for. Functions whose name begins with "absent" cannot be prepared.
+// A machine is an executor that records its calls. Functions with a name that begins with "absent"
+// cannot be prepared.
 type machine struct {
 	mu                 sync.Mutex
 	prepared, executed []string
@@ -67,7 +68,7 @@ func (m *machine) Execute(_ context.Context, f function.Function, list yaml.Chun
 
 const emptyList = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
-// stamped answers with the list, in which old texts are new ones, and says something on stderr.
+// stamped answers with its input after replacing old with new, and writes to stderr.
 func stamped(old, new string) func(function.Function, []byte) (function.Output, error) {
 	return func(f function.Function, list []byte) (function.Output, error) {
 		if f.Runtime == function.RuntimeHelm {
@@ -78,7 +79,7 @@ func stamped(old, new string) func(function.Function, []byte) (function.Output, 
 	}
 }
 
-// load is a node that yields the resources of a text.
+// load returns a node that loads the resources in text.
 func load(text string) *graph.Node {
 	return &graph.Node{ID: "load", Op: graph.Load{Source: &yaml.Source{File: "f.yaml", Data: []byte(text)}}}
 }
@@ -96,7 +97,7 @@ func call(name string, role function.Role) graph.Call {
 	return graph.Call{Reusable: true, Role: role, Function: function.Function{Name: name, Runtime: function.RuntimeExec, Program: "/x/" + name, Digest: krm.DigestOf([]byte(name))}}
 }
 
-// chain is a graph of one root: nodes, each with the list of the one before.
+// chain returns a graph of one root, in which each node continues the list of the previous node.
 func chain(nodes ...*graph.Node) *graph.Graph {
 	g := &graph.Graph{}
 	var last []graph.NodeID
@@ -107,7 +108,8 @@ func chain(nodes ...*graph.Node) *graph.Graph {
 	return g
 }
 
-// then adds n to g, so that its result continues the list of last. It returns the node of the list.
+// then adds n to g, so that its result continues the list of last. It returns the node with the new
+// list.
 func then(g *graph.Graph, last []graph.NodeID, n *graph.Node) graph.NodeID {
 	if op, ok := n.Op.(graph.Call); ok && op.Role == function.GeneratorRole {
 		return g.Add(&graph.Node{ID: n.ID + ".absorb", Op: graph.Absorb{}, Inputs: append(slices.Clip(last), g.Add(n))})
@@ -124,7 +126,7 @@ func steps(config yaml.Value, prefix string) []*graph.Node {
 	return []*graph.Node{{ID: prefix + "make", Op: made}, {ID: prefix + "chart", Op: helm}, {ID: prefix + "stamp", Op: stamp}, {ID: prefix + "check", Op: check}}
 }
 
-// run runs a graph and returns its output and what its functions reported.
+// run runs a graph and returns its output and the reports of its functions.
 func run(t *testing.T, g *graph.Graph, o scheduler.Options) (text string, reports []scheduler.CallReport, errs []error) {
 	t.Helper()
 	var mu sync.Mutex
@@ -148,7 +150,7 @@ func on(m *machine) func(function.Runtime) (scheduler.Executor, error) {
 	return func(function.Runtime) (scheduler.Executor, error) { return m, nil }
 }
 
-// nobody is for runs that must ask for no executor.
+// nobody fails the test if a run requests an executor.
 func nobody(t *testing.T) func(function.Runtime) (scheduler.Executor, error) {
 	return func(r function.Runtime) (scheduler.Executor, error) {
 		t.Errorf("the executor for %s was asked for", r)
@@ -156,7 +158,8 @@ func nobody(t *testing.T) func(function.Runtime) (scheduler.Executor, error) {
 	}
 }
 
-// The second run of the same calls, in another graph, asks for no executor and says the same.
+// TestAnswersAreReused checks that a second run of the same calls, in a different graph, requests
+// no executor and reports the same results.
 func TestAnswersAreReused(t *testing.T) {
 	config := value(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: old}}")
 	known := &memory{}
@@ -192,7 +195,8 @@ func TestAnswersAreReused(t *testing.T) {
 	}
 }
 
-// What changes is executed again: the function, its arguments, what it is called, its configuration, the list, what it may take, the version.
+// TestChangesAreExecuted checks that a call is executed again after a change of the function, its
+// arguments, its program name, its configuration, the list, its limits, or the version.
 func TestChangesAreExecuted(t *testing.T) {
 	const item = "{apiVersion: v1, kind: Service, metadata: {name: s}}"
 	known := &memory{}
@@ -237,7 +241,8 @@ func TestChangesAreExecuted(t *testing.T) {
 	try("without a digest", item, "v1", func(c *graph.Call) { c.Function.Digest = krm.Digest{} }, 1)
 }
 
-// What failed is not kept, nor what has errors among its results, whatever the user accepts.
+// TestFailuresAreNotKept checks that failed calls and answers with error results are not stored,
+// even if the user allows error results.
 func TestFailuresAreNotKept(t *testing.T) {
 	for name, answer := range map[string]func(function.Function, []byte) (function.Output, error){
 		"failed": func(function.Function, []byte) (function.Output, error) {
@@ -262,7 +267,8 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 }
 
-// Nothing with a Secret is kept or looked up unless the user wants that, and then not by those who do not.
+// TestSecretsAreNotKept checks that calls with a Secret are not stored or looked up unless the user
+// enables that, and that runs without this option do not reuse them.
 func TestSecretsAreNotKept(t *testing.T) {
 	const secret = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {p: hunter2}}"
 	const other = "{apiVersion: x.io/v1, kind: Secret, metadata: {name: s}}"
@@ -305,7 +311,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
-// What is kept and cannot be read is as good as absent.
+// TestDamagedAnswers checks that an unreadable stored answer is treated as missing.
 func TestDamagedAnswers(t *testing.T) {
 	for _, text := range []string{"", "{", emptyList + "results: [{message: m}]\n", strings.ReplaceAll(emptyList, "[]", "[{apiVersion: v1, kind: Secret, metadata: {name: s}}]")} {
 		known := &memory{}
@@ -324,7 +330,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// With Verify, functions run all the same, and an answer that differs is an error that says what to do.
+// TestVerifyReportsDifferentAnswers checks that with Verify functions run even if their answers are
+// stored. A different answer is an error with a hint.
 func TestVerifyReportsDifferentAnswers(t *testing.T) {
 	known := &memory{}
 	try := func(answer func(function.Function, []byte) (function.Output, error), verify bool) (int, error) {
@@ -355,7 +362,8 @@ func TestVerifyReportsDifferentAnswers(t *testing.T) {
 	}
 }
 
-// two is a graph of two roots: a, of the calls that are given, and b, of the others. Calls come after the fetch of an image if images are true.
+// two returns a graph of two roots: a with the first calls and b with the others. If images is
+// true, each call comes after a fetch of its image.
 func two(images bool, a, b []graph.Call) *graph.Graph {
 	g := &graph.Graph{}
 	for dir, calls := range map[string][]graph.Call{"a": a, "b": b} {
@@ -374,7 +382,8 @@ func two(images bool, a, b []graph.Call) *graph.Graph {
 	return g
 }
 
-// A function that cannot be obtained keeps all from running if it may have to run, and nothing if its answer is there.
+// TestPreparedBeforeTheFirst checks that nothing runs if a function that may have to run cannot be
+// obtained. A function whose answer is stored does not need to be obtained.
 func TestPreparedBeforeTheFirst(t *testing.T) {
 	f, g, absent := call("f", function.TransformerRole), call("g", function.TransformerRole), call("absent", function.TransformerRole)
 	made, absentMade, never := call("made", function.GeneratorRole), call("absent made", function.GeneratorRole), call("never", function.TransformerRole)
@@ -382,7 +391,7 @@ func TestPreparedBeforeTheFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		a, b      []graph.Call
-		known     []graph.Call // that ran before
+		known     []graph.Call // have run before
 		keepGoing bool
 		executed  string // sorted
 		failed    bool

@@ -20,7 +20,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// answering is an executor whose functions all give one answer.
+// answering is an executor whose functions all return the same answer.
 type answering []byte
 
 func (answering) Prepare(context.Context, function.Function) error { return nil }
@@ -29,7 +29,8 @@ func (a answering) Execute(context.Context, function.Function, yaml.Chunks) (fun
 	return function.Output{List: yaml.Chunks{a}}, nil
 }
 
-// An object of many small fields takes more room than its text. What a generator makes of such is an error, and does not get lost.
+// TestGeneratorTooLarge checks that a generated object that is too large is an error that is not
+// lost. An object of many small fields takes more memory than its text.
 func TestGeneratorTooLarge(t *testing.T) {
 	var answer bytes.Buffer
 	answer.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: made}\n  data:\n")
@@ -47,14 +48,15 @@ func TestGeneratorTooLarge(t *testing.T) {
 	}
 }
 
-// absent is an executor that cannot get any image.
+// absent is an executor that cannot fetch any image.
 type absent struct{ answering }
 
 func (absent) Prepare(context.Context, function.Function) error {
 	return &function.Error{Code: function.Retrieval, Msg: "no such image"}
 }
 
-// An image that several roots need and nobody has is reported once, with the roots.
+// TestFetchFailsForRoots checks that a missing image that several roots need is reported once, with
+// the roots.
 func TestFetchFailsForRoots(t *testing.T) {
 	g := &graph.Graph{}
 	image := g.Add(&graph.Node{ID: "image", Op: graph.Fetch{}})
@@ -68,7 +70,8 @@ func TestFetchFailsForRoots(t *testing.T) {
 	}
 }
 
-// together is an executor whose functions wait for each other: as many of them must run at the same time.
+// together is an executor whose functions wait for each other, so all of them must run at the same
+// time.
 type together struct {
 	answering
 	all *sync.WaitGroup
@@ -86,8 +89,8 @@ func (x together) Execute(ctx context.Context, f function.Function, list yaml.Ch
 	}
 }
 
-// Generators whose answers are absorbed one after the other run at the same time, however few nodes may;
-// their reports have the order of the plan.
+// TestGeneratorsTogether checks that generators whose answers are absorbed one after the other run
+// at the same time, even with one job. Their reports are in the order of the plan.
 func TestGeneratorsTogether(t *testing.T) {
 	empty := answering("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
 	for _, test := range []struct {
@@ -118,7 +121,8 @@ func TestGeneratorsTogether(t *testing.T) {
 	}
 }
 
-// A panic of an executor is the error of the node, and the other functions end before the run does.
+// TestPanicEndsOtherCalls checks that a panic of an executor is the error of its node, and that all
+// other functions end before the run does.
 func TestPanicEndsOtherCalls(t *testing.T) {
 	g := &graph.Graph{}
 	var last []graph.NodeID
@@ -134,7 +138,7 @@ func TestPanicEndsOtherCalls(t *testing.T) {
 	}
 }
 
-// first is an executor whose first function panics; the others run until they are stopped.
+// first is an executor whose first function panics. The others run until they are stopped.
 type first struct {
 	answering
 	running *atomic.Int32
@@ -150,7 +154,8 @@ func (x first) Execute(ctx context.Context, f function.Function, list yaml.Chunk
 	return function.Output{}, context.Cause(ctx)
 }
 
-// A generator's report is passed on once, also if the run ends before a step absorbs its answer.
+// TestReportWithoutAbsorb checks that a generator's report is passed on once, even if the run ends
+// before a step absorbs its answer.
 func TestReportWithoutAbsorb(t *testing.T) {
 	g := &graph.Graph{}
 	slow := g.Add(&graph.Node{ID: "slow", Op: graph.Call{Function: function.Function{Name: "slow"}}})
@@ -178,7 +183,8 @@ func TestReportWithoutAbsorb(t *testing.T) {
 	}
 }
 
-// failing is an executor whose function bad fails once made has answered; slow runs until it is stopped.
+// failing is an executor. The function bad fails after made has answered; slow runs until it is
+// stopped.
 type failing struct {
 	answering
 	made chan struct{}

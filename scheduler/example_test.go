@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// A whole render: plan, then run. A tree with functions needs Options.Executor as well.
+// This is a complete render: plan, then run. A tree with functions also needs Options.Executor.
 func Example() {
 	cwd, err := filepath.Abs("../testdata/kustomize/hello")
 	if err != nil {

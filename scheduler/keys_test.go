@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// TestKeysLast compiles trees twice and renders one of the graphs: the keys of the steps are the same in both, before and after.
+// TestKeysLast compiles trees twice and renders one of the graphs. The keys of the steps must be
+// the same in both, before and after.
 func TestKeysLast(t *testing.T) {
 	dirs := goldenRoots(t)
 	g, again := compile(t, dirs...), compile(t, dirs...)

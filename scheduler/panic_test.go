@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// transform is a transformer.
+// transform is a transformer that calls a function.
 type transform func()
 
 func (f transform) Transform(*krm.List, diag.Warn) error { f(); return nil }
@@ -23,7 +23,8 @@ func runOne(t *testing.T, f func()) error {
 	return errors.Join(scheduler.Run(t.Context(), g, scheduler.Options{Jobs: 1})...)
 }
 
-// A panic of a step is an error that names the node and keeps the value to itself.
+// TestPanicNamesNode checks that a panic of a step becomes an error that names the node and omits
+// the value of the panic.
 func TestPanicNamesNode(t *testing.T) {
 	err := runOne(t, func() { panic("secret value") })
 	var p *diag.PanicError

@@ -13,7 +13,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// A pure run leaves out calls, fetches and what needs one, runs all else, and asks for no executor.
+// TestPureRunSkipsCallsAndFetches checks that a pure run skips calls, fetches and their consumers,
+// runs all other nodes, and requests no executor.
 func TestPureRunSkipsCallsAndFetches(t *testing.T) {
 	g := &graph.Graph{}
 	load := g.Add(&graph.Node{ID: "load", Op: graph.Load{Source: &yaml.Source{File: "r.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}\n")}}})

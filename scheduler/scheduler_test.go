@@ -30,7 +30,7 @@ func compile(t *testing.T, dirs ...string) *graph.Graph {
 	return plan.Graph
 }
 
-// render runs g and returns each root's output by directory.
+// render runs g and returns the output of each root by directory.
 func render(t *testing.T, g *graph.Graph, jobs int) map[string]string {
 	t.Helper()
 	var mu sync.Mutex
@@ -47,7 +47,8 @@ func render(t *testing.T, g *graph.Graph, jobs int) map[string]string {
 	return out
 }
 
-// A plan without one node renders to exactly what is missing: nothing but the graph decides what a run does.
+// TestPlanIsTheTruth checks that removing one node from a plan changes exactly the output of that
+// node: only the graph determines the result of a run.
 func TestPlanIsTheTruth(t *testing.T) {
 	g := compile(t, "hello/overlays/dev")
 	with := render(t, g, 2)["hello/overlays/dev"]
@@ -71,7 +72,8 @@ func TestPlanIsTheTruth(t *testing.T) {
 	}
 }
 
-// Roots that share bases and files give the same bytes alone, together, in any order and with any number of jobs.
+// TestSharedLayers checks that roots that share bases and files render to the same bytes alone,
+// together, in any order and with any number of jobs.
 func TestSharedLayers(t *testing.T) {
 	dirs := goldenRoots(t)
 	var reversed []string
@@ -105,7 +107,8 @@ func golden(t *testing.T, dir string) string {
 	return string(data)
 }
 
-// goldenRoots returns the roots with golden files, without those that have functions: there is no executor here.
+// goldenRoots returns the roots that have golden files. It omits roots with functions, because
+// these tests have no executor.
 func goldenRoots(t *testing.T) []string {
 	t.Helper()
 	var dirs []string

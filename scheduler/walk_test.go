@@ -21,7 +21,7 @@ func walkAll(ctx context.Context, g *graph.Graph, jobs int, keepGoing bool, visi
 	return w.end()
 }
 
-// randomGraph returns a graph in which each node takes up to three earlier ones.
+// randomGraph returns a graph in which each node has up to three earlier nodes as inputs.
 func randomGraph(r *rand.Rand, n int) *graph.Graph {
 	g := &graph.Graph{}
 	for i := range n {
@@ -71,7 +71,8 @@ func TestWalkOrder(t *testing.T) {
 	}
 }
 
-// With a limit no node starts while so many run already that do not wait, and all are visited nevertheless.
+// TestWalkLimit checks that the limit bounds the number of running visits that do not wait, and
+// that all nodes are visited.
 func TestWalkLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -98,7 +99,8 @@ func TestWalkLimit(t *testing.T) {
 	}
 }
 
-// Calls that wait hold no slot of the others, and no more of them are visited than the limit of calls allows. That limit is reached.
+// TestWalkCalls checks that waiting calls use no slot of other nodes, and that at most the allowed
+// number of calls is visited at a time. That number is reached.
 func TestWalkCalls(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 60 {
@@ -136,7 +138,8 @@ func TestWalkCalls(t *testing.T) {
 	}
 }
 
-// Calls run ahead of the other nodes as long as few answers wait to be taken: of 100 answers most never exist at the same time.
+// TestWalkTakesAnswers checks that calls run ahead of other nodes only while few answers are
+// waiting for a consumer. Of 100 answers, most never exist at the same time.
 func TestWalkTakesAnswers(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 100 {
@@ -159,7 +162,8 @@ func TestWalkTakesAnswers(t *testing.T) {
 	}
 }
 
-// Visits that wait leave their slots to others, and take them again: at most so many run at a time, and all end.
+// TestWalkWait checks that a waiting visit releases its slot and takes it again: the limit of
+// running visits is kept, and all visits end.
 func TestWalkWait(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
@@ -188,7 +192,7 @@ func TestWalkWait(t *testing.T) {
 	}
 }
 
-// With one job all that is ready runs while a visit waits.
+// TestWalkBesideWait checks that with one job all ready nodes run while a visit waits.
 func TestWalkBesideWait(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 5 {
@@ -198,7 +202,7 @@ func TestWalkBesideWait(t *testing.T) {
 	others.Add(4)
 	walkAll(t.Context(), g, 1, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
 		if id == 0 {
-			wait(others.Wait) // for ever, if it kept its slot
+			wait(others.Wait) // blocks forever if it kept its slot
 		} else {
 			others.Done()
 		}
@@ -206,7 +210,8 @@ func TestWalkBesideWait(t *testing.T) {
 	})
 }
 
-// The first error ends the context of the other visits, unless the walk keeps going; what they say then is no error of the walk.
+// TestWalkStops checks that the first error ends the context of the other visits, unless the walk
+// keeps going. Errors of visits after that are not reported.
 func TestWalkStops(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 3 {
@@ -234,7 +239,8 @@ func TestWalkStops(t *testing.T) {
 	}
 }
 
-// A visit that takes long keeps nobody from what is ready beside it, wherever that stands in the Graph.
+// TestWalkAtTheSameTime checks that a long visit does not block other ready nodes, regardless of
+// their position in the Graph.
 func TestWalkAtTheSameTime(t *testing.T) {
 	for i, ops := range [][]graph.Op{{graph.Call{}, graph.Call{}}, {graph.Call{}, graph.Load{}, graph.Call{}}, {graph.Load{}, graph.Call{}, graph.Load{}, graph.Load{}, graph.Call{}}} {
 		g := &graph.Graph{}
@@ -299,7 +305,7 @@ func TestWalkFailure(t *testing.T) {
 	}
 }
 
-// A walk ends with its context, and its errors say why that ended.
+// TestWalkCancel checks that a walk ends with its context, and reports the cause.
 func TestWalkCancel(t *testing.T) {
 	g := randomGraph(rand.New(rand.NewPCG(5, 6)), 10)
 	ctx, cancel := context.WithCancelCause(context.Background())

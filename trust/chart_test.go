@@ -16,7 +16,7 @@ func TestDecideChart(t *testing.T) {
 		policy   Policy
 		helm     Program
 		isolated bool
-		denied   string // empty for allowed
+		denied   string // empty if allowed
 	}{
 		{"the zero policy", Policy{}, helm, true, "must specify --enable-helm"},
 		{"other flags", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, helm, true, "must specify --enable-helm"},

@@ -65,14 +65,14 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
-// Edits change one line and leave the rest as somebody wrote it.
+// Edits change one line and leave the rest as the user wrote it.
 func TestEditConfig(t *testing.T) {
 	const written = "# mine\n" + configHead + "trustedCatalogs: # from work\n  - /a/one.yaml # the first\n\n  # two\n  - '/a/two.yaml#sha256=" +
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'\n"
 	for _, tt := range []struct {
 		name, in, text string
 		remove, found  bool
-		want           string // empty for an error
+		want           string // empty if an error
 	}{
 		{"first", "", "/a.yaml", false, false, configHead + "trustedCatalogs:\n- \"/a.yaml\"\n"},
 		{"no list yet", "# x\n" + configHead, "/a.yaml", false, false, "# x\n" + configHead + "trustedCatalogs:\n- \"/a.yaml\"\n"},

@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// The zero Policy trusts nothing. A Decision has every reason, and the flags that would lift them.
+// The zero Policy trusts nothing. A Decision contains every reason, and the flags that would lift
+// them.
 func ExamplePolicy_Decide() {
 	request := trust.Request{
 		ID:     krm.ID{GVK: krm.ParseGVK("example.com/v1", "Stamp"), Name: "release"},

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FuzzDecide checks that no configuration gets more than the trusted entry gives, whatever it says about its runtime.
+// FuzzDecide checks that a configuration never gets more than the trusted entry grants, whatever it
+// says about its runtime.
 func FuzzDecide(f *testing.F) {
 	for _, inline := range []string{
 		"{exec: {path: fn.sh}}", "{exec: {path: ./ln.sh, args: [a]}}", "{exec: {path: fn.sh, envs: [A=b, HOME]}}", "{exec: {path: ../../bin/sh}}",
@@ -49,7 +50,8 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// checkGrants checks that an allowed function is the one of the entry and has no more than its rights.
+// checkGrants checks that an allowed function is the function of the entry and has no more than its
+// rights.
 func checkGrants(t *testing.T, d Decision, runtime string) {
 	f := d.Function
 	if d.Entry == nil || f.Digest != digest(hexA) || len(f.Args)+len(f.Env) > 0 || f.Unverified || f.Unsandboxed || f.AsCurrentUser {

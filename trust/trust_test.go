@@ -29,7 +29,7 @@ func digest(hex string) krm.Digest {
 
 var fnGVK = krm.GVK{Group: "example.com", Version: "v1", Kind: "Fn"}
 
-// trusted returns a catalog at path whose only function has that runtime.
+// trusted returns a catalog at path whose only function has this runtime.
 func trusted(t *testing.T, path, runtime string) Trusted {
 	t.Helper()
 	return trustedText(t, path, "{name: v1, runtime: "+runtime+"}", "")
@@ -49,7 +49,7 @@ func trustedText(t *testing.T, path, version, more string) Trusted {
 	return Trusted{Ref: ref, Catalog: c, By: "flag"}
 }
 
-// request returns what a tree in /w with good facts asks for.
+// request returns the request of a valid tree in /w.
 func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 	t.Helper()
 	r := Request{
@@ -109,7 +109,7 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		exit     int
 		want     []string
 	}{
-		// What is known and trusted.
+		// Known and trusted functions.
 		{"with a trusted catalog no other flag is needed: exec", Policy{}, "", []string{execA}, 0,
 			[]string{"exec fn.sh  sha256:" + hexA + "  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no (not declared idempotent)"}},
 		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA}, 0, []string{"container e/f:v1  sha256:" + hexA + "  pinned"}},
@@ -144,7 +144,7 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		{"what the tag means here does not matter beside a digest", Policy{}, "", []string{"{container: {image: 'e/f:v2', sha256: " + hexA + "}}"}, 0, []string{hexA + "  pinned"}},
 		{"a pinned image that is not here yet", Policy{}, "", []string{"{container: {image: 'e/g:v1', sha256: " + hexA + "}}"}, 0, nil},
 
-		// Where programs may be.
+		// Allowed locations of programs.
 		{"a path that escapes the root", Policy{}, "", []string{"{exec: {path: ../fn.sh, sha256: " + hexA + "}}"}, 3, []string{"../fn.sh is outside /w"}},
 		{"an absolute path", Policy{}, "", []string{"{exec: {path: /usr/bin/true, sha256: " + hexA + "}}"}, 3, []string{"absolute path"}},
 		{"a symbolic link out of the root", Policy{}, "", []string{"{exec: {path: out.sh, sha256: " + hexA + "}}"}, 3, []string{"leads to /bin/sh, which is outside /w"}},
@@ -206,7 +206,7 @@ func TestDecideFollowsPolicy(t *testing.T) {
 	}
 }
 
-// reasons are what the exit codes stand for that the rows of the requirements name.
+// reasons maps the exit codes in the rows of the requirements to reasons.
 var reasons = map[int]Reason{1: Invalid, 3: Untrusted, 4: Mismatch}
 
 func check(t *testing.T, row string, p Policy, r Request, exit int, want []string) Decision {
@@ -291,7 +291,7 @@ func TestCapabilitiesNeedGrants(t *testing.T) {
 	}
 }
 
-// Mount sources stay inside the layer's directory, destinations hide nothing that isolates.
+// Mount sources stay inside the layer's directory. Destinations hide nothing that isolates.
 func TestMountsThatAreRefused(t *testing.T) {
 	for _, m := range []string{
 		"type: bind, src: /etc, dst: /data", "type: bind, src: .., dst: /data", "type: bind, src: a/../../b, dst: /data", "type: bind, src: esc, dst: /data",
@@ -325,13 +325,13 @@ func TestVersionsAndHints(t *testing.T) {
 		t.Error(w)
 	}
 
-	// A legacy plugin gets the way to migrate.
+	// For a legacy plugin, the reason describes the migration.
 	r = request(t, "")
 	r.Config = yaml.MapOf(yaml.Field{Key: "argsOneLiner", Value: yaml.Str("x")})
 	check(t, "legacy style is unsupported", Policy{}, r, 3, []string{"legacy exec plugins, which are not supported", "runtime: {exec:"})
 }
 
-// An unavailable earlier catalog is never skipped silently in favour of a later one.
+// An unavailable catalog is never silently skipped in favour of a later one.
 func TestUnavailableCatalog(t *testing.T) {
 	good := trusted(t, "/w/good.yaml", execA)
 	ref, _ := catalog.ParseRef("/w/dead.yaml")
@@ -360,7 +360,8 @@ func TestMissingIsolationNeedsPermission(t *testing.T) {
 	check(t, "a container isolates itself", Policy{}, r, 0, nil)
 }
 
-// Arguments are a capability: a configuration gives them to a catalogued program only if the entry says so.
+// Arguments are a capability: a configuration can pass them to a catalogued program only if the
+// entry allows it.
 func TestArgumentsNeedPermission(t *testing.T) {
 	entry := func(more string) Trusted {
 		return trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", more)
@@ -385,7 +386,8 @@ func TestArgumentsNeedPermission(t *testing.T) {
 	check(t, "it allows nothing else", Policy{}, request(t, "{exec: {path: gone.sh, args: [a]}}", entry(", allowArgs: true")), 3, []string{"names program gone.sh"})
 }
 
-// A configuration from a fetched tree cannot use what was catalogued for local use, nor bring its own program.
+// A configuration from a fetched tree can neither use functions catalogued for local use nor bring
+// its own program.
 func TestRemoteConfiguration(t *testing.T) {
 	remote := func(inline string, c ...Trusted) Request {
 		r := request(t, inline, c...)
@@ -404,7 +406,7 @@ func TestRemoteConfiguration(t *testing.T) {
 	check(t, "remote catalog", Policy{}, request(t, "", trusted(t, "https://h/c.yaml", execA)), 3, []string{"cannot name a path on this machine"})
 }
 
-// All reasons against a function are reported at once, and the flags add up to a permission.
+// All reasons against a function are reported at once, and flags add up to a permission.
 func TestAllReasonsAtOnce(t *testing.T) {
 	r := request(t, "{container: {image: 'e/g@sha256:"+hexA+"', network: true, mounts: [{type: bind, src: data, dst: /data}], envs: [HOME]}}")
 	d := check(t, "everything is missing", Policy{}, r, 3, nil)
@@ -422,7 +424,7 @@ func TestAllReasonsAtOnce(t *testing.T) {
 	}
 }
 
-// The zero policy allows nothing that is not catalogued and verified, whatever is found.
+// The zero policy allows only catalogued and verified functions, whatever it finds.
 func TestZeroPolicy(t *testing.T) {
 	for _, inline := range []string{"{exec: {path: fn.sh}}", "{container: {image: 'e/f:v1'}}", "{container: {image: 'e/f@sha256:" + hexA + "'}}", "{starlark: x}", ""} {
 		if d := (Policy{}).Decide(request(t, inline)); d.Allowed || d.Worst == 0 {
@@ -434,7 +436,8 @@ func TestZeroPolicy(t *testing.T) {
 	}
 }
 
-// Answers are reused only of functions that are verified, isolated, declared idempotent and without capabilities; the plan says why not.
+// Answers are reused only for functions that are verified, isolated, declared idempotent and
+// without capabilities. For other functions, the plan states the reason.
 func TestNotReused(t *testing.T) {
 	network := "{container: {image: 'e/f:v1', sha256: " + hexA + ", requireNetwork: true}}"
 	const declared = ", idempotent: true"

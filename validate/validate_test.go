@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// resources returns the objects in a text.
+// resources parses the objects in a text.
 func resources(t testing.TB, text string) []*krm.Resource {
 	t.Helper()
 	rs, err := krm.Resources(&yaml.Source{File: "test.yaml", Data: []byte(text)}, nil)
@@ -33,7 +33,8 @@ func joined(findings []Finding) string {
 	return strings.Join(all, "; ")
 }
 
-// What an API server takes is not reported, however it is written.
+// TestValidObjects checks that objects that an API server accepts cause no findings, in any
+// notation.
 func TestValidObjects(t *testing.T) {
 	v := New(openapi.Newest)
 	for _, text := range []string{
@@ -85,7 +86,8 @@ func TestFindingsNameWrongFields(t *testing.T) {
 	}
 }
 
-// No field of a kind is there twice in one release, and each is in some release.
+// TestTableHasNoDuplicateFields checks that no kind has a field twice in one release, and that each
+// kind exists in some release.
 func TestTableHasNoDuplicateFields(t *testing.T) {
 	schemas := 0
 	for k := range openapi.Kinds() {
@@ -149,7 +151,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// crd returns a CustomResourceDefinition of the kind Shop whose spec has a schema.
+// crd returns a CustomResourceDefinition of the kind Shop with a schema for its spec.
 func crd(schema string) string {
 	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.example.org}, spec: {group: example.org, names: {kind: Shop}, " +
 		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: " + schema + "}}}}]}}"
@@ -168,7 +170,7 @@ func TestCustomResourcesFollowDefinitions(t *testing.T) {
 		{"{x-kubernetes-preserve-unknown-fields: true}", "[1, 2]", ""},
 		{"{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^[0-9]+%$'}", "5", ""},
 		{"{x-kubernetes-int-or-string: true, pattern: '^[0-9]+%$'}", "5x", `spec: "5x" does not match the pattern ^[0-9]+%$`},
-		{"{type: string, pattern: '(?!a)b'}", "c", ""}, // no regular expression of RE2
+		{"{type: string, pattern: '(?!a)b'}", "c", ""}, // not a valid RE2 regular expression
 		{"{type: string, format: date}", "2020-02-30", `spec: "2020-02-30" is no date`},
 		{"{type: string, format: cidr}", "10.0.0.0/8", ""},
 		{"{type: string, format: password}", "anything", ""},
@@ -192,7 +194,8 @@ func TestCustomResourcesFollowDefinitions(t *testing.T) {
 	}
 }
 
-// Old definitions keep what they do not know, and have one schema for all versions.
+// TestOldDefinition checks that v1beta1 definitions preserve unknown fields and have one schema for
+// all versions.
 func TestOldDefinition(t *testing.T) {
 	const text = "{apiVersion: apiextensions.k8s.io/v1beta1, kind: CustomResourceDefinition, metadata: {name: shops.example.org}, spec: {group: example.org, version: v1, names: {kind: Shop}, %s" +
 		"validation: {openAPIV3Schema: {properties: {spec: {type: object, properties: {a: {type: string}}}}}}}}"
@@ -208,7 +211,8 @@ func TestOldDefinition(t *testing.T) {
 	}
 }
 
-// Of several definitions of a kind the object needs to agree with one.
+// TestSeveralDefinitions checks that an object must match only one of several definitions of its
+// kind.
 func TestSeveralDefinitions(t *testing.T) {
 	one, two := resources(t, crd("{type: string}"))[0].Value(), resources(t, crd("{type: integer}"))[0].Value()
 	shop := resources(t, "{apiVersion: example.org/v1, kind: Shop, metadata: {name: s}, spec: 1}")[0]
@@ -224,7 +228,7 @@ func TestSeveralDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzCheck looks for objects and definitions that make validation fail.
+// FuzzCheck searches for objects and definitions that crash the validation.
 func FuzzCheck(f *testing.F) {
 	f.Add(crd("{type: object, properties: {a: {type: integer, minimum: 1, enum: [2]}, b: {x-kubernetes-int-or-string: true}}}"), "{a: 1, b: x}")
 	f.Add(crd("{type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a]}"), "[{a: 1}, {a: 1}]")

@@ -22,8 +22,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Benchmark200Overlays renders 200 overlays of 57 resources over 20 bases in one process, as a controller does: each for itself, to the
-// bytes of its YAML. Besides time and allocations it reports the processor time, and the peak of the heap.
+// Benchmark200Overlays renders 200 overlays of 57 resources over 20 bases in one process, as a
+// controller does: each overlay separately, to YAML. In addition to time and allocations, it
+// reports the processor time and the peak size of the heap.
 //
 //	go test -run '^$' -bench 200Overlays -benchtime 1x
 func Benchmark200Overlays(b *testing.B) {
@@ -32,7 +33,7 @@ func Benchmark200Overlays(b *testing.B) {
 	if err := bench.Write(b.Context(), dir, tree, 1); err != nil {
 		b.Fatal(err)
 	}
-	var first [][sha256.Size]byte // digests of what each overlay is, as the first way has it
+	var first [][sha256.Size]byte // digest of each overlay's output, from the first sub-benchmark
 	for _, way := range []struct {
 		name string
 		run  func(b *testing.B, put func(i int, yaml []byte))
@@ -107,7 +108,7 @@ func Benchmark200Overlays(b *testing.B) {
 	}
 }
 
-// options are those of kustomize build.
+// options returns the options of kustomize build.
 func options() *krusty.Options {
 	o := krusty.MakeDefaultOptions()
 	o.Reorder = krusty.ReorderOptionUnspecified
@@ -137,7 +138,7 @@ func yaml(b *testing.B, result *render.Result, err error) []byte {
 	return text.Bytes()
 }
 
-// each calls do with each root, on all cores.
+// each calls do for each root, on all cores.
 func each(roots []string, do func(i int, root string)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -155,7 +156,7 @@ func each(roots []string, do func(i int, root string)) {
 	workers.Wait()
 }
 
-// cpuTime returns how much processor time this process has taken.
+// cpuTime returns the processor time of this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -164,7 +165,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// watchHeap returns what ends the watch and returns the most bytes that the heap has had.
+// watchHeap starts to watch the heap. peak stops the watch and returns the maximum size in bytes.
 func watchHeap() (peak func() uint64) {
 	runtime.GC()
 	stop, most := make(chan bool), make(chan uint64)

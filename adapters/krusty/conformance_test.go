@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// A root is a directory and what comes of it.
+// A root is a directory with its expected result.
 type root struct {
 	base, dir string
 	fails     bool
@@ -57,7 +57,8 @@ func golden(t testing.TB) (roots []root) {
 	return roots
 }
 
-// trees are public trees with a file roots.tsv, which has for each root "ok" and the digest of what kustomize makes of it, "fail" or "skip".
+// trees returns the roots of public trees. The file roots.tsv has a line for each root: "ok" and
+// the digest of kustomize's output, "fail" or "skip".
 func trees(t testing.TB, base string) (roots []root) {
 	file, err := os.Open(filepath.Join(base, "roots.tsv"))
 	if err != nil {
@@ -74,7 +75,7 @@ func trees(t testing.TB, base string) (roots []root) {
 	return roots
 }
 
-// rendered returns what package render makes of a root.
+// rendered returns the output of package render for a root.
 func rendered(ctx context.Context, r root, o planner.Options) ([]byte, error) {
 	result, err := render.Render(ctx, render.Options{Dirs: []string{r.dir}, Plan: o})
 	if err != nil {
@@ -85,7 +86,7 @@ func rendered(ctx context.Context, r root, o planner.Options) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// adapted returns what the adapter makes of a root.
+// adapted returns the output of the adapter for a root.
 func adapted(ctx context.Context, fSys filesys.FileSystem, path string) ([]byte, error) {
 	k := krusty.MakeKustomizer(&krusty.Options{Reorder: krusty.ReorderOptionUnspecified, LoadRestrictions: types.LoadRestrictionsRootOnly})
 	k.Sources = nil
@@ -97,20 +98,20 @@ func adapted(ctx context.Context, fSys filesys.FileSystem, path string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	// A copy knows nothing of how it was rendered.
+	// A copy does not know how it was rendered.
 	if again, err := m.DeepCopy().AsYaml(); err != nil || !bytes.Equal(again, yaml) {
 		return nil, fmt.Errorf("the resources have other bytes than their text: %w", err)
 	}
 	return yaml, nil
 }
 
-// A way is one to render a root.
+// A way is a method to render a root.
 type way struct {
 	name string
 	run  func(context.Context, root) ([]byte, error)
 }
 
-// onDisk is a file system of the machine that krmflow takes for any other.
+// onDisk wraps the file system on disk in a type that krmflow does not recognize.
 type onDisk struct{ filesys.FileSystem }
 
 var ways = []way{
@@ -128,8 +129,9 @@ var ways = []way{
 	}},
 }
 
-// TestRendersLikeKustomize renders every root in each way, sixteen at a time in one process, and compares the bytes with kustomize's: those of testdata, and
-// those of the directory that KRMFLOW_TREES names if it is set (see [trees]).
+// TestRendersLikeKustomize renders every root in each way, sixteen at a time in one process, and
+// compares the bytes with kustomize's. The roots are in testdata and, if KRMFLOW_TREES is set, in
+// the directory that it names (see [trees]).
 func TestRendersLikeKustomize(t *testing.T) {
 	roots := golden(t)
 	if base := os.Getenv("KRMFLOW_TREES"); base != "" {

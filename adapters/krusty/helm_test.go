@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// With an executor, charts are rendered to the bytes of kustomize's library, from the disk and from another file system; without
-// isolation they are denied.
+// TestChartsRenderLikeKustomize checks that, with an executor, charts render to the same bytes as
+// in kustomize's library, from disk and from a different file system. Without isolation they are
+// denied.
 func TestChartsRenderLikeKustomize(t *testing.T) {
 	command, err := exec.LookPath("helm")
 	if err != nil {

@@ -39,8 +39,9 @@ func inMemory(t testing.TB, dir string) filesys.FileSystem {
 	return files
 }
 
-// What Run returns is what kustomize's library returns for the same options, file system and path: resource by resource, with the same
-// identities. Each root has another order. What kustomize keeps of one root for the next is thrown away.
+// TestSameAsKustomize checks that Run returns the same resources, with the same ids, as kustomize's
+// library for the same options, file system and path. The order option changes from root to root.
+// kustomize's global schema state is reset before each root.
 func TestSameAsKustomize(t *testing.T) {
 	memories := map[string]filesys.FileSystem{}
 	orders := []krusty.ReorderOption{krusty.ReorderOptionLegacy, krusty.ReorderOptionNone, krusty.ReorderOptionUnspecified, ""}
@@ -64,7 +65,7 @@ func TestSameAsKustomize(t *testing.T) {
 			if labels[managedBy] == "" {
 				continue
 			}
-			labels[managedBy] = "kustomize-" + planner.KustomizeVersion // a library does not know which release it is
+			labels[managedBy] = "kustomize-" + planner.KustomizeVersion // a library does not know its own release
 			if err := r.SetLabels(labels); err != nil {
 				t.Error(err)
 			}
@@ -92,7 +93,7 @@ const managedBy = "app.kubernetes.io/managed-by"
 
 const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n"
 
-// The ResMap that Run returns can be changed like any other.
+// TestResultCanBeModified checks that the ResMap returned by Run can be changed like any other.
 func TestResultCanBeModified(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account, "/k/b.yaml": strings.Replace(account, "web", "other", 1),
@@ -118,7 +119,8 @@ func TestResultCanBeModified(t *testing.T) {
 	}
 }
 
-// Each option that krmflow cannot honour is an error, the others mean what they mean in kustomize.
+// TestUnsupportedOptionsAreErrors checks that each option that krmflow does not support is an
+// error, and that the other options have kustomize's meaning.
 func TestUnsupportedOptionsAreErrors(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [../account.yaml]\n", "/account.yaml": account,
@@ -149,7 +151,8 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 	}
 }
 
-// A run tells its warnings, ends with its context and fetches nothing without sources. Path may be anything but a directory.
+// TestRunWarnsAndStopsWhenCancelled checks that a run reports its warnings, ends with its context
+// and fetches nothing without Sources. A path that is not a directory is an error.
 func TestRunWarnsAndStopsWhenCancelled(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
 		"/k/kustomization.yaml": "resources: [account.yaml]\nimages: [{name: web, newTag: v2}]\n", "/k/account.yaml": account,
@@ -179,7 +182,8 @@ func TestRunWarnsAndStopsWhenCancelled(t *testing.T) {
 	}
 }
 
-// Links of any file system on disk are followed, and count as what they lead to.
+// TestSymlinksAreFollowed checks that links are followed in any file system on disk, and that the
+// target of a link must be inside the root.
 func TestSymlinksAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filesys.MakeFsOnDisk(), map[string]string{
@@ -204,7 +208,7 @@ func TestSymlinksAreFollowed(t *testing.T) {
 	}
 }
 
-// confined is a file system that shows nothing outside of one directory.
+// confined is a file system that hides everything outside one directory.
 type confined struct {
 	filesys.FileSystem
 	dir string
@@ -230,7 +234,8 @@ func (c confined) ReadFile(path string) ([]byte, error) {
 	return c.FileSystem.ReadFile(path)
 }
 
-// What a file system does not show is not there, and the directories above what it shows need not be shown.
+// TestFilesOutsideFileSystemAreMissing checks that hidden files do not exist for a run, and that
+// the parents of the visible directory may be hidden.
 func TestFilesOutsideFileSystemAreMissing(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -264,7 +269,8 @@ func TestFilesOutsideFileSystemAreMissing(t *testing.T) {
 	}
 }
 
-// Two roots with different schemas for one kind do not disturb each other. What each gives was made by kustomize, one at a time.
+// TestSchemasAtTheSameTime checks that two roots with different schemas for one kind do not affect
+// each other. The expected output is from separate runs of kustomize.
 func TestSchemasAtTheSameTime(t *testing.T) {
 	base, err := filepath.Abs("../../testdata/kustomize/schemas")
 	if err != nil {

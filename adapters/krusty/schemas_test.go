@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// Roots that have other schemas for one kind do not disturb each other: each merges the list by the key of its own.
+// TestSchemasInParallel checks that roots with different schemas for one kind do not affect each
+// other. Each root merges the list by the key in its own schema.
 func TestSchemasInParallel(t *testing.T) {
 	tree := func(field, key string) filesys.FileSystem {
 		return write(t, filesys.MakeFsInMemory(), map[string]string{

@@ -22,19 +22,21 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A store is what a fake server has, by hashes. It believes what it is told, and gives away what it has: tests change that.
+// A store holds the data of a fake server, by hash. It accepts every upload and returns everything
+// it has. Tests change that.
 type store struct {
 	mu       sync.Mutex
 	ac, cas  map[string][]byte
-	inline   bool // content is sent along with results
+	inline   bool // content is sent inline with results
 	zstd     bool
-	raw      bool // what is packed already is not packed once more
+	raw      bool // packed data is not packed again
 	maxBatch int64
 	updates  bool
 	function int64
 	calls    []string
-	largest  int // bytes of the largest batch
-	// before is called before a request is answered, with the method or the path. An error of gRPC or an HTTP status is the answer.
+	largest  int // size limit of a batch in bytes
+	// before is called before a request is answered, with its method or path. It may return a gRPC
+	// error or an HTTP status to answer with.
 	before func(name string, ctx context.Context) error
 }
 
@@ -44,7 +46,7 @@ func newStore() *store {
 
 func hash(data []byte) string { return blobOf(data).hash() }
 
-// asked notes a call, and returns what it is answered with instead.
+// asked records a call and returns the answer to give in its place, if any.
 func (s *store) asked(ctx context.Context, name string) error {
 	s.mu.Lock()
 	s.calls = append(s.calls, name)
@@ -56,7 +58,7 @@ func (s *store) asked(ctx context.Context, name string) error {
 	return before(name, ctx)
 }
 
-// count returns how many calls had a name.
+// count returns the number of calls with this name.
 func (s *store) count(name string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +70,7 @@ func (s *store) count(name string) (n int) {
 	return n
 }
 
-// fields returns the fields of a message, the last one of each number.
+// fields returns the fields of a message. The last field with a number wins.
 func fields(message []byte) map[int]any {
 	m := map[int]any{}
 	err := eachField(message, func(field protowire.Number, n uint64, data []byte) error {
@@ -87,10 +89,9 @@ func fields(message []byte) map[int]any {
 
 func text(v any) string { b, _ := v.([]byte); return string(b) }
 
-// digestField returns the hash in a Digest.
+// digestField returns the hash in a Digest message.
 func digestField(v any) string { b, _ := v.([]byte); return text(fields(b)[1]) }
 
-// serveGRPC serves s and returns its address.
 func (s *store) serveGRPC(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +122,7 @@ func send(stream grpc.ServerStream, message []byte) error { return stream.SendMs
 
 func (s *store) capabilities(_ []byte, stream grpc.ServerStream) error {
 	cache := appendInt(nil, 4, s.maxBatch)
-	cache = appendBytes(cache, 1, protowire.AppendVarint(nil, uint64(s.function))) // packed, as servers do
+	cache = appendBytes(cache, 1, protowire.AppendVarint(nil, uint64(s.function))) // packed as by servers
 	if s.updates {
 		cache = appendBytes(cache, 2, appendInt(nil, 1, 1))
 	}
@@ -146,13 +147,13 @@ func (s *store) getResult(request []byte, stream grpc.ServerStream) error {
 	return send(stream, result)
 }
 
-// decodedSize returns the size of the file of a result.
+// decodedSize returns the file size in a result.
 func decodedSize(result []byte) int64 {
 	n, _ := fields(fields(fields(result)[2].([]byte))[2].([]byte))[2].(int64)
 	return n
 }
 
-// updateResult takes a result if all that it and its action name is there.
+// updateResult stores a result if everything that it and its action reference exists.
 func (s *store) updateResult(request []byte, stream grpc.ServerStream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +253,6 @@ func (s *store) write(request []byte, stream grpc.ServerStream) error {
 	return send(stream, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(committed)))
 }
 
-// serveHTTP serves s and returns its address.
 func (s *store) serveHTTP(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -284,7 +284,8 @@ func (s *store) serveHTTP(t *testing.T) string {
 	return server.URL
 }
 
-// An httpAnswer is an answer of an HTTP server in place of what is asked for. Code 0 cuts the connection in the middle of one.
+// An httpAnswer replaces the regular answer of an HTTP server. Code 0 cuts the connection in the
+// middle of an answer.
 type httpAnswer struct {
 	code   int
 	header map[string]string
@@ -313,7 +314,7 @@ func answerError(w http.ResponseWriter, err error) {
 	}
 }
 
-// pack and unpack are zstd. To unpack has no bounds here.
+// pack and unpack use zstd. unpack has no size limit here.
 func pack(data []byte) []byte {
 	var b bytes.Buffer
 	w, _ := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
@@ -329,7 +330,7 @@ func unpack(data []byte) []byte {
 	return out
 }
 
-// keep puts data straight into the store, and returns the names of its result and its content.
+// keep puts data directly into the store and returns the names of its result and its content.
 func (s *store) keep(key krm.Digest, data []byte) (action, content string) {
 	e := newEntry(key)
 	action, content = hash(e.action), hash(data)

@@ -14,14 +14,15 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// content is long enough to go by each way, and to be compressed.
+// content is long enough to be sent in every way, and to be compressed.
 var content = bytes.Repeat([]byte("kind: ConfigMap\nmetadata: {name: a}\n"), 2000)
 
-// lies are what a server may have in the place of what was put for key: by the names of the result and its content.
+// lies are the false data that a server may hold for key. Each case gets the names of the result
+// and its content.
 var lies = []struct {
 	name string
 	tell func(s *store, key krm.Digest, action, blob string)
-	// absent is true for what is no lie.
+	// absent marks a case in which data is only missing, not false.
 	absent bool
 }{
 	{"a bit", func(s *store, _ krm.Digest, _, blob string) {
@@ -63,7 +64,7 @@ var lies = []struct {
 	}, false},
 }
 
-// No lie of a server becomes a byte of an answer, and each is told.
+// False data from a server never reaches an answer, and each case is reported.
 func TestLyingServerIsDetected(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		for _, lie := range lies {
@@ -90,9 +91,8 @@ func TestLyingServerIsDetected(t *testing.T) {
 	})
 }
 
-// A little that unpacks to a lot takes no memory for it.
 func TestDecompressionBombUsesLittleMemory(t *testing.T) {
-	zeros := pack(make([]byte, 256<<20)) // some 10 KiB
+	zeros := pack(make([]byte, 256<<20)) // about 10 KiB
 	for _, w := range []way{{name: "grpc", zstd: true}, {name: "http", zstd: true, http: true}} {
 		t.Run(w.name, func(t *testing.T) {
 			s, address := w.serve(t)
@@ -106,13 +106,13 @@ func TestDecompressionBombUsesLittleMemory(t *testing.T) {
 					return httpAnswer{200, map[string]string{"Content-Encoding": "zstd"}, func() io.Reader { return bytes.NewReader(zeros) }}
 				}
 			} else {
-				s.zstd = false // what it has is sent as it is
+				s.zstd = false // sent unchanged
 				s.mu.Lock()
 				s.cas[blob] = zeros
 				s.mu.Unlock()
 			}
 			c := open(t, Options{Address: address, Timeout: time.Minute})
-			if !w.http { // the server says that it packs, and has packed already
+			if !w.http { // the server claims to pack, and its data is packed already
 				if _, err := c.connect(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +133,6 @@ func TestDecompressionBombUsesLittleMemory(t *testing.T) {
 	}
 }
 
-// Bytes without end are not read to the end.
 func TestEndlessResponseIsCutOff(t *testing.T) {
 	for _, encoding := range []string{"", "zstd", "br"} {
 		for _, folder := range []string{"GET ac", "GET cas"} {

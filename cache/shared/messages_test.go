@@ -13,7 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// What an entry is called must not change between versions: each would begin with an empty cache.
+// Entry names must be the same in every version. Otherwise each version would start with an empty
+// cache.
 func TestEntryNamesAreStable(t *testing.T) {
 	e := newEntry(krm.Digest{})
 	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -48,7 +49,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// What is not TLS is told, unless it stays on the machine, and credentials do not go that way.
+// A connection without TLS is reported, except on the local machine, and never carries credentials.
 func TestPlainConnectionRefusesCredentials(t *testing.T) {
 	for address, plain := range map[string]bool{"grpc://cache": true, "http://10.0.0.1": true, "grpc://localhost:1": false, "http://127.0.0.1": false, "grpc://[::1]:1": false, "grpcs://cache": false, "https://cache": false} {
 		c := open(t, Options{Address: address})
@@ -126,7 +127,7 @@ func TestHelperSuppliesHeaders(t *testing.T) {
 
 	h := ask(`{"headers":{"A":["1"]}}`)
 	list(h)
-	h.helper = "/none" // it is asked once
+	h.helper = "/none" // it runs only once
 	list(h)
 	h.expires = time.Now().Add(-time.Second)
 	if _, err := h.list(t.Context()); err == nil {
@@ -143,7 +144,7 @@ func TestHelperSuppliesHeaders(t *testing.T) {
 	}
 	at.Helper = script(t, "echo no such account >&2; exit 3")
 	mustGoOff(t, at, "no such account")
-	at.Helper = script(t, "exec 0<&-; echo '{}'") // does not read what it is asked
+	at.Helper = script(t, "exec 0<&-; echo '{}'") // does not read its input
 	list(open(t, at).header)
 }
 
@@ -156,7 +157,7 @@ func script(t *testing.T, text string) string {
 	return file
 }
 
-// Whatever a server sends is read without a panic, and what is read of it is within bounds.
+// Reading never panics, whatever a server sends, and the decoded values are within bounds.
 func FuzzMessages(f *testing.F) {
 	e := newEntry(krm.Digest{1})
 	f.Add(encodeResult(e.file, blobOf(content)))
@@ -182,7 +183,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// What unpacks to a blob is that blob.
+// If decompressing yields a blob, it is the right blob.
 func FuzzCompressed(f *testing.F) {
 	f.Add(pack(content), int64(len(content)))
 	f.Add(pack(make([]byte, 1<<20)), int64(10))

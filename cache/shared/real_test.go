@@ -26,7 +26,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// startServer starts bazel-remote with an empty folder, and ends it with the test.
+// startServer starts bazel-remote with an empty folder and stops it at the end of the test.
 func startServer(t *testing.T, args ...string) *sharedtest.Server {
 	t.Helper()
 	if _, err := exec.LookPath(sharedtest.Program); err != nil {
@@ -40,7 +40,8 @@ func startServer(t *testing.T, args ...string) *sharedtest.Server {
 	return s
 }
 
-// samples are contents of all the ways that a blob can take: empty, in the result, in a batch, in a stream, compressed or not.
+// samples cover every way to send a blob: empty, inline in the result, in a batch, in a stream,
+// compressed or not.
 func samples() map[string][]byte {
 	noise := make([]byte, 5<<20)
 	rand.Read(noise)
@@ -50,11 +51,11 @@ func samples() map[string][]byte {
 		"text":   bytes.Repeat([]byte("kind: ConfigMap\nmetadata: {name: a}\n"), 10_000),
 		"noise":  noise[:300_000],
 		"large":  noise,
-		"larger": bytes.Repeat(append(noise[:1000:1000], "kind: ConfigMap\n"...), 10_000), // more than a window of zstd
+		"larger": bytes.Repeat(append(noise[:1000:1000], "kind: ConfigMap\n"...), 10_000), // larger than a zstd window
 	}
 }
 
-// open returns a client that is closed with the test.
+// open returns a client that the test closes at its end.
 func open(t *testing.T, o Options) *Client {
 	t.Helper()
 	c, err := Open(o)
@@ -65,10 +66,11 @@ func open(t *testing.T, o Options) *Client {
 	return c
 }
 
-// exchange puts contents into a shared cache and gets them with another client: a small one, and those that are named.
+// exchange writes a small entry and the named ones to a shared cache and reads them with another
+// client.
 func exchange(t *testing.T, write, read Options, names ...string) {
 	t.Helper()
-	write.Timeout, read.Timeout = time.Minute, time.Minute // a busy machine
+	write.Timeout, read.Timeout = time.Minute, time.Minute // allows for a busy machine
 	writer, reader := open(t, write), open(t, read)
 	all := samples()
 	for _, name := range append(names, "small") {
@@ -93,7 +95,7 @@ func TestBazelRemote(t *testing.T) {
 			s := startServer(t, "--storage_mode", storage)
 			addresses := []string{"grpc://" + s.GRPC, "grpc://" + s.GRPC + "/team/a", "http://" + s.HTTP, "http://" + s.HTTP + "/team/"}
 			for i, from := range addresses {
-				to := addresses[(i+1)%len(addresses)] // the other protocol has the same entries: instances are not kept apart by default
+				to := addresses[(i+1)%len(addresses)] // both protocols share entries: the instance is the same by default
 				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) {
 					exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}, "empty", "text", "noise", "large", "larger")
 				})
@@ -131,7 +133,8 @@ func TestBazelRemoteTLS(t *testing.T) {
 	}
 }
 
-// mustGoOff checks that the first use of a server says what is wrong, and the following ones are not tried.
+// mustGoOff checks that the first use of a server reports the problem, and that later uses are not
+// tried.
 func mustGoOff(t *testing.T, o Options, says string) {
 	t.Helper()
 	if o.Timeout == 0 {
@@ -150,7 +153,7 @@ func mustGoOff(t *testing.T, o Options, says string) {
 	}
 }
 
-// One server wants a password for everything, another one for what is stored.
+// One server requires a password for everything, the other only for uploads.
 func TestBazelRemotePassword(t *testing.T) {
 	sum := sha1.Sum([]byte("open-sesame"))
 	file := filepath.Join(t.TempDir(), "htpasswd")
@@ -200,7 +203,7 @@ func TestBazelRemotePassword(t *testing.T) {
 	}
 }
 
-// helper makes a credential helper that prints a text if it is asked as it should be.
+// helper makes a credential helper that prints a text if its input is correct.
 func helper(t *testing.T, prints string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "helper")
@@ -211,7 +214,7 @@ func helper(t *testing.T, prints string) string {
 	return file
 }
 
-// A server that dies in the middle of a run costs nothing but its answers.
+// A server that dies during a run costs only its answers.
 func TestBazelRemoteDies(t *testing.T) {
 	for _, scheme := range []string{"grpc", "http"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -231,7 +234,7 @@ func TestBazelRemoteDies(t *testing.T) {
 	}
 }
 
-// makeCertificates writes an authority, and the certificates of a server and a client.
+// makeCertificates writes an authority and the certificates of a server and a client.
 func makeCertificates(t *testing.T, dir string) {
 	t.Helper()
 	write := func(name, kind string, der []byte) {

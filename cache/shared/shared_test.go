@@ -24,7 +24,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A way is a protocol with what a server of it can do.
+// A way is a protocol and the abilities of its server.
 type way struct {
 	name         string
 	http         bool
@@ -37,7 +37,7 @@ var ways = []way{
 	{name: "http", http: true}, {name: "http zstd", http: true, zstd: true},
 }
 
-// serve serves a store in a way.
+// serve starts a server for a store.
 func (w way) serve(t *testing.T) (*store, string) {
 	s := newStore()
 	s.zstd, s.inline, s.maxBatch = w.zstd, w.inline, w.maxBatch
@@ -53,7 +53,7 @@ func forEachWay(t *testing.T, f func(t *testing.T, w way)) {
 	}
 }
 
-// What is put is there for others, and only there, in all ways.
+// With every protocol, another client gets the stored results and nothing else.
 func TestClientsShareResults(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		s, address := w.serve(t)
@@ -67,7 +67,8 @@ func TestClientsShareResults(t *testing.T) {
 	})
 }
 
-// A server that does not answer one of the requests is not asked again, and others that wait for it are not told the same.
+// A server that does not answer a request is not asked again. Only one of the waiting callers gets
+// the error.
 func TestSilentServerIsNotAskedAgain(t *testing.T) {
 	methods := map[bool][]string{false: {"GetCapabilities", "GetActionResult", "Read", "BatchUpdateBlobs", "UpdateActionResult", "Write"}, true: {"GET ac", "GET cas", "PUT cas", "PUT ac"}}
 	for _, w := range ways {
@@ -86,13 +87,13 @@ func TestSilentServerIsNotAskedAgain(t *testing.T) {
 					if name == method {
 						select {
 						case <-ctx.Done():
-							return ctx.Err() // an answer now could come just before the client stops waiting
+							return ctx.Err() // an answer now could arrive just before the client stops waiting
 						case <-done:
 						}
 					}
 					return nil
 				}
-				noise := make([]byte, 10_000) // which no batch of 2000 bytes has room for
+				noise := make([]byte, 10_000) // too large for a batch of 2000 bytes
 				for i := range noise {
 					noise[i] = byte(rand.Int())
 				}
@@ -122,9 +123,9 @@ func TestSilentServerIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// What does not even connect is found out once.
+// A failed connection is tried only once.
 func TestNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts but never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +140,9 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// What a server answers with instead of what it should.
 func TestServerErrorsAreReported(t *testing.T) {
-	// What is told: the first time, each time up to maxFaults, and the first time with an end of everything.
+	// When a fault is reported: once, every time up to maxFaults, or once with the cache turned
+	// off.
 	const once, always, off = "once", "always", "off"
 	cases := []struct {
 		name   string
@@ -231,7 +232,7 @@ func TestServerCapabilitiesAreRespected(t *testing.T) {
 	}
 }
 
-// Who may only read sends nothing, and nothing at all happens without a use.
+// With ReadOnly the client uploads nothing. Without any use it sends no request at all.
 func TestReadOnly(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		s, address := w.serve(t)
@@ -256,7 +257,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Who stops waiting is told that, and the server is asked by the next.
+// A cancelled caller gets the cancellation, and the next caller still asks the server.
 func TestCancellationDoesNotDisableServer(t *testing.T) {
 	forEachWay(t, func(t *testing.T, w way) {
 		s, address := w.serve(t)
@@ -288,7 +289,7 @@ func TestCancellationDoesNotDisableServer(t *testing.T) {
 	})
 }
 
-// A server that takes long for each answer is not asked any more before that adds up.
+// A server that is slow on every answer is turned off before the delays add up.
 func TestSlowServerIsAbandoned(t *testing.T) {
 	c := open(t, Options{Address: "grpc://127.0.0.1:1", Timeout: time.Second})
 	for range 100 {
@@ -317,7 +318,7 @@ func TestSlowServerIsAbandoned(t *testing.T) {
 	}
 }
 
-// A credential helper has its own time, however little the server has.
+// A credential helper has its own timeout, which is independent of the timeout for the server.
 func TestSlowHelper(t *testing.T) {
 	for _, w := range []way{ways[0], ways[5]} {
 		t.Run(w.name, func(t *testing.T) {
@@ -338,7 +339,7 @@ func TestSlowHelper(t *testing.T) {
 	}
 }
 
-// Secrets that a server repeats are in no message.
+// Secrets that a server echoes appear in no message.
 func TestSecretsStaySecret(t *testing.T) {
 	echo := func(ctx context.Context) string {
 		md, _ := metadata.FromIncomingContext(ctx)
@@ -374,7 +375,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
-// echoOf returns what goes with a request of a client.
+// echoOf returns the headers of a client's request.
 func echoOf(s *store, c *Client, t *testing.T) []header {
 	list, err := c.header.list(t.Context())
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// docs/configuration.md has a row for each flag that can be set elsewhere. With -update, it is rewritten.
+// docs/configuration.md has a row for each flag that can also be set elsewhere. -update rewrites
+// it.
 func TestDocumentedSettings(t *testing.T) {
 	const file, head = "../../docs/configuration.md", "| key | variable | flag | default |\n|---|---|---|---|\n"
 	text, err := os.ReadFile(file)
@@ -51,7 +52,8 @@ func TestDocumentedSettings(t *testing.T) {
 	}
 }
 
-// A flag that can be set elsewhere means the same in all commands, and what allows or enables something is about trust.
+// A flag that can also be set elsewhere has the same meaning in all commands. Flags that allow or
+// enable something are about trust.
 func TestSettingsAgreeAcrossCommands(t *testing.T) {
 	first := map[string]*pflag.Flag{}
 	for _, c := range commands {

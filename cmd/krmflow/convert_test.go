@@ -16,8 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestConvertedRendersTheSame converts every Kustomization of the trees of testdata, and of those in the folders that KRMFLOW_TREES lists:
-// the Composition in its place renders the same bytes. Those that cannot be converted stay as they are.
+// TestConvertedRendersTheSame converts every Kustomization in the trees of testdata and in the
+// folders listed in KRMFLOW_TREES. The resulting Composition must render the same bytes.
+// Kustomizations that cannot be converted stay unchanged.
 func TestConvertedRendersTheSame(t *testing.T) {
 	t.Parallel()
 	trees := append([]string{"../../testdata/kustomize"}, filepath.SplitList(os.Getenv("KRMFLOW_TREES"))...)
@@ -92,7 +93,8 @@ func TestRandomConverted(t *testing.T) {
 
 const doesNotBuild = "does not build"
 
-// convertAndCompare converts a Kustomization that builds, and puts it back. It returns why it does not build, or cannot be converted.
+// convertAndCompare converts a Kustomization that builds, and restores it. It returns the reason if
+// it does not build or cannot be converted.
 func convertAndCompare(t *testing.T, file string) string {
 	t.Helper()
 	dir := filepath.Dir(file)
@@ -129,7 +131,7 @@ func convertAndCompare(t *testing.T, file string) string {
 	return ""
 }
 
-// runQuietly returns what a command line prints, and its errors if it fails.
+// runQuietly returns the output of a command line, and its errors if it fails.
 func runQuietly(args ...string) (out, why string) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("krmflow", append(args, "-q")...)

@@ -16,7 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// steps returns the commands of a workflow: those of run in GitHub's form, those of script in GitLab's.
+// steps returns the commands of a workflow: the run entries in GitHub's form, the script entries in
+// GitLab's.
 func steps(t *testing.T, workflow string) (all []string) {
 	t.Helper()
 	var doc struct {
@@ -34,8 +35,10 @@ func steps(t *testing.T, workflow string) (all []string) {
 	return slices.DeleteFunc(append(all, doc.Review.Script...), func(s string) bool { return s == "" || strings.HasPrefix(s, "go install ") })
 }
 
-// TestReviewWorkflows runs the commands of the workflows in docs/review.md in a repository with a change, as GitHub and GitLab run them: in bash. GitHub's
-// gh is one that keeps the comment, and GitLab is a server that does. No expression of GitHub is in a command, where a name of somebody else would be code.
+// TestReviewWorkflows runs the commands of the workflows in docs/review.md in a repository with a
+// change. Like GitHub and GitLab, it runs them in bash. A fake gh keeps the comment for GitHub, and
+// a fake server does so for GitLab. No command contains a GitHub expression, because a name chosen
+// by another user could then run as code.
 func TestReviewWorkflows(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"bash", "git", "curl"} {

@@ -18,7 +18,9 @@ import (
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
-// TestReadmeCommandsWork tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
+// TestReadmeCommandsWork runs the commands of README. The commands above "Try it", and the commands
+// of docs/plan.md and docs/review.md, run on an example; the commands below it run in the
+// repository.
 func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -65,8 +67,8 @@ func TestReadmeCommandsWork(t *testing.T) {
 	}
 }
 
-// TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says and
-// print what it shows.
+// TestDocumentedFunction checks docs/functions.md: its files are the files of the example, and its
+// commands exit with the documented codes and print the documented output.
 func TestDocumentedFunction(t *testing.T) {
 	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
@@ -104,10 +106,12 @@ func TestDocumentedFunction(t *testing.T) {
 	}
 }
 
-// writingFunctions is the heading of the chapters of docs/functions.md that begin in an empty directory.
+// writingFunctions is the heading of the chapters of docs/functions.md that start in an empty
+// directory.
 const writingFunctions = "\n## Writing a function\n"
 
-// TestDocumentedFunctionsToBeginWith does what the chapters of docs/functions.md about writing and testing functions tell, in an empty directory.
+// TestDocumentedFunctionsToBeginWith follows the chapters of docs/functions.md about writing and
+// testing functions, in an empty directory.
 func TestDocumentedFunctionsToBeginWith(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -140,8 +144,8 @@ func TestDocumentedFunctionsToBeginWith(t *testing.T) {
 	}
 }
 
-// TestCompositionExample renders the three environments of testdata/examples/webapp and tries what docs/composition.md tells about
-// them.
+// TestCompositionExample renders the three environments of testdata/examples/webapp and checks the
+// statements of docs/composition.md about them.
 func TestCompositionExample(t *testing.T) {
 	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
@@ -181,7 +185,7 @@ func TestCompositionExample(t *testing.T) {
 	}
 }
 
-// TestDocumentedChart tries what docs/helm.md tells, with a chart that is made for it.
+// TestDocumentedChart runs the commands of docs/helm.md with a chart made for the test.
 func TestDocumentedChart(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("helm"); err != nil {
@@ -217,7 +221,7 @@ func TestDocumentedChart(t *testing.T) {
 	}
 }
 
-// documentedBlock runs the commands of a console block and returns how many they are.
+// documentedBlock runs the commands of a console block and returns their number.
 func documentedBlock(t *testing.T, dir, body string) (commands int) {
 	list := strings.Split("\n"+body, "\n$ ")[1:]
 	for i, c := range list {
@@ -234,8 +238,9 @@ func documentedBlock(t *testing.T, dir, body string) (commands int) {
 	return commands
 }
 
-// TestDocumentedProfile runs what docs/profiling.md shows. Figures differ from run to run, and so does which steps are slowest: the lines
-// without figures must be the same and in the same order, and what the others are about must be there.
+// TestDocumentedProfile runs the commands of docs/profiling.md. Figures and the slowest steps
+// differ from run to run. Lines without figures must therefore be the same and in the same order,
+// and the subjects of the other lines must occur.
 func TestDocumentedProfile(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/profiling.md")
@@ -274,7 +279,7 @@ func TestDocumentedProfile(t *testing.T) {
 		line = strings.TrimSpace(line)
 		cells := between.Split(line, -1)
 		name := cells[len(cells)-1]
-		_, id, _ := strings.Cut(name, " ") // behind a verb
+		_, id, _ := strings.Cut(name, " ") // after a verb
 		switch {
 		case line == "", line == "…", strings.HasPrefix(line, "and "):
 		case len(cells) > 3 && figure.MatchString(cells[0]):
@@ -296,11 +301,11 @@ func TestDocumentedProfile(t *testing.T) {
 	}
 }
 
-// exitCommand prints the exit code of the command before.
+// exitCommand prints the exit code of the previous command.
 const exitCommand = "echo $?\n"
 
-// documented runs a command that the documentation shows and compares all that it prints. … stands for any text, on a line of its
-// own for any lines; a command without output may print anything.
+// documented runs a documented command and compares its complete output. … matches any text, and on
+// a line of its own any lines. A command with no documented output may print anything.
 func documented(t *testing.T, dir, block string, exit int) {
 	command, output, _ := strings.Cut(block, "\n")
 	cmd := exec.Command("sh", "-c", strings.Replace(command, "go run ./cmd/krmflow", "krmflow", 1))
@@ -321,7 +326,7 @@ func documented(t *testing.T, dir, block string, exit int) {
 			pattern += strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + "\n"
 		}
 	}
-	shown := progressLine.ReplaceAll(got.Bytes(), nil) // a slow machine has time for it
+	shown := progressLine.ReplaceAll(got.Bytes(), nil) // shown on a slow machine
 	if !regexp.MustCompile(pattern + "$").Match(shown) {
 		t.Errorf("%s does not print\n%s\nbut\n%s", command, output, got.Bytes())
 	}
@@ -329,7 +334,7 @@ func documented(t *testing.T, dir, block string, exit int) {
 
 var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+ roots done, .*\n`)
 
-// TestFirstSteps does what docs/start.md tells to do. Files begin with a comment that has their path.
+// TestFirstSteps follows docs/start.md. Each file starts with a comment that contains its path.
 func TestFirstSteps(t *testing.T) {
 	text, err := os.ReadFile("../../docs/start.md")
 	if err != nil {
@@ -356,7 +361,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 }
 
-// TestDocumentedEdits does the edits that docs/edit.md shows, on the file that it shows.
+// TestDocumentedEdits runs the edits of docs/edit.md on the file shown there.
 func TestDocumentedEdits(t *testing.T) {
 	text, err := os.ReadFile("../../docs/edit.md")
 	if err != nil {

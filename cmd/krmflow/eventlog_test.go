@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/program"
 )
 
-// The ids in the event log of a run are those of the plan, each once, in an order that the plan's edges allow.
+// The event log of a run contains each id of the plan once, in an order that the edges of the plan
+// allow.
 func TestEventLogIsThePlan(t *testing.T) {
 	const root = "../../testdata/kustomize/shop/overlays/"
 	for _, dir := range []string{"dev", "staging", "prod"} {

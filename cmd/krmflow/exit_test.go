@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/exit"
 )
 
-// The exit codes that README and docs/functions.md tell are those of the table.
+// The exit codes in README and docs/functions.md match the table.
 func TestExitCodesInDocs(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Each kind of message has a page, and each page is about one.
+// Each kind of message has a page, and each page belongs to a kind of message.
 func TestPagesAreComplete(t *testing.T) {
 	source, err := os.ReadFile("../../diag/codes.go")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestPagesAreComplete(t *testing.T) {
 	}
 }
 
-// docs/messages.md is made of the pages; -update writes it.
+// docs/messages.md is generated from the pages. -update writes it.
 func TestMessagesDocument(t *testing.T) {
 	const file = "../../docs/messages.md"
 	if *update {
@@ -55,7 +55,8 @@ func TestMessagesDocument(t *testing.T) {
 
 var example = regexp.MustCompile("(?m)^(Wrong|Right):\n\n```txtar\n((?s:.*?))^```$")
 
-// Each example that is wrong gives the message whose page it is on, and what is right does not, and can be rendered.
+// Each wrong example of a page produces the message of that page. Each right example does not
+// produce it, and renders.
 func TestExamplesOfPages(t *testing.T) {
 	examples := 0
 	for _, a := range messages.Areas() {
@@ -70,7 +71,7 @@ func TestExamplesOfPages(t *testing.T) {
 					t.Parallel()
 					out, err := runExample(t, m[2])
 					switch has := strings.Contains(out, string(p.Code)); {
-					case m[1] == "Wrong" && !has && p.Code != diag.UnknownCommand: // of which people are not told the code
+					case m[1] == "Wrong" && !has && p.Code != diag.UnknownCommand: // whose code is not printed
 						t.Errorf("it does not say %s but\n%s", p.Code, out)
 					case m[1] == "Right" && (has || err != nil):
 						t.Errorf("%v\n%s", err, out)
@@ -84,8 +85,8 @@ func TestExamplesOfPages(t *testing.T) {
 	}
 }
 
-// runExample runs the command of an example, krmflow build . if it names none, on its files and returns what is printed to stderr. Logs in
-// JSON have all codes.
+// runExample runs the command of an example on its files and returns stderr. The default command is
+// krmflow build . Logs in JSON contain all codes.
 func runExample(t *testing.T, text string) (stderr string, err error) {
 	t.Helper()
 	dir := t.TempDir()

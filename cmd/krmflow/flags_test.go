@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every command that plans or executes has the same flags with the same meaning: those of build, and one more set that says
-// which directories are meant. Only the output differs.
+// Every command that plans or executes has the same flags with the same meaning: the flags of
+// build, and a set of flags that selects the directories. Only the output differs.
 func TestSameFlags(t *testing.T) {
 	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true, "check": true, "plan": true, "report": true,
 		"validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "watch": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
 		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
 		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true,
-		"layers": true, "affected-by": true, "reduce": true, "path": true, "cycles": true} // the last ones say what is drawn
+		"layers": true, "affected-by": true, "reduce": true, "path": true, "cycles": true} // the last ones select the drawing
 	root := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	build, _, err := root.Find([]string{"build"})
 	if err != nil {
@@ -51,7 +51,8 @@ func TestSameFlags(t *testing.T) {
 	}
 }
 
-// A command that is made because the command line names it is the one of that name, and like the one among all.
+// A command that is created because the command line names it has the right name and equals the one
+// created among all commands.
 func TestCommandsByName(t *testing.T) {
 	all := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	for _, c := range commands {

@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/program"
 )
 
-// TestGoldenTreesMatchKustomize renders every root under testdata/kustomize and compares it with what kustomize v5.8.2 printed for it.
+// TestGoldenTreesMatchKustomize renders every root under testdata/kustomize and compares it with
+// the output of kustomize v5.8.2.
 func TestGoldenTreesMatchKustomize(t *testing.T) {
 	const trees = "../../testdata/kustomize"
 	n := 0

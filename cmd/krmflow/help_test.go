@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every command that does something has an example, which names it, and the groups of help name nothing that is not there.
+// Every command that does something has an example that names it. The help groups contain only
+// existing commands.
 func TestHelpOfCommands(t *testing.T) {
 	root := newCommand(&cli.Invocation{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	flags := map[string]bool{}

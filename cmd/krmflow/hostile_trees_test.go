@@ -11,16 +11,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A tree is a set of files by their paths. The directory k is rendered.
+// A tree is a set of files by path. The directory k is rendered.
 type tree map[string]string
 
-// A hostileTree is a tree of less than 1 MiB that asks for endless work or memory.
+// A hostileTree is a tree of less than 1 MiB that would need endless work or memory.
 type hostileTree struct {
 	name string
 	make func() tree
 }
 
-// writeHostileTrees is the command that writes each of them into a folder of its name: hostiletrees DIR.
+// writeHostileTrees implements hostiletrees DIR: it writes each tree into a folder with its name.
 func writeHostileTrees(ts *testscript.TestScript, args []string) {
 	for _, h := range hostileTrees {
 		size := 0
@@ -36,7 +36,7 @@ func writeHostileTrees(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// times returns a text n times, with %d for the number of the repetition.
+// times repeats a text n times. %d becomes the number of the repetition.
 func times(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -54,7 +54,7 @@ const (
 	component  = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
 )
 
-// of is a tree of one Kustomization and one file of resources, and other files.
+// of returns a tree of one Kustomization, one file of resources, and other files.
 func of(text, resources string, others ...string) tree {
 	t := tree{"k/kustomization.yaml": "resources: [r.yaml]\n" + text, "k/r.yaml": resources}
 	for i := 0; i < len(others); i += 2 {
@@ -63,7 +63,8 @@ func of(text, resources string, others ...string) tree {
 	return t
 }
 
-// chain is a tree of n layers, each of which uses the next one; text returns the file of layer i. The first one is k.
+// chain returns a tree of n layers, each of which uses the next. text returns the file of layer i.
+// The first layer is k.
 func chain(n int, text func(i int, next string) string, others ...string) tree {
 	t := of("", "", others...)
 	delete(t, "k/r.yaml")
@@ -77,7 +78,7 @@ func chain(n int, text func(i int, next string) string, others ...string) tree {
 	return t
 }
 
-// diamond is a chain of n layers that use the next one twice, the second time under a prefix.
+// diamond returns a chain of n layers that use the next one twice, the second time under a prefix.
 func diamond(n int, resources string) tree {
 	t := chain(n, func(i int, next string) string { return fmt.Sprintf("resources: [%s, ../p%d]\n", next, i) })
 	for i := range n {
@@ -117,7 +118,7 @@ var hostileTrees = []hostileTree{
 		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [a]\n",
 			"k/p.yaml", times(60, "- {op: copy, from: /x, path: /x/-}\n"))
 	}},
-	{"json-copy-everywhere", func() tree { // not too much in any resource, but in all of them
+	{"json-copy-everywhere", func() tree { // moderate per resource, too much in total
 		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(10000, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {a: aaaaa}\n---\n"),
 			"k/p.yaml", times(14, "- {op: copy, from: /data, path: /data/x%d}\n"))
 	}},
@@ -175,7 +176,7 @@ var hostileTrees = []hostileTree{
 		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [x], options: {create: true}}]\n",
 			times(8000, configMaps)+"kind: B\nmetadata: {name: b}\nx: "+letters(400_000)+"\n")
 	}},
-	{"replacement-parts", func() tree { // a text of its own in each field
+	{"replacement-parts", func() tree { // its own text in each field
 		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [metadata.name], options: {delimiter: '-', index: 99}}]\n",
 			times(8000, configMaps)+"kind: B\nmetadata: {name: b}\nx: "+letters(400_000)+"\n")
 	}},
@@ -216,7 +217,7 @@ var hostileTrees = []hostileTree{
 		return of("patches: [{path: p.yaml, target: {kind: A}}]\n", times(8000, tiny), "k/p.yaml", "kind: A\nmetadata: {name: a}\nx: &a [1,2,3,4,5,6,7,8]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nw: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n")
 	}},
 
-	// Layers that are used again and again.
+	// Layers that are reused many times.
 	{"bases-diamond", func() tree { return diamond(9, times(1000, configMaps)) }},
 	{"bases-diamond-large", func() tree { return diamond(16, configMap+"x: "+letters(900_000)) }},
 	{"bases-diamond-deep", func() tree { return diamond(18, configMap) }},
@@ -369,7 +370,7 @@ var hostileTrees = []hostileTree{
 		})
 	}},
 
-	// Files that are used again and again, and text that is longer when it is printed.
+	// Files that are reused many times, and text that grows when printed.
 	{"generator-files", func() tree {
 		return of("configMapGenerator:\n- name: a\n  files: ["+times(15000, "f%d=f,")+"]\n", configMap, "k/f", letters(500_000))
 	}},
@@ -396,7 +397,7 @@ var hostileTrees = []hostileTree{
 		return of("buildMetadata: [originAnnotations]\n", "{kind: A, metadata: {name: a, annotations: {"+times(60000, "a%d: 1,")+"}}}")
 	}},
 
-	// Mistakes and hints.
+	// Errors and hints.
 	{"unknown-fields", func() tree { return of(times(60000, "resource%d: b\n"), configMap) }},
 	{"wrong-entries", func() tree { return of("buildMetadata: ["+strings.Repeat("a,", 400_000)+"]\n", configMap) }},
 	{"wrong-types", func() tree { return of("images: ["+strings.Repeat("a,", 400_000)+"]\n", configMap) }},
@@ -424,7 +425,7 @@ var hostileTrees = []hostileTree{
 	}},
 }
 
-// with returns t with a text in a file replaced by another one.
+// with returns t with one text in a file replaced.
 func (t tree) with(file, old, now string) tree {
 	t[file] = strings.Replace(t[file], old, now, 1)
 	return t

@@ -14,8 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A mistake is a tree with one thing that is wrong. The comment of its archive says what, and may have lines "krmflow: ARGUMENT..." and
-// "kustomize: ARGUMENT...", "-" for none. What the two said is in the archive, too.
+// A mistake is a tree with one error. The comment of its archive describes the error. It may have
+// lines "krmflow: ARGUMENT..." and "kustomize: ARGUMENT...", with "-" for no arguments. The archive
+// also contains the output of both programs.
 type mistake struct {
 	name, what string
 	args       map[string][]string
@@ -23,7 +24,7 @@ type mistake struct {
 	said       map[string]string
 }
 
-// tools are the two that look at each mistake.
+// tools are the two programs that run on each mistake.
 var tools = []string{"krmflow", "kustomize"}
 
 func readMistake(t *testing.T, file string) *mistake {
@@ -56,7 +57,7 @@ func readMistake(t *testing.T, file string) *mistake {
 	return m
 }
 
-// write writes the archive with what was said.
+// write writes the archive with the output of both programs.
 func (m *mistake) write(t *testing.T, file string) {
 	a, err := txtar.ParseFile(file)
 	if err != nil {
@@ -73,7 +74,7 @@ func (m *mistake) write(t *testing.T, file string) {
 	}
 }
 
-// ask returns what a program says of the tree.
+// ask returns the output of a program for the tree.
 func (m *mistake) ask(t *testing.T, tool, program string) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -105,8 +106,9 @@ func (m *mistake) ask(t *testing.T, tool, program string) string {
 	return strings.TrimRight(said, "\n") + "\n"
 }
 
-// TestMistakesAreReportedAsDocumented shows trees with one mistake each to krmflow, and to kustomize if that is there, and compares what they say with what they
-// said; with -update that is replaced. docs/mistakes.md is made from it.
+// TestMistakesAreReportedAsDocumented runs krmflow, and kustomize if it is installed, on trees with
+// one mistake each. It compares their output with the recorded one, which -update replaces.
+// docs/mistakes.md is generated from it.
 func TestMistakesAreReportedAsDocumented(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/mistakes/*.txtar")
@@ -156,16 +158,17 @@ func TestMistakesAreReportedAsDocumented(t *testing.T) {
 	}
 }
 
-// placed is how a message begins that has a file and a line.
+// placed matches the start of a message with a file and a line.
 var placed = regexp.MustCompile(`^(Error|Warning): [^ :]+:[0-9]+: `)
 
-// shownBeside are the lines of a message that say nothing new: that of the file, the carets, and where more is said.
+// shownBeside matches the lines of a message that add nothing new: the source line, the carets, and
+// the reference to krmflow explain.
 var shownBeside = regexp.MustCompile(`(?m)^( +[0-9]* \| .*|  see krmflow explain KF[0-9]+)\n`)
 
-// general are the mistakes that may have the general code.
+// general lists the mistakes that may have the general code.
 var general = []string{}
 
-// checkCodes fails unless each message has a code of its own.
+// checkCodes fails unless each message has a specific code.
 func checkCodes(t *testing.T, m *mistake) {
 	if slices.Contains(general, m.name) {
 		return

@@ -15,7 +15,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// pictures are those of docs/review.md: pages of the change that it describes, and when each is whole.
+// pictures are the pictures of docs/review.md: pages of the change described there, and the
+// condition for each page to be complete.
 var pictures = []struct{ name, command, ready string }{
 	{"review-plan", "krmflow plan -R overlays --diff git:HEAD -o html", `canvas.dataset.shown > 0`},
 	{"review-diff", "krmflow diff -R overlays --against git:HEAD -o html", `document.getElementById("shown").textContent.includes("resources")`},
@@ -23,9 +24,10 @@ var pictures = []struct{ name, command, ready string }{
 
 const picturesDir = "../../docs/pictures"
 
-// TestPicturesAreUpToDate makes the pages that the pictures of docs/review.md show. With -update it takes the pictures, in a browser; without, it says when
-// one is missing, or is that of another page. Pixels differ from machine to machine, and pages do not: the file pages.txt has a digest of each, of
-// which a picture was taken.
+// TestPicturesAreUpToDate generates the pages shown in the pictures of docs/review.md. With -update
+// it takes the pictures in a browser. Otherwise it reports a picture that is missing or shows an
+// old page. Pages are the same on every machine, but pixels are not. The file pages.txt therefore
+// has the digest of the page of each picture.
 func TestPicturesAreUpToDate(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		executortest.Missing(t, "no git")
@@ -76,7 +78,7 @@ func TestPicturesAreUpToDate(t *testing.T) {
 	}
 }
 
-// changedShop returns a repository with the change of docs/review.md. Its commit is always the same one.
+// changedShop returns a repository with the change of docs/review.md. Its commit is deterministic.
 func changedShop(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "shop")
 	if err := os.CopyFS(dir, os.DirFS("../../testdata/kustomize/shop")); err != nil {
@@ -94,7 +96,6 @@ sed -i.x 's/count: 5/count: 6/' overlays/prod/kustomization.yaml && sed -i.x 's/
 	return dir
 }
 
-// pageOf returns the page that a command writes.
 func pageOf(t *testing.T, dir, command string) []byte {
 	t.Helper()
 	words := strings.Fields(command)

@@ -18,10 +18,11 @@ import (
 
 var regenerated = flag.Int("regenerated", 3, "how many directories TestEditsOutliveRuns makes, of 25 resources each")
 
-// scalars are the fields of a resource by the names that lead there; "list:x" is the item x of a list.
+// scalars maps paths of names to the fields of a resource. "list:x" is the item x of a list.
 type scalars map[string]string
 
-// scalarNames are those that a resource may have. Fields called k keep mappings and items from being removed as a whole.
+// scalarNames are the possible fields of a resource. Fields named k prevent the removal of whole
+// mappings and items.
 var scalarNames = func() (list []string) {
 	for _, a := range []string{"a", "b.c", "b.d", "list:x.e", "list:x.f", "list:w.e", "b.deep.list:z.g", "b.deep.h"} {
 		for i := range 3 {
@@ -35,7 +36,7 @@ func fewScalars() scalars {
 	return scalars{"a.k": "k", "b.c.k": "k", "b.k": "k", "list:x.k": "k", "list:w.k": "k", "b.deep.list:z.k": "k", "b.deep.k": "k"}
 }
 
-// edited returns s with changes of those fields that may be.
+// edited returns s with changes to fields that may allows.
 func (s scalars) edited(r *rand.Rand, side string, may func(string) bool) scalars {
 	out := maps.Clone(s)
 	for _, name := range scalarNames {
@@ -50,7 +51,8 @@ func (s scalars) edited(r *rand.Rand, side string, may func(string) bool) scalar
 	return out
 }
 
-// print writes the fields below prefix with an indent. People, for whom r is not nil, have an order of their own, and a comment on each line.
+// print writes the fields below prefix with an indent. If r is not nil, it writes like a person: in
+// a different order and with a comment on each line.
 func (s scalars) print(b *strings.Builder, r *rand.Rand, prefix, indent string) {
 	kids := map[string]bool{}
 	for name := range s {
@@ -116,8 +118,9 @@ func scalarsOf(s scalars, prefix string, v yaml.Value) scalars {
 	return s
 }
 
-// TestEditsOutliveRuns has a function that generates resources again and again, and people who edit the files in between, but not the same fields: in the
-// files is what both have made, and each line of people is as they have written it unless the function has changed what it says (RL-13, IM-18).
+// TestEditsOutliveRuns has a function regenerate resources many times. In between, people edit
+// other fields of the files. The files must contain the changes of both. Each line of people stays
+// as written unless the function changed its value (RL-13, IM-18).
 func TestEditsOutliveRuns(t *testing.T) {
 	t.Parallel()
 	if ok, err := hasSandbox(execfn.Probe()); err != nil {
@@ -131,7 +134,7 @@ func TestEditsOutliveRuns(t *testing.T) {
 		dir := t.TempDir()
 		put(t, dir, "fn.yaml", "apiVersion: example.com/v1\nkind: Generator\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: 'exec: {path: fn.sh}'\n", 0o644)
 		people, made, want := make([]scalars, resources), make([]scalars, resources), make([]scalars, resources)
-		theirs := make([]map[string]bool, resources) // which fields the function has
+		theirs := make([]map[string]bool, resources) // the fields set by the function
 		for i := range resources {
 			made[i], theirs[i] = fewScalars(), map[string]bool{}
 			for _, name := range scalarNames {
@@ -146,7 +149,7 @@ func TestEditsOutliveRuns(t *testing.T) {
 				file := fmt.Sprintf("t%d_thing.yaml", i)
 				if run > 0 {
 					made[i] = made[i].edited(r, "made", func(name string) bool { return theirs[i][name] })
-					if r.IntN(4) > 0 { // else they have done nothing
+					if r.IntN(4) > 0 { // otherwise they did nothing
 						people[i] = want[i].edited(r, "mine", func(name string) bool { return !theirs[i][name] })
 						edits[i] = people[i].resource(r, i)
 						put(t, dir, file, edits[i], 0o644)
@@ -182,7 +185,8 @@ func put(t *testing.T, dir, name, text string, mode os.FileMode) {
 	}
 }
 
-// checkRegenerated holds a file to what it must say, and to the lines of people that say that.
+// checkRegenerated checks the content of a file, and that the lines of people with this content are
+// unchanged.
 func checkRegenerated(t *testing.T, file, edit string, want scalars, when string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -20,7 +20,8 @@ type buggy struct{}
 
 func (buggy) Transform(*krm.List, diag.Warn) error { panic("secret value") }
 
-// A bug is reported without what it was working on; KRMFLOW_DEBUG shows value and stack.
+// A bug report does not contain the data being processed. KRMFLOW_DEBUG shows the value and the
+// stack.
 func TestReportBug(t *testing.T) {
 	g := &graph.Graph{}
 	g.Add(&graph.Node{ID: "k#patches[0]", Op: graph.Transform{Transformer: buggy{}}})
@@ -47,7 +48,7 @@ func TestReportBug(t *testing.T) {
 	}
 }
 
-// Every problem is one object, also if its text holds what is no text.
+// Every problem is one JSON object, even if its text contains invalid UTF-8 or control characters.
 func TestReportJSON(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attackers are programs that do something to krmflow while it runs.
+// attackers are programs that interfere with krmflow while it runs.
 var attackers = map[string]func(){"struck": struck, "onterminal": onTerminal, "flipflop": flipFlop}
 
-// private gives the script a TMPDIR of its own, whose name is short enough for the socket of an executor. All that krmflow
-// starts and makes carries it: [nothingLeft] looks for that.
+// private gives the script its own TMPDIR, with a name short enough for the socket of an executor.
+// Every process and file of krmflow carries the name, and [nothingLeft] looks for it.
 func private(ts *testscript.TestScript, args []string) {
 	dir, err := os.MkdirTemp("/tmp", "kf-")
 	ts.Check(err)
@@ -28,8 +28,8 @@ func private(ts *testscript.TestScript, args []string) {
 	ts.Defer(func() { os.RemoveAll(dir) })
 }
 
-// nothingLeft fails if, after [patience], a process is left that krmflow has started, of which one of the words tells, or a
-// temporary file: nothingleft [WORD...].
+// nothingLeft implements nothingleft [WORD...]. It fails if, after [patience], there is still a
+// temporary file, or a process that krmflow started or that has one of the words.
 func nothingLeft(ts *testscript.TestScript, words []string) {
 	dir := ts.Getenv("TMPDIR")
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -46,7 +46,7 @@ func nothingLeft(ts *testscript.TestScript, words []string) {
 	}
 }
 
-// processesWith lists the processes that have one of the words in their arguments or environment.
+// processesWith lists the processes with one of the words in their arguments or environment.
 func processesWith(words ...string) (list []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -60,9 +60,11 @@ func processesWith(words ...string) (list []string) {
 	return list
 }
 
-// struck is a program that runs krmflow until a function has started "sleep 71.09", then sends a signal and
-// fails with 99 if krmflow goes on for longer than [patience]: struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. INT goes to the process group,
-// as from a terminal; EXECUTOR kills the executor. Otherwise it ends with the code of krmflow, or 128 and the signal that ended it.
+// struck implements the program struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. It runs krmflow
+// until a function has started "sleep 71.09", then sends a signal. It fails with 99 if krmflow runs
+// for longer than [patience] after that. INT goes to the process group, as from a terminal.
+// EXECUTOR kills the executor. Otherwise it exits with the code of krmflow, or with 128 plus the
+// signal that ended it.
 func struck() {
 	cmd := exec.Command(os.Args[2], os.Args[3:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -100,7 +102,7 @@ func struck() {
 	exitAs(cmd.ProcessState)
 }
 
-// executorOf returns the process of the executor that krmflow with the number parent has started.
+// executorOf returns the executor process started by the krmflow with process id parent.
 func executorOf(parent int) int {
 	for _, line := range processesWith("krmflow executor ") {
 		number, args, _ := strings.Cut(line, " ")
@@ -122,8 +124,8 @@ func exitAs(state *os.ProcessState) {
 	os.Exit(state.ExitCode())
 }
 
-// onTerminal is a program that runs another one in a session with a controlling terminal of its own, with the standard
-// streams as they are: onterminal PROGRAM [ARG...].
+// onTerminal implements the program onterminal PROGRAM [ARG...]. It runs a program in a session
+// with its own controlling terminal and leaves the standard streams unchanged.
 func onTerminal() {
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -150,8 +152,9 @@ func onTerminal() {
 	exitAs(cmd.ProcessState)
 }
 
-// flipFlop is a program that replaces a file by another one and back all the time while it runs krmflow many times: flipflop FILE
-// OTHER N krmflow [ARG...]. It fails unless each run ends with 0 or 4 and each of these happens.
+// flipFlop implements the program flipflop FILE OTHER N krmflow [ARG...]. It runs krmflow many
+// times and constantly replaces a file with another one and back. It fails unless each run exits
+// with 0 or 4 and both codes occur.
 func flipFlop() {
 	file, times := os.Args[1], 0
 	fmt.Sscan(os.Args[3], &times)

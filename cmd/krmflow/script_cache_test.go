@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// damages are what can happen to a file of a cache: to one at a time, or to all of them.
+// damages are the possible kinds of damage to the files of a cache, one at a time or all of them.
 var damages = []struct {
 	name string
 	one  bool
@@ -51,8 +51,9 @@ func setYear(path string, year int) error {
 	return os.Chtimes(path, at, at)
 }
 
-// damageCache does to each file of a cache, whatever it is, all that can happen to it, and runs a program each time, which must end with 0 and print what
-// FILE has: damagecache CACHE FILE PROGRAM [ARG...].
+// damageCache implements damagecache CACHE FILE PROGRAM [ARG...]. It damages each file of a cache
+// in every way and runs a program each time. The program must exit with 0 and print the content of
+// FILE.
 func damageCache(ts *testscript.TestScript, args []string) {
 	dir, want := ts.MkAbs(args[0]), ts.ReadFile(args[1])
 	whole := filepath.Join(filepath.Dir(dir), "whole-cache")
@@ -61,7 +62,7 @@ func damageCache(ts *testscript.TestScript, args []string) {
 	var names []string
 	ts.Check(filepath.WalkDir(whole, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
-			name, _ := filepath.Rel(whole, path) // it is below
+			name, _ := filepath.Rel(whole, path) // always below whole
 			names = append(names, name)
 		}
 		return err
@@ -93,7 +94,7 @@ func damageCache(ts *testscript.TestScript, args []string) {
 	ts.Logf("%d files, %d ways", len(names), len(damages))
 }
 
-// privately gives everything below a folder the modes of a cache.
+// privately sets the file modes of a cache on everything below a folder.
 func privately(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -106,8 +107,9 @@ func privately(dir string) error {
 	})
 }
 
-// poisonCache changes entries of a cache like an attacker who can write to it and knows how entries
-// are sealed: poisoncache CACHE OLD NEW. It fails if no output of a root has the text OLD.
+// poisonCache implements poisoncache CACHE OLD NEW. It changes cache entries as an attacker would
+// who can write to the cache and knows how entries are sealed. It fails if no output of a root
+// contains the text OLD.
 func poisonCache(ts *testscript.TestScript, args []string) {
 	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
 	sums := resealKept(ts, kept, "texts1", map[string]string{args[1]: args[2]})
@@ -116,8 +118,8 @@ func poisonCache(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// resealKept replaces texts in all kept entries of a kind, seals the entries again, and returns the
-// new seals by the old ones.
+// resealKept replaces texts in all kept entries of a kind and seals the entries again. It returns
+// the new seals by old seal.
 func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]string) map[string]string {
 	sums := map[string]string{}
 	files, err := os.ReadDir(filepath.Join(kept, kind))
@@ -144,8 +146,8 @@ func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]s
 	return sums
 }
 
-// changeUnnoticed makes a cache remember different content of a file with the same metadata, as if
-// a program had changed the file through a shared memory map: unnoticed CACHE FILE.
+// changeUnnoticed implements unnoticed CACHE FILE. It makes a cache remember different content of a
+// file with the same metadata, as if a program had changed the file through a shared memory map.
 func changeUnnoticed(ts *testscript.TestScript, args []string) {
 	sum, other := sha256.Sum256([]byte(ts.ReadFile(args[1]))), sha256.Sum256(nil)
 	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")

@@ -21,12 +21,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// digest sets a variable to the SHA-256 of a file, in hexadecimal digits: digest FILE VARIABLE.
+// digest implements digest FILE VARIABLE. It sets a variable to the SHA-256 of a file, in
+// hexadecimal digits.
 func digest(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[1], fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(args[0])))))
 }
 
-// archive makes an archive of files, by the end of its name: archive FILE.tgz|FILE.zip ENTRY=FILE...
+// archive implements archive FILE.tgz|FILE.zip ENTRY=FILE... The file name extension selects the
+// format.
 func archive(ts *testscript.TestScript, args []string) {
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
@@ -56,8 +58,8 @@ func archive(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }
 
-// startRegistry starts a registry on this machine that ends with the script, and sets NAME to its address. It lets in whom a file
-// names: registry NAME [HTPASSWD].
+// startRegistry implements registry NAME [HTPASSWD]. It starts a local registry that stops with the
+// script, and sets NAME to its address. Only the users in HTPASSWD may log in.
 func startRegistry(ts *testscript.TestScript, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -85,7 +87,8 @@ func startRegistry(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("the registry does not start")
 }
 
-// artifact stores files in a registry and sets a variable to the digest: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...
+// artifact implements artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE... It stores files in a
+// registry and sets a variable to the digest.
 func artifact(ts *testscript.TestScript, args []string) {
 	place, tag := args[0], "latest"
 	if i := strings.LastIndexByte(place, ':'); i > strings.LastIndexByte(place, '/') {
@@ -102,13 +105,12 @@ func artifact(ts *testscript.TestScript, args []string) {
 	})["digest"].(string))
 }
 
-// A repository is one of a registry on this machine.
+// A repository is a repository in a local registry.
 type repository struct {
 	ts   *testscript.TestScript
 	base string
 }
 
-// newRepository returns the repository HOST/NAME.
 func newRepository(ts *testscript.TestScript, place string) repository {
 	host, name, _ := strings.Cut(place, "/")
 	return repository{ts, "http://" + host + "/v2/" + name}
@@ -127,7 +129,7 @@ func (r repository) send(method, url, mediaType, body string) *http.Response {
 	return resp
 }
 
-// upload stores data and returns what a manifest says about it.
+// upload stores data and returns its descriptor for a manifest.
 func (r repository) upload(mediaType, data string, annotations map[string]string) map[string]any {
 	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(data)))
 	to := r.send("POST", r.base+"/blobs/uploads/", "", "").Header.Get("Location")
@@ -135,7 +137,8 @@ func (r repository) upload(mediaType, data string, annotations map[string]string
 	return map[string]any{"mediaType": mediaType, "digest": sum, "size": len(data), "annotations": annotations}
 }
 
-// manifest stores one under a tag, or under its digest if tag is empty, and returns what an index says about it.
+// manifest stores a manifest under a tag, or under its digest if tag is empty. It returns its
+// descriptor for an index.
 func (r repository) manifest(tag, mediaType string, m map[string]any) map[string]any {
 	m["schemaVersion"], m["mediaType"] = 2, mediaType
 	text, err := json.Marshal(m)

@@ -17,9 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cosign stores a signature of an artifact as cosign sign --key does: cosign FORM KEY HOST/NAME DIGEST [TYPE]. FORM says where: tag, referrer or
-// bundle. The key is made if there is none, with the public one in KEY.pub. DIGEST=OTHER stores it as one of the artifact OTHER. TYPE is that of what
-// is signed.
+// cosign implements cosign FORM KEY HOST/NAME DIGEST [TYPE]. It stores a signature of an artifact
+// as cosign sign --key does. FORM is the location: tag, referrer or bundle. A missing key is
+// created, with the public key in KEY.pub. DIGEST=OTHER stores the signature under the artifact
+// OTHER. TYPE is the media type of the signed content.
 func cosign(ts *testscript.TestScript, args []string) {
 	form, key, repo := args[0], cosignKey(ts, args[1]), newRepository(ts, args[2])
 	digest, other, _ := strings.Cut(args[3], "=")
@@ -50,7 +51,8 @@ func cosign(ts *testscript.TestScript, args []string) {
 	repo.manifest(tag+".sig", "application/vnd.oci.image.manifest.v1+json", map[string]any{"config": repo.upload("application/vnd.oci.image.config.v1+json", "{}", nil), "layers": []any{layer}})
 }
 
-// refer stores a manifest that refers to an artifact, and the index of these, since the registry does not keep one itself.
+// refer stores a manifest that refers to an artifact, and the index of such manifests, because the
+// registry does not maintain it.
 func refer(repo repository, tag, artifactType, digest string, layer any) {
 	m := repo.manifest("", "application/vnd.oci.image.manifest.v1+json", map[string]any{
 		"artifactType": artifactType, "subject": map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest, "size": 1},

@@ -11,7 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// hasPodman reports whether containers can be tested for real. Where that must not be skipped, in CI, its absence is an error.
+// hasPodman reports whether tests can run real containers. In CI, where these tests must not be
+// skipped, a missing podman is an error.
 func hasPodman() (bool, error) {
 	_, err := exec.LookPath("podman")
 	if err != nil && executortest.MustTest() {
@@ -20,10 +21,10 @@ func hasPodman() (bool, error) {
 	return err == nil, nil
 }
 
-// image makes an image of a program of this repository, in a new storage of the script's own, and sets a variable to its
-// digest: image PACKAGE NAME VARIABLE. The program is all that is in it.
+// image implements image PACKAGE NAME VARIABLE. It makes an image that contains only a program of
+// this repository, in a new storage for the script, and sets a variable to its digest.
 func image(ts *testscript.TestScript, args []string) {
-	dir, err := os.MkdirTemp("", "engine-") // podman is slow where the path of its storage is long
+	dir, err := os.MkdirTemp("", "engine-") // podman is slow if its storage has a long path
 	ts.Check(err)
 	env, err := executortest.PodmanConfig(dir, "")
 	ts.Check(err)

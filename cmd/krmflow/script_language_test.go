@@ -11,73 +11,71 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A scriptWord is a command, program or condition that testscript itself does not have.
+// A scriptWord is a command, program or condition added to testscript.
 type scriptWord struct {
 	name, args string
-	help       string // sentences for testdata/script/README.md
+	help       string // text for testdata/script/README.md
 	run        func(ts *testscript.TestScript, args []string)
 }
 
-// scriptCommands are the commands. Arguments in brackets are optional, those with an ellipsis may
-// be repeated.
+// scriptCommands are the commands. Arguments in brackets are optional. Arguments with an ellipsis
+// can be repeated.
 var scriptCommands = []scriptWord{
-	{"archive", "FILE ENTRY=FILE...", "Make an archive, a .tgz or .zip by its name.", archive},
+	{"archive", "FILE ENTRY=FILE...", "Create an archive. The extension of FILE, .tgz or .zip, selects the format.", archive},
 	{"artifact", "HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...", "Store files in a registry and set a variable to the digest.", artifact},
 	{"cacheserver", "NAME [stop]", "Start a server for a shared cache with an empty folder. Set NAME to its address and NAME_HTTP to the address for HTTP. " +
 		"With stop, kill it.", cacheServer},
 	{"catalog", "PROGRAM CATALOG", "Write a catalog that lists the program, with its digest, as example.com/v1 Stamp.", writeCatalog},
-	{"commit", "REPOSITORY FOLDER [TAG]", "Commit all files of a folder to the branch main of a bare repository, which is made if it is missing, " +
+	{"commit", "REPOSITORY FOLDER [TAG]", "Commit all files of a folder to the branch main of a bare repository, which is created if necessary, " +
 		"and set COMMIT. The same files make the same commit.", commitFiles},
 	{"cosign", "FORM KEY HOST/NAME DIGEST [TYPE]", "Store a signature of an artifact as cosign sign --key does. FORM is tag, referrer or bundle. " +
-		"A missing key is made, with the public one in KEY.pub. DIGEST=OTHER stores it as the signature of the artifact OTHER. " +
-		"TYPE is the media type of what is signed.", cosign},
+		"A missing key is created, with the public key in KEY.pub. DIGEST=OTHER stores the signature under the artifact OTHER. " +
+		"TYPE is the media type of the signed content.", cosign},
 	{"damagecache", "CACHE FILE PROGRAM [ARG...]", "Damage each file of a cache in every way, and run the program each time. It must exit with 0 and print " +
 		"the content of FILE.", damageCache},
 	{"digest", "FILE VARIABLE", "Set a variable to the SHA-256 of a file, in hexadecimal digits.", digest},
 	{"exitcode", "CODE PROGRAM [ARG...]", "Run a program and check its exit code.", exitcode},
-	{"expand", "FILE...", "Replace $NAME and ${NAME} in files by the values of variables.", expand},
-	{"gobuild", "PACKAGE PROGRAM VARIABLE [OVERLAY]", "Build a program of this repository, with the flag -overlay if OVERLAY is given, and set a variable to its digest.", goBuild},
+	{"expand", "FILE...", "Replace $NAME and ${NAME} in files with the values of variables.", expand},
+	{"gobuild", "PACKAGE PROGRAM VARIABLE [OVERLAY]", "Build a program of this repository and set a variable to its digest. OVERLAY is the file for the flag -overlay.", goBuild},
 	{"hostiletrees", "FOLDER", "Write the trees of hostile_trees_test.go, one folder each.", writeHostileTrees},
-	{"image", "PACKAGE NAME VARIABLE", "Make an image that has only a program of this repository, in a new storage of the script, and set a variable " +
+	{"image", "PACKAGE NAME VARIABLE", "Create an image that contains only a program of this repository, in a new storage for the script, and set a variable " +
 		"to its digest.", image},
-	{"lyingcache", "NAME", "Start a shared cache that gives wrong answers, and set NAME to its address. The files lie, about and times in $WORK say " +
-		"what it does: a name in the table lies of script_sharedcache_test.go; ac, cas or nothing; how often.", lyingCache},
+	{"lyingcache", "NAME", "Start a shared cache that gives wrong answers, and set NAME to its address. The files lie, about and times in $WORK select " +
+		"its behaviour: a name in the table lies of script_sharedcache_test.go; ac, cas or nothing; the maximum number of times.", lyingCache},
 	{"makekrmflow", "PROGRAM [VARIABLE=VALUE...]", "Build krmflow with make and these variables.", makeKrmflow},
-	{"nothingleft", "[WORD...]", "Fail if a process or a temporary file of krmflow is still left after 20 s. Needs private before. A process whose " +
-		"command line has a WORD counts too.", nothingLeft},
+	{"nothingleft", "[WORD...]", "Fail if a process or a temporary file of krmflow is still left after 20 s. Requires private first. A process whose " +
+		"command line contains a WORD is included.", nothingLeft},
 	{"poisoncache", "CACHE OLD NEW", "Change OLD to NEW in the outputs of roots in a cache, as an attacker who knows how entries are sealed.", poisonCache},
-	{"private", "", "Give the script a TMPDIR of its own, which nothingleft looks for.", private},
+	{"private", "", "Give the script a private TMPDIR, which nothingleft searches for.", private},
 	{"registry", "NAME [HTPASSWD]", "Start a registry and set NAME to its address. HTPASSWD names the file with its users.", startRegistry},
-	{"repeat", "FILE N TEXT", "Append TEXT, a Go string, to a file N times. %d is the number of the repetition.", generate},
-	{"requests", "NAME COUNT [PATTERN]", "Check how many lines of a server's log match a pattern. A line is connection, or GET /path, perhaps followed " +
+	{"repeat", "FILE N TEXT", "Append TEXT, a Go string, to a file N times. %d becomes the number of the repetition.", generate},
+	{"requests", "NAME COUNT [PATTERN]", "Check how many lines of a server's log match a pattern. A line is connection, or GET /path, in some cases followed " +
 		"by with Authorization. forget in place of COUNT empties the log.", requests},
-	{"server", "NAME [http|expired]", "Start a server and set NAME to its address and NAME_PORT to its port. krmflow and git trust its certificate, unless " +
+	{"server", "NAME [http|expired]", "Start a server. Set NAME to its address and NAME_PORT to its port. krmflow and git trust its certificate, unless " +
 		"it has expired. /... and /files/... are the files below $WORK/NAME; /git/... the repositories there; /private/... the same, for the user me with " +
 		"the password hunter2; /v2/NAME/... the files in $WORK/NAME/NAME as an artifact; /bad/BEHAVIOUR/... see misbehave in script_server_test.go.", startServer},
 	{"unnoticed", "CACHE FILE", "Make a cache remember different content of a file with the same metadata, as after a change through a shared memory map.",
 		changeUnnoticed},
 }
 
-// awaits is apart because it is the only one that ! changes.
+// awaits is separate because it is the only command that ! changes.
 const awaitsHelp = "Wait until a file matches a regular expression. ! awaits FILE waits until the file is gone."
 
-// scriptPrograms are the programs.
 var scriptPrograms = []scriptWord{
 	{name: "bounded", args: "[-cpu 5s] [-mb 500] PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it and its children take more than 2 s of processor time or 300 MB."},
-	{name: "flipflop", args: "FILE OTHER N krmflow [ARG...]", help: "Run krmflow N times while FILE is replaced by OTHER and back. Each run must exit with 0 or 4, and each code must occur."},
-	{name: "onterminal", args: "PROGRAM [ARG...]", help: "Run a program in a session with a terminal of its own. Its standard streams stay as they are."},
-	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when the file WHEN exists. Fail with 99 if it goes on for 20 s."},
+	{name: "flipflop", args: "FILE OTHER N krmflow [ARG...]", help: "Run krmflow N times while FILE is constantly replaced with OTHER and back. Each run must exit with 0 or 4, and each code must occur."},
+	{name: "onterminal", args: "PROGRAM [ARG...]", help: "Run a program in a session with its own terminal. The standard streams stay unchanged."},
+	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when the file WHEN exists. Fail with 99 if it runs for another 20 s."},
 	{name: "struck", args: "INT|TERM|KILL|EXECUTOR krmflow [ARG...]", help: "Run krmflow and send it a signal when a function has started sleep 71.09. INT goes to the process group. " +
-		"EXECUTOR kills the executor. Fail with 99 if krmflow goes on for 20 s."},
-	{name: "within", args: "DURATION PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it takes 20 s longer than this: a busy machine needs time."},
+		"EXECUTOR kills the executor. Fail with 99 if krmflow runs for another 20 s."},
+	{name: "within", args: "DURATION PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it takes more than 20 s longer than DURATION. The 20 s allow for a busy machine."},
 }
 
-// scriptConditions are the conditions.
 var scriptConditions = []scriptWord{
-	{name: "bazelremote", help: "There is a server for shared caches: make bazel-remote builds it."},
-	{name: "long", help: "Long tests are asked for: make longtest."},
-	{name: "netns", help: "unshare makes a network namespace with the flag $UNSHARE."},
-	{name: "podman", help: "podman runs containers."},
+	{name: "bazelremote", help: "A server for shared caches is installed. make bazel-remote builds it."},
+	{name: "long", help: "Long tests are enabled, as by make longtest."},
+	{name: "netns", help: "unshare can create a network namespace with the flag $UNSHARE."},
+	{name: "podman", help: "podman can run containers."},
 	{name: "root", help: "The user may mount file systems and become another user."},
 	{name: "sandbox", help: "This machine isolates programs in every way that krmflow knows."},
 }
@@ -97,7 +95,7 @@ func commandsOfScripts() map[string]func(*testscript.TestScript, bool, []string)
 	return all
 }
 
-// arity returns how many arguments a command may have.
+// arity returns the minimum and maximum number of arguments of a command.
 func (c *scriptWord) arity() (least, most int) {
 	for word := range strings.FieldsSeq(c.args) {
 		most++
@@ -113,7 +111,8 @@ func (c *scriptWord) arity() (least, most int) {
 
 func (c *scriptWord) usage() string { return strings.TrimSpace(c.name + " " + c.args) }
 
-// TestScriptReadme compares testdata/script/README.md with what scripts can use.
+// TestScriptReadme compares testdata/script/README.md with the commands, programs and conditions
+// for scripts.
 func TestScriptReadme(t *testing.T) {
 	const file = "../../testdata/script/README.md"
 	want := scriptReadme()
@@ -134,7 +133,7 @@ func TestScriptReadme(t *testing.T) {
 		delete(programs, p.name)
 	}
 	for _, name := range []string{"krmflow", "kustomize-5.8.2", "kubectl-krmflow", "config"} {
-		delete(programs, name) // krmflow under the names that users give it
+		delete(programs, name) // krmflow under its names for users
 	}
 	if len(programs) > 0 {
 		t.Errorf("programs that the table lacks: %q", slices.Sorted(maps.Keys(programs)))

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// peakMB returns the most memory that a process has had.
+// peakMB returns the peak memory of a process.
 func peakMB(state *os.ProcessState) int64 {
 	return state.SysUsage().(*syscall.Rusage).Maxrss >> 10
 }

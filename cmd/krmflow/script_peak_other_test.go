@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// peakMB is 0 where the system counts in other units or not at all.
+// peakMB returns 0 where the system uses other units or does not measure memory.
 func peakMB(*os.ProcessState) int64 { return 0 }

@@ -30,26 +30,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A scriptServer is a server of a script on this machine. It notes the connections and the requests that there were.
+// A scriptServer is a local server of a script. It logs connections and requests.
 type scriptServer struct {
 	*httptest.Server
 	mu  sync.Mutex
 	log []string
 
-	changes atomic.Int64 // how often something else was served, see [scriptServer.misbehave]
+	changes atomic.Int64 // number of changed responses, see [scriptServer.misbehave]
 }
 
-// serversKey is where a script keeps its servers, by name.
+// serversKey is the key for the servers of a script, which are kept by name.
 type serversKey struct{}
 
-// startServer starts a server that ends with the script: server NAME [http|expired]. It sets NAME to its address, NAME_PORT to
-// its port, and the variables by which krmflow and git know its certificate. It serves
+// startServer implements server NAME [http|expired]. The server stops with the script. It sets NAME
+// to the address, NAME_PORT to the port, and the variables that make krmflow and git trust its
+// certificate. It serves
 //
 //	/..., /files/...    the files below $WORK/NAME
 //	/git/...            the repositories below $WORK/NAME
 //	/private/...        the same, for the user me with the password hunter2
-//	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact of a registry that has one version
-//	/bad/BEHAVIOUR/...  what [misbehave] does
+//	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact with one version in a registry
+//	/bad/BEHAVIOUR/...  wrong behaviour, see [misbehave]
 func startServer(ts *testscript.TestScript, args []string) {
 	s, dir := &scriptServer{}, ts.MkAbs(args[0])
 	mux := http.NewServeMux()
@@ -97,7 +98,8 @@ func startServer(ts *testscript.TestScript, args []string) {
 	ts.Defer(func() { s.CloseClientConnections(); s.Close() })
 }
 
-// startTLS starts the server with a certificate of its own, for 127.0.0.1, which the variables of the script name.
+// startTLS starts the server with its own certificate for 127.0.0.1 and sets the variables of the
+// script that name it.
 func (s *scriptServer) startTLS(ts *testscript.TestScript, expired bool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -134,7 +136,8 @@ func gitBackend(ts *testscript.TestScript, root, dir string) http.Handler {
 	})
 }
 
-// serveArtifact answers for a registry: the manifest of an artifact with the files in dir, or one of them.
+// serveArtifact answers like a registry: it serves the manifest of an artifact with the files in
+// dir, or one of the files.
 func serveArtifact(w http.ResponseWriter, r *http.Request, dir string) {
 	type layer struct {
 		MediaType   string            `json:"mediaType"`
@@ -178,7 +181,7 @@ func (s *scriptServer) note(text string) {
 	s.log = append(s.log, text)
 }
 
-// count returns how many connections and requests there were that match a pattern.
+// count returns the number of logged connections and requests that match a pattern.
 func (s *scriptServer) count(pattern *regexp.Regexp) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +193,9 @@ func (s *scriptServer) count(pattern *regexp.Regexp) (n int) {
 	return n
 }
 
-// requests checks how many lines of a server's log match a pattern, or removes the lines: requests NAME COUNT PATTERN, requests NAME
-// forget. A line is "connection", or "GET /path", perhaps followed by " with Authorization".
+// requests implements requests NAME COUNT PATTERN, which checks how many log lines of a server
+// match a pattern, and requests NAME forget, which removes the lines. A line is "connection", or
+// "GET /path", in some cases followed by " with Authorization".
 func requests(ts *testscript.TestScript, args []string) {
 	s := ts.Value(serversKey{}).(map[string]*scriptServer)[args[0]]
 	if s == nil {
@@ -212,14 +216,14 @@ func requests(ts *testscript.TestScript, args []string) {
 
 const someYAML = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
 
-// misbehave answers as the second part of the path says. All content is that of a ConfigMap.
+// misbehave answers as the second part of the path says. All content is a ConfigMap.
 func (s *scriptServer) misbehave(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
 	header := w.Header()
 	switch parts[2] {
 	case "silent": // no answer
 		<-r.Context().Done()
-	case "drip": // an end that never comes
+	case "drip": // never ends
 		io.WriteString(w, someYAML)
 		for give(w, r, "#") {
 			time.Sleep(50 * time.Millisecond)
@@ -234,7 +238,7 @@ func (s *scriptServer) misbehave(w http.ResponseWriter, r *http.Request) {
 	case "truncated":
 		header.Set("Content-Length", "200")
 		io.WriteString(w, someYAML)
-	case "to": // another address, which is the query
+	case "to": // redirects to the query
 		to := r.URL.RawQuery
 		if to == "" {
 			to = r.URL.Path + "x"
@@ -243,32 +247,33 @@ func (s *scriptServer) misbehave(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusFound)
 	case "html":
 		io.WriteString(w, "<!DOCTYPE html><html><body>Sign in</body></html>")
-	case "status": // the third part of the path; the query says when to try again
+	case "status": // the third part of the path; the query is the time to retry
 		header.Set("Retry-After", r.URL.RawQuery)
 		code := 0
 		fmt.Sscan(parts[3], &code)
 		w.WriteHeader(code)
-	case "busy": // two times
+	case "busy": // twice
 		if s.count(regexp.MustCompile("/bad/busy/")) < 3 {
 			header.Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		io.WriteString(w, someYAML)
-	case "changing": // something else each time
+	case "changing": // different each time
 		fmt.Fprintf(w, "%sdata: {version: %q}\n", someYAML, fmt.Sprint(s.changes.Add(1)))
 	}
 }
 
-// give sends a text, and reports whether somebody takes it.
+// give sends a text and reports whether the client still reads it.
 func give(w http.ResponseWriter, r *http.Request, text string) bool {
 	_, err := io.WriteString(w, text)
 	w.(http.Flusher).Flush()
 	return err == nil && r.Context().Err() == nil
 }
 
-// commitFiles commits all files of a folder to the branch main of a repository without a work tree, which is made if it is not there, and
-// sets COMMIT: commit REPOSITORY FOLDER [TAG]. The same files make the same commit.
+// commitFiles implements commit REPOSITORY FOLDER [TAG]. It commits all files of a folder to the
+// branch main of a bare repository, which it creates if necessary, and sets COMMIT. The same files
+// make the same commit.
 func commitFiles(ts *testscript.TestScript, args []string) {
 	repository, folder := ts.MkAbs(args[0]), ts.MkAbs(args[1])
 	run := func(args ...string) string {
@@ -295,7 +300,8 @@ func commitFiles(ts *testscript.TestScript, args []string) {
 	ts.Setenv("COMMIT", run("rev-parse", "HEAD"))
 }
 
-// expand puts the values of variables in the place of $NAME and ${NAME} in files: expand FILE...
+// expand implements expand FILE... It replaces $NAME and ${NAME} in files with the values of
+// variables.
 func expand(ts *testscript.TestScript, files []string) {
 	for _, file := range files {
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(os.Expand(ts.ReadFile(file), ts.Getenv)), 0o666))

@@ -17,7 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// hasBazelRemote reports whether there is a server for shared caches. Where that must not be skipped, in CI, its absence is an error.
+// hasBazelRemote reports whether a server for shared caches is installed. In CI, where its tests
+// must not be skipped, a missing server is an error.
 func hasBazelRemote() (bool, error) {
 	_, err := exec.LookPath(sharedtest.Program)
 	if err != nil && executortest.MustTest() {
@@ -26,8 +27,9 @@ func hasBazelRemote() (bool, error) {
 	return err == nil, nil
 }
 
-// cacheServer starts bazel-remote with an empty folder: cacheserver NAME. It sets NAME to its address, and NAME_HTTP to that of its other form.
-// cacheserver NAME stop kills it; the script does so at its end.
+// cacheServer implements cacheserver NAME. It starts bazel-remote with an empty folder and sets
+// NAME to its address and NAME_HTTP to its HTTP address. cacheserver NAME stop kills it. The script
+// also kills it at its end.
 func cacheServer(ts *testscript.TestScript, args []string) {
 	kills := ts.Value(killsKey{}).(map[string]func())
 	if len(args) == 2 {
@@ -45,10 +47,11 @@ func cacheServer(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[0]+"_HTTP", "http://"+s.HTTP)
 }
 
-// killsKey is where a script keeps what ends its shared caches, by name.
+// killsKey is the key for the functions that stop the shared caches of a script, by name.
 type killsKey struct{}
 
-// lies are what a shared cache can do with what it was given before it gives that back. all has everything that was stored at the places of the same kind.
+// lies are the ways in which a shared cache can change stored data before it returns it. all
+// contains everything that was stored in places of the same kind.
 var lies = map[string]func(body []byte, all [][]byte) []byte{
 	"none":    func(body []byte, _ [][]byte) []byte { return body },
 	"bit":     func(body []byte, _ [][]byte) []byte { return flipped(body, len(body)/2) },
@@ -77,8 +80,10 @@ func otherThan(body []byte, all [][]byte) []byte {
 	return nil
 }
 
-// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie,
-// about and times in $WORK say, which may change: one of [lies]; ac, cas or nothing; and how often at most, if there is such a file.
+// lyingCache implements lyingcache NAME. It starts a shared cache that returns false results, false
+// content or both, and sets NAME to its address. The files lie, about and times in $WORK control it
+// and may change: one of [lies]; ac, cas or nothing; and the maximum number of times, if that file
+// exists.
 func lyingCache(ts *testscript.TestScript, args []string) {
 	var mu sync.Mutex
 	stored := map[string][]byte{}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programsOfScripts())
 }
 
-// programsOfScripts returns the programs that scripts run, by name.
+// programsOfScripts returns the programs for scripts, by name.
 func programsOfScripts() map[string]func() {
 	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main,
 		"bounded": bounded, "signalled": signalled, "within": endsWithin}
@@ -32,8 +32,8 @@ func programsOfScripts() map[string]func() {
 	return programs
 }
 
-// TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
-// <command>_<behaviour>.txtar.
+// TestScript runs the scripts in testdata/script against the real binary: one file per behaviour,
+// named <command>_<behaviour>.txtar.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -44,13 +44,13 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Values[serversKey{}] = map[string]*scriptServer{}
 			env.Values[killsKey{}] = map[string]func(){}
-			caches := env.WorkDir + "-caches" // outside of the directories that scripts render: a cache in the same tree is not used
+			caches := env.WorkDir + "-caches" // outside of the rendered directories: a cache in the same tree is not used
 			env.Setenv("XDG_CACHE_HOME", caches)
 			env.Setenv("CACHE", filepath.Join(caches, "krmflow"))
 			env.Defer(func() { os.RemoveAll(caches) })
 			env.Setenv("UNSHARE", unshareFlag())
 			env.Setenv("REPO", sourceTree())
-			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
+			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // a PATH with krmflow only
 			return nil
 		},
 		Condition: condition,
@@ -58,7 +58,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// sourceTree returns the directory of this repository, whose examples scripts run.
+// sourceTree returns the directory of this repository. Scripts run its examples.
 func sourceTree() string {
 	dir, err := filepath.Abs("../..")
 	if err != nil {
@@ -67,7 +67,7 @@ func sourceTree() string {
 	return dir
 }
 
-// condition knows what scriptConditions lists.
+// condition evaluates the conditions in scriptConditions.
 func condition(name string) (bool, error) {
 	switch name {
 	case "long":
@@ -86,7 +86,8 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %s", name)
 }
 
-// unshareFlag returns the flag of unshare that makes a network namespace: others than root need one for users, too.
+// unshareFlag returns the flag of unshare that makes a network namespace. Users other than root
+// also need a user namespace.
 func unshareFlag() string {
 	if os.Geteuid() == 0 {
 		return "-n"
@@ -94,7 +95,8 @@ func unshareFlag() string {
 	return "-rn"
 }
 
-// hasNetNS reports whether there can be a network namespace without any network. Where that must not be skipped, in CI, it is an error if not.
+// hasNetNS reports whether a network namespace without any network can be made. In CI, where its
+// tests must not be skipped, failure is an error.
 func hasNetNS() (bool, error) {
 	err := exec.Command("unshare", unshareFlag(), "true").Run()
 	if err != nil && executortest.MustTest() {
@@ -103,8 +105,8 @@ func hasNetNS() (bool, error) {
 	return err == nil, nil
 }
 
-// hasSandbox reports whether programs are isolated in every way that krmflow knows. Where that must not be skipped, in CI, what is
-// missing is an error.
+// hasSandbox reports whether programs are isolated in every way that krmflow knows. In CI, where
+// its tests must not be skipped, missing isolation is an error.
 func hasSandbox(iso execfn.Isolation) (bool, error) {
 	ok := iso.Enough() && iso.UserNS && iso.MountNS && iso.NetNS
 	if !ok && executortest.MustTest() {
@@ -113,7 +115,7 @@ func hasSandbox(iso execfn.Isolation) (bool, error) {
 	return ok, nil
 }
 
-// exitcode runs krmflow and checks its exit code: exitcode 3 krmflow plan dir.
+// exitcode implements exitcode 3 krmflow plan dir. It runs krmflow and checks its exit code.
 func exitcode(ts *testscript.TestScript, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	got := "0"
@@ -133,7 +135,8 @@ func exitStatus(err error) string {
 	return err.Error()
 }
 
-// What this machine lacks is a reason to skip a script, with its name, and in CI one to fail.
+// A missing feature of this machine skips a script, with the name of the feature, and fails it in
+// CI.
 func TestSandboxIsTested(t *testing.T) {
 	for _, ci := range []string{"", "true"} {
 		t.Setenv("CI", ci)
@@ -143,7 +146,8 @@ func TestSandboxIsTested(t *testing.T) {
 	}
 }
 
-// The same goes for programs that scripts need: outside of CI these are skipped without them.
+// The same applies to programs that scripts need. Outside of CI, such scripts are skipped without
+// them.
 func TestProgramsOfScripts(t *testing.T) {
 	if os.Getenv("CI") != "true" {
 		t.Skip("only CI must have them all")

@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// generate appends a text to a file many times: repeat FILE N TEXT. The text is that of a Go string, with %d for the
-// number of the repetition.
+// generate implements repeat FILE N TEXT. It appends a text to a file many times. The text has the
+// syntax of a Go string, and %d becomes the number of the repetition.
 func generate(ts *testscript.TestScript, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -39,12 +39,14 @@ func generate(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 }
 
-// patience is how much longer a busy machine may take: less than the functions that hang in scripts.
+// patience is the extra time for a busy machine. It is shorter than the functions that hang in
+// scripts.
 const patience = 20 * time.Second
 
-// bounded is a program that runs another one and fails with 99 if that takes more than 2 s of CPU time or 300 MB of
-// memory, or does not end: bounded [-cpu 5s] [-mb 500] PROGRAM [ARG...]. What the other one has started and waited for counts,
-// too. Otherwise it ends with the code of the program.
+// bounded implements the program bounded [-cpu 5s] [-mb 500] PROGRAM [ARG...]. It runs a program
+// and fails with 99 if that takes more than 2 s of CPU time or 300 MB of memory, or does not end.
+// Children that the program waited for are included. Otherwise it exits with the code of the
+// program.
 func bounded() {
 	flags := flag.NewFlagSet("bounded", flag.ExitOnError)
 	maxCPU, maxMB := flags.Duration("cpu", 2*time.Second, ""), flags.Int64("mb", 300, "")
@@ -65,8 +67,8 @@ func bounded() {
 	os.Exit(state.ExitCode())
 }
 
-// endsWithin is the script program within DURATION PROGRAM [ARG...]. It runs PROGRAM and exits with
-// its code, or with 99 after DURATION and [patience].
+// endsWithin implements the program within DURATION PROGRAM [ARG...]. It runs PROGRAM and exits
+// with its code, or with 99 after DURATION and [patience].
 func endsWithin() {
 	limit, err := time.ParseDuration(os.Args[1])
 	if err != nil {
@@ -83,10 +85,10 @@ func endsWithin() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// signalled is a program that runs another one, sends it a signal, and fails with 99 if the other
-// one goes on for longer than [patience]: signalled INT WHEN PROGRAM [ARG...]. WHEN is a duration, cpu: with a duration of processor time, or the name
-// of a file: the signal is sent as soon as the file exists. Otherwise it ends with the code of the
-// program.
+// signalled implements the program signalled INT WHEN PROGRAM [ARG...]. It runs a program, sends it
+// a signal, and fails with 99 if it runs for longer than [patience] after that. WHEN is a duration,
+// cpu: with a duration of processor time, or the name of a file, which sends the signal as soon as
+// the file exists. Otherwise it exits with the code of the program.
 func signalled() {
 	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[os.Args[1]]
 	if sig == nil || len(os.Args) < 4 {
@@ -110,14 +112,14 @@ func signalled() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// awaitCPU waits until a process has taken some processor time, which says how far it is also on a
-// busy machine. It returns when the process has ended.
+// awaitCPU waits until a process has used some processor time, which measures its progress even on
+// a busy machine. It returns when the process has ended.
 func awaitCPU(pid int, text string) {
 	limit, err := time.ParseDuration(text)
 	if err != nil {
 		fatal("%v", err)
 	}
-	const ticks = 100 // in a second, on Linux
+	const ticks = 100 // per second, on Linux
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, rest, _ := strings.Cut(string(stat), ") ")
@@ -133,7 +135,6 @@ func awaitCPU(pid int, text string) {
 	}
 }
 
-// awaitFile waits until a file exists.
 func awaitFile(name string) {
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Lstat(name); err == nil {
@@ -159,7 +160,8 @@ func fatal(format string, args ...any) {
 	os.Exit(99)
 }
 
-// writeCatalog writes a catalog that lists a program, with its digest, as example.com/v1 Stamp: catalog PROGRAM CATALOG.
+// writeCatalog implements catalog PROGRAM CATALOG. It writes a catalog that lists a program, with
+// its digest, as example.com/v1 Stamp.
 func writeCatalog(ts *testscript.TestScript, args []string) {
 	sum := sha256.Sum256([]byte(ts.ReadFile(args[0])))
 	text := fmt.Sprintf(`apiVersion: config.kubernetes.io/v1alpha1
@@ -179,7 +181,7 @@ spec:
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
-// makeKrmflow builds a krmflow of one's own: makekrmflow PROGRAM VARIABLE=VALUE...
+// makeKrmflow implements makekrmflow PROGRAM VARIABLE=VALUE... It builds a custom krmflow.
 func makeKrmflow(ts *testscript.TestScript, args []string) {
 	cmd := exec.Command("make", append([]string{"-C", "../..", "krmflow", "GOBUILD=go build", "OUT=" + ts.MkAbs(args[0])}, args[1:]...)...)
 	cmd.Env = os.Environ()
@@ -188,8 +190,8 @@ func makeKrmflow(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE
-// PROGRAM VARIABLE [OVERLAY], where OVERLAY is a file for the flag of that name.
+// goBuild implements gobuild PACKAGE PROGRAM VARIABLE [OVERLAY]. It builds a program of this
+// repository and sets a variable to its digest. OVERLAY is the file for the flag -overlay.
 func goBuild(ts *testscript.TestScript, args []string) {
 	program := ts.MkAbs(args[1])
 	cmd := exec.Command("go", "build", "-o", program, "./"+args[0])

@@ -8,7 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// awaits waits until a file matches a regular expression: awaits FILE REGEXP. With ! it waits until there is no such file.
+// awaits implements awaits FILE REGEXP. It waits until a file matches a regular expression. With !
+// it waits until the file does not exist.
 func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 && !(neg && len(args) == 1) {
 		ts.Fatalf("usage: awaits FILE REGEXP, or ! awaits FILE")

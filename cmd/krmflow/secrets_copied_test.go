@@ -281,7 +281,6 @@ patches:
 `},
 }
 
-// TestCopiedSecretsAreHidden checks that copies of values are hidden.
 func TestCopiedSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -162,15 +162,15 @@ spec:
 `},
 }
 
-// A secretOutput is a command whose output may be shown to others. Its directory has the roots old
-// and new with different values, the output of old in out and old.yaml, and dir, in which a
-// function changes old to new.
+// A secretOutput is a command whose output others may see. Its directory has the roots old and new
+// with different values, the output of old in out and old.yaml, and dir, in which a function
+// changes old to new.
 type secretOutput struct {
 	args string // RESOURCE is the resource of the shape
 	code int
 	// has matches the output, to prove that the output concerns the root or the resource.
 	has string
-	// file is an output file or folder of the command that is also searched.
+	// file is an output file or folder of the command that is searched as well.
 	file string
 }
 
@@ -210,7 +210,7 @@ var secretOutputs = []secretOutput{
 	{args: "run dir --enable-alpha-plugins --enable-exec --allow-unsandboxed", has: `dir`},
 }
 
-// TestSecretsAreHidden checks that values of Secrets are only in rendered output, in each shape,
+// TestSecretsAreHidden checks for each shape that values of Secrets occur only in rendered output,
 // and that only the owner can read files with values.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
@@ -287,7 +287,7 @@ spec: {from: {apiVersion: v1, kind: Secret, name: VALUE, namespace: n}}
 	}
 }
 
-// write writes the directory that the commands run in, and returns it.
+// write writes the directory for the commands and returns it.
 func (s secretShape) write(t *testing.T) string {
 	dir := t.TempDir()
 	old, now := s.with("CANARY-one"), s.with("CANARY-two")
@@ -313,7 +313,7 @@ func (s secretShape) write(t *testing.T) string {
 	return dir
 }
 
-// secretFunction are the files of a function that changes old to new.
+// secretFunction contains the files of a function that changes old to new.
 const secretFunction = `
 -- fn.yaml --
 apiVersion: example.com/v1
@@ -376,7 +376,8 @@ func textsIn(t *testing.T, path string) (all []byte) {
 func hasCanary(text []byte) bool {
 	for _, before := range []string{"", "x", "xx"} {
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(before + "CANARY"))
-		// The first digits have bits of before, the last ones of what follows.
+		// The first digits include bits of the preceding bytes, and the last ones bits of the
+		// following bytes.
 		if bytes.Contains(text, []byte(encoded[(len(before)*8+5)/6:(len(before)+6)*8/6])) {
 			return true
 		}

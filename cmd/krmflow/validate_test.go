@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Findings in a thousand overlays, each with a patch of its own that causes one, are led back to the patches within the limits of a run.
+// Findings in a thousand overlays, each caused by its own patch, are traced back to the patches
+// within the limits of a run.
 func TestValidateManyOverlays(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

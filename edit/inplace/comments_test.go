@@ -84,7 +84,7 @@ func TestCommentsAreAssignedToFields(t *testing.T) {
 	}
 }
 
-// Every comment of a text can be removed, and then added at the same place.
+// TestWithComments removes each comment of a text and then adds a comment at the same place.
 func TestWithComments(t *testing.T) {
 	d, err := ParseObject("", []byte(commented))
 	if err != nil {
@@ -99,7 +99,7 @@ func TestWithComments(t *testing.T) {
 		if left != nil || strings.Contains(string(without.Text()), text) {
 			t.Errorf("%s stays: %v", p, left)
 		}
-		if text == "# after a" { // a comma follows the value: there is no line for a new comment
+		if text == "# after a" { // a comma follows the value, so a new comment has no line
 			continue
 		}
 		again, left := without.WithComments(Comments{p: "# new"})
@@ -119,7 +119,8 @@ func TestWithComments(t *testing.T) {
 	}
 }
 
-// A comment that cannot be written leaves the others alone.
+// TestUnusableComment checks that a comment that cannot be written does not affect the other
+// comments.
 func TestUnusableComment(t *testing.T) {
 	d, err := ParseObject("", []byte("a: 1\nb: 2\nc: 3\n"))
 	if err != nil {
@@ -134,14 +135,14 @@ func TestUnusableComment(t *testing.T) {
 	}
 }
 
-// Places are one line in messages.
+// TestPlaceIsOneLine checks that a place fits on one line of a message.
 func TestPlaceIsOneLine(t *testing.T) {
 	if got := (Place{"\x00.a\nb\x00=x\ny", beside}).String(); got != `beside a\nb[x\ny]` {
 		t.Error(got)
 	}
 }
 
-// A comment of many lines is read in linear time.
+// TestLongComment checks that a comment of many lines is read in linear time.
 func TestLongComment(t *testing.T) {
 	begin := time.Now()
 	d, err := ParseObject("", []byte(strings.Repeat("# a long line of a comment\n", 200_000)+"a: 1\n"))
@@ -153,11 +154,12 @@ func TestLongComment(t *testing.T) {
 	}
 }
 
-// Comments are those of the objects that a reader of functions makes of a text.
+// TestItemComments checks that comments are assigned to the same objects that the parser for
+// functions returns.
 func TestItemComments(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want map[int]string // the comments of objects
+		want map[int]string // the comments of each object
 	}{
 		{"kind: A # a\n---\n---\nkind: B # b\n", map[int]string{0: "# a", 1: "# b"}},
 		{"kind: ResourceList # l\nitems:\n- kind: A\n- kind: B # b\n", map[int]string{1: "# b"}},
@@ -178,7 +180,7 @@ func TestItemComments(t *testing.T) {
 	}
 }
 
-// Comments follow their items to a different value.
+// TestCommentsFollowTheirItems checks that comments move with their items to a different value.
 func TestCommentsFollowTheirItems(t *testing.T) {
 	for _, tt := range []struct{ was, is, want string }{
 		{"l: [a, b]", "l: [a, b]", "0 1"},
@@ -229,7 +231,7 @@ func parsed(t *testing.T, text string) *Document {
 	return d
 }
 
-// Names of items are the same for values and nodes.
+// TestItemNames checks that items have the same names in values and in nodes.
 func TestItemNames(t *testing.T) {
 	for _, text := range []string{
 		"l: [{name: a}, {name: b}]", "l: [{name: a}, {name: a}]", "l: [{name: a}, {kind: b, name: b}]", "l: [{name: }]",
@@ -242,7 +244,7 @@ func TestItemNames(t *testing.T) {
 	}
 }
 
-// Functions get no comments of private fields.
+// TestForFunction checks that a function does not receive comments of private fields.
 func TestForFunction(t *testing.T) {
 	text := `# top
 kind: X
@@ -273,7 +275,8 @@ list:
 	}
 }
 
-// Whatever a text is, its values stay, and so do its comments if none is to change.
+// FuzzComments checks that changes of comments never change the values of a text, and that the text
+// stays the same if no comment changes.
 func FuzzComments(f *testing.F) {
 	f.Add([]byte(commented), "# x")
 	f.Add([]byte("a: [b, {c: d}] # x\n#y\n"), "# x\n# z")

@@ -16,13 +16,14 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// The function gets the streams of a podman that can pass them on; one that cannot, and docker, carry its input and output.
+// A podman that can pass its streams on gives them to the function. Docker, and a podman that
+// cannot, copy the input and output.
 func TestCapablePodmanPassesStreams(t *testing.T) {
 	const unset, fds = "      --unsetenv stringArray   Unset\n", "      --preserve-fds uint   Pass\n"
 	for _, tt := range []struct{ engine, usage, want string }{
 		{"podman", unset + fds, "--rm --log-driver passthrough --name"},
-		{"podman", unset, "--rm --interactive --log-driver none --name"}, // the client of another machine
-		{"podman", fds, "--rm --interactive --log-driver none --name"},   // an old one
+		{"podman", unset, "--rm --interactive --log-driver none --name"}, // a remote client
+		{"podman", fds, "--rm --interactive --log-driver none --name"},   // an old version
 		{"docker", unset + fds, "--rm --interactive --log-driver none --name"},
 	} {
 		e := Engine{tt.engine, filepath.Join(t.TempDir(), tt.engine)}
@@ -39,7 +40,7 @@ func TestCapablePodmanPassesStreams(t *testing.T) {
 	}
 }
 
-// A site is a tree with a function, and the whole program to render it.
+// A site is a tree with a function, and the complete program to render it.
 type site struct {
 	*lab
 	program, dir, tmp string
@@ -87,13 +88,13 @@ spec:
 `, image, strings.TrimPrefix(digest.String(), "sha256:")))
 }
 
-// do tells the function what to do.
+// do sets the action of the function.
 func (s *site) do(t *testing.T, what string) {
 	t.Helper()
 	s.write(t, "k/fn.yaml", "apiVersion: example.com/v1\nkind: Fn\nmetadata: {name: fn}\nspec:\n  do: "+what+"\n")
 }
 
-// krmflow returns a command of the program, in a process group of its own.
+// krmflow returns a command of the program in its own process group.
 func (s *site) krmflow(args ...string) (cmd *osexec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd = osexec.Command(s.program, args...)
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
@@ -103,7 +104,7 @@ func (s *site) krmflow(args ...string) (cmd *osexec.Cmd, stdout, stderr *bytes.B
 	return cmd, stdout, stderr
 }
 
-// gone fails unless containers and temporary files are gone soon, and nothing was rendered.
+// gone fails unless containers and temporary files disappear soon and nothing was rendered.
 func (s *site) gone(t *testing.T, what string) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -122,8 +123,8 @@ func (s *site) gone(t *testing.T, what string) {
 	}
 }
 
-// The whole program with the real engine: what goes wrong in a container has the right exit code, and whoever ends krmflow ends
-// the container, too.
+// The complete program with the real engine: failures in a container have the right exit code, and
+// however krmflow is ended, its container ends as well.
 func TestCommandReportsContainerFailures(t *testing.T) {
 	l := newLab(t)
 	s := newSite(t, l)
@@ -184,7 +185,7 @@ func TestCommandReportsContainerFailures(t *testing.T) {
 	}
 }
 
-// The tag of an image moves, in a registry and on this machine, between plan and run.
+// The tag of an image moves between plan and run, in a registry and on this machine.
 func TestTagMoved(t *testing.T) {
 	l := newLab(t)
 	s := newSite(t, l)
@@ -217,14 +218,15 @@ func TestTagMoved(t *testing.T) {
 	}
 	s.gone(t, "uncatalogued")
 
-	// What a catalog lists by its digest is still here and runs: [TestDigestDecides] looks which one that is.
+	// An image that a catalog lists by digest still exists and runs. [TestDigestDecides] checks
+	// which image runs.
 	s.do(t, "cat")
 	s.catalogue(t, l.registry+"/moving@"+first.String(), first)
 	cmd, stdout, stderr := s.krmflow("build", "k", "--trusted-plugin-catalog=catalog.yaml")
 	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "name: c") {
 		t.Errorf("%v\n%s%s", err, stdout, stderr)
 	}
-	// One byte off there is nothing to run.
+	// If one bit of the digest is wrong, there is nothing to run.
 	first[31] ^= 1
 	s.catalogue(t, l.registry+"/moving@"+first.String(), first)
 	cmd, _, stderr = s.krmflow("apply-render", "k", "--trusted-plugin-catalog=catalog.yaml", "-o", "out/")

@@ -85,7 +85,7 @@ func TestParseReference(t *testing.T) {
 	}
 }
 
-// Nothing that a function asks for gets past its grants, before any engine is started.
+// Requests that exceed the grants of a function are refused before any engine starts.
 func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -105,7 +105,7 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit func(*function.Function)
 		code executors.Code
-		want string // "" if it is allowed
+		want string // "" if allowed
 	}{
 		"nothing special":     {func(*function.Function) {}, 0, ""},
 		"option as image":     {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "in its name is not valid"},

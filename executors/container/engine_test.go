@@ -19,16 +19,16 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// The tests that need an engine make their own surroundings: storage, configuration and images of their own, so that
-// nothing of the machine is used or changed, and a registry on the loopback interface.
+// The tests that need an engine create their own environment: storage, configuration, images, and a
+// registry on the loopback interface. They neither use nor change anything else on the machine.
 
-// A lab is what these tests share.
+// A lab is the environment that these tests share.
 type lab struct {
 	engine   Engine
 	dir, tmp string
 	registry string // host:port
 	serving  *osexec.Cmd
-	v1, v2   krm.Digest // two versions of the function, as in the registry
+	v1, v2   krm.Digest // two versions of the function, also in the registry
 }
 
 var shared struct {
@@ -38,7 +38,7 @@ var shared struct {
 	why  string
 }
 
-// newLab returns the shared lab. Without an engine the test is skipped, in CI it fails.
+// newLab returns the shared lab. Without an engine the test is skipped, and in CI it fails.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	if testing.Short() {
@@ -59,7 +59,7 @@ func newLab(t *testing.T) *lab {
 		executortest.Missing(t, shared.why+"; apt-get install podman runc docker-registry makes these tests run")
 	}
 	t.Cleanup(func() {
-		// Nothing that holds a container, or half of one, is left either.
+		// No process of a container, even a partly created one, is left either.
 		if left := shared.lab.processes(); left != "" {
 			t.Errorf("processes were left:\n%s", left)
 		}
@@ -71,7 +71,7 @@ func newLab(t *testing.T) *lab {
 	return shared.lab
 }
 
-// await waits until state is true, and fails if that does not come in a time that no test should need.
+// await waits until state is true. It fails after a time that is longer than any test should need.
 func await(t *testing.T, not string, state func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !state(); time.Sleep(50 * time.Millisecond) {
@@ -87,7 +87,8 @@ func makeLab(engine Engine) (*lab, error) {
 		return nil, err
 	}
 	l := &lab{engine: engine, dir: dir}
-	// Others may test at the same time: what is left in this directory for temporary files is these tests' own.
+	// Other tests may run at the same time. Only these tests use this directory for temporary
+	// files.
 	if l.tmp, err = os.MkdirTemp("", "kl-"); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func makeLab(engine Engine) (*lab, error) {
 	return l, nil
 }
 
-// configure gives podman a configuration, storage and a registry of the lab's own.
+// configure gives podman a separate configuration, storage and registry for the lab.
 func (l *lab) configure() error {
 	port, err := freePort()
 	if err != nil {
@@ -124,7 +125,8 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// build makes two images of the function and puts both into the registry; the tag moves from the first to the second.
+// build makes two images of the function and pushes both to the registry. The tag moves from the
+// first to the second.
 func (l *lab) build() error {
 	cmd := osexec.Command("go", "build", "-o", filepath.Join(l.dir, "fn"), "./testdata/fn")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -216,13 +218,14 @@ func (l *lab) must(t *testing.T, args ...string) string {
 	return out
 }
 
-// containers lists what exists, running or not.
+// containers lists all containers, running or not.
 func (l *lab) containers(t *testing.T) string {
 	t.Helper()
 	return l.must(t, "ps", "--all", "--format", "{{.Names}} {{.Status}}")
 }
 
-// processes lists what runs for containers of this lab. Podman's monitor of a container stays for seconds after it.
+// processes lists the processes of this lab's containers. Podman's monitor of a container outlives
+// it by seconds.
 func (l *lab) processes() string {
 	var left strings.Builder
 	for range 100 {
@@ -230,7 +233,7 @@ func (l *lab) processes() string {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, file := range files {
 			line, _ := os.ReadFile(file)
-			env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")) // others may test containers at the same time
+			env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")) // other tests may use containers now
 			own := bytes.Contains(env, []byte(l.dir)) && bytes.Contains(line, []byte("--name\x00krmflow-"))
 			if own || bytes.Contains(line, []byte(l.dir+"/graph/")) {
 				fmt.Fprintf(&left, "%s\n", bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
@@ -244,7 +247,7 @@ func (l *lab) processes() string {
 	return left.String()
 }
 
-// function returns the function in its first version, told to do something.
+// function returns the first version of the function with a configuration.
 func (l *lab) function(config string) function.Function {
 	return function.Function{
 		Name: "example.com/v1 Fn/fn", Runtime: function.RuntimeContainer, Image: l.registry + "/fn:tag", Digest: l.v1, Config: []byte(config),

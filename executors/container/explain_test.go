@@ -8,7 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// What engines say when the function did not run, and what functions say that end with the same exit codes.
+// The messages of engines when the function did not run, and of functions that end with the same
+// exit codes.
 func TestExplainRecognisesEngineFailures(t *testing.T) {
 	const rlimit = "Error: runc: runc create failed: unable to start container process: error during container init: error setting rlimits for ready process: " +
 		"error setting rlimit type 7: operation not permitted: OCI permission denied\n"

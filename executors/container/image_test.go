@@ -31,7 +31,7 @@ func refused(t *testing.T, err error, code executors.Code, parts ...string) {
 	}
 }
 
-// What runs is the image with the digest, whatever its tag means by now.
+// The image with the digest runs, even if its tag has moved.
 func TestDigestDecides(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
@@ -47,7 +47,7 @@ func TestDigestDecides(t *testing.T) {
 		return strings.TrimSpace(l.must(t, "image", "inspect", "--format", "{{.Config.Labels.version}}", id))
 	}
 	f := l.function("cat")
-	if got := version(f); got != "1" { // the tag is at 2
+	if got := version(f); got != "1" { // the tag is at version 2
 		t.Errorf("version %s runs for the digest of 1", got)
 	}
 	f.Digest = l.v2
@@ -97,8 +97,8 @@ func TestLocalImages(t *testing.T) {
 	refused(t, x.Prepare(t.Context(), f), executors.Retrieval, "localhost/nothing:v2", "there is no such image on this machine")
 }
 
-// Without podman, its files tell which digests stand for an image, and nothing is written: the first is the one that a registry
-// knows, which is not always the one that podman prints.
+// Without podman, the files of the store give the digests of an image, and nothing is written. The
+// first digest is the one that a registry knows, which may differ from the one that podman prints.
 func TestStoreReadsDigestsFromFiles(t *testing.T) {
 	l := newLab(t)
 	pushed, multi := l.registry+"/pushed:v1", l.registry+"/multi:v1"
@@ -123,7 +123,7 @@ func TestStoreReadsDigestsFromFiles(t *testing.T) {
 	if !built() {
 		t.Error("an image that was pushed and not pulled has the digest of the registry")
 	}
-	l.must(t, "pull", "-q", pushed) // it has the manifest that was made here, too
+	l.must(t, "pull", "-q", pushed) // it also has the manifest made here
 	known, err := l.head("pushed", "v1")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestStoreReadsDigestsFromFiles(t *testing.T) {
 	}
 }
 
-// label makes an image that has nothing but its name as a label.
+// label makes an image that contains only its name as a label.
 func (l *lab) label(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -172,8 +172,8 @@ func (l *lab) label(t *testing.T, name string) {
 	l.must(t, "build", "-q", "-t", name, dir)
 }
 
-// pullIndex makes an image for two platforms, of which one is this machine's, in the registry alone, pulls it, and returns the
-// digest that the registry has for it.
+// pullIndex makes an image for two platforms in the registry alone. One of them is the platform of
+// this machine. It pulls the image and returns its digest in the registry.
 func (l *lab) pullIndex(t *testing.T, name string) krm.Digest {
 	t.Helper()
 	l.must(t, "manifest", "create", name)
@@ -198,7 +198,7 @@ func (l *lab) pullIndex(t *testing.T, name string) krm.Digest {
 	return d
 }
 
-// A store that nobody has made yet has no images, and is not made.
+// A store that does not exist yet has no images and is not created.
 func TestStoreStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "storage.conf")
@@ -240,7 +240,7 @@ func TestPullCommand(t *testing.T) {
 	}{
 		{podman, "fn", "podman pull docker.io/library/fn:latest"},
 		{docker, "e.co/fn:v1", "docker pull e.co/fn:v1"},
-		{podman, "localhost/fn:v1", ""}, // nothing has it but this machine
+		{podman, "localhost/fn:v1", ""}, // only on this machine
 		{podman, "--privileged", ""},
 	} {
 		if got := tt.engine.PullCommand(tt.name); got != tt.want {

@@ -22,7 +22,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// serve is the executor's process.
+// serve runs the executor's process.
 func serve() {
 	engine, err := Detect(os.Getenv("KRMFLOW_TEST_ENGINE"))
 	if err != nil {
@@ -31,7 +31,8 @@ func serve() {
 	executors.Serve("container", New(Options{Engine: engine, Reaper: []string{"/proc/self/exe", "reap"}}))
 }
 
-// host is the process that starts the executor, lets it run a function twice and says how the second call ended.
+// host is the process that starts the executor, runs a function twice, and prints the result of the
+// second call.
 func host(text string) {
 	var f function.Function
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
@@ -51,10 +52,10 @@ func host(text string) {
 	bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-// behaviours are what the conformance test asks for, for the function of the images.
+// behaviours are the behaviours that the conformance test needs, for the function in the images.
 var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "fail it is wrong", "hang": "hang", "flood": "flood"}
 
-// What every executor must do, the value does, and the process.
+// The executor conforms, both as a value and as a process.
 func TestExecutorConforms(t *testing.T) {
 	longtest.Only(t)
 	l := newLab(t)
@@ -70,7 +71,8 @@ func TestExecutorConforms(t *testing.T) {
 	})
 }
 
-// The executor ends the same behind a process. Whichever process is killed, its container goes.
+// Executors end in the same way in a separate process. Whichever process is killed, the container
+// is removed.
 func TestExecutorProcessLeavesNoContainer(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc")
@@ -110,7 +112,7 @@ func TestExecutorProcessLeavesNoContainer(t *testing.T) {
 	}
 }
 
-// executorOf finds the child of a process that serves.
+// executorOf returns the child process that serves as the executor.
 func executorOf(t *testing.T, parent int) int {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")

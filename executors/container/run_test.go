@@ -32,7 +32,7 @@ func (l *lab) executor(t *testing.T) *Executor {
 	return x
 }
 
-// A description is what the function of the images says of its surroundings.
+// A description is the output of the images' function about its environment.
 type description struct {
 	UID, GID                         int
 	Env, Local, Interfaces, Writable []string
@@ -87,7 +87,7 @@ func TestContainersAreIsolated(t *testing.T) {
 			t.Errorf("%s is not in %v", want, d.Env)
 		}
 	}
-	if len(names) > 7 { // one is the image's own
+	if len(names) > 7 { // one comes from the image
 		t.Errorf("the environment is %v", names)
 	}
 }
@@ -137,7 +137,7 @@ func TestFailuresHaveCodesAndMessages(t *testing.T) {
 			if !errors.As(err, &e) || e.Code != tt.code || e.Error() != tt.want {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
-			if took := time.Since(start); tt.within > 0 && took > tt.within+20*time.Second { // a busy machine needs time
+			if took := time.Since(start); tt.within > 0 && took > tt.within+20*time.Second { // allows for a busy machine
 				t.Errorf("it took %s", took)
 			}
 			if got := l.containers(t); got != "" {
@@ -173,7 +173,8 @@ func TestCancelRemovesContainer(t *testing.T) {
 	if got := l.containers(t); got != "" {
 		t.Errorf("a container was left: %s", got)
 	}
-	// A call that is cancelled while its container is being made must not leave one either.
+	// A call that is cancelled while its container is being created must not leave a container
+	// either.
 	for d := range 12 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(d)*40*time.Millisecond)
 		l.executor(t).Execute(ctx, l.function("hang"), nil)
@@ -192,7 +193,7 @@ func TestProcessLimitIsEnforced(t *testing.T) {
 	}
 }
 
-// What a call gets of secrets does not stand in anybody's arguments.
+// Secrets of a call never appear in command-line arguments.
 func TestSecretsStayOutOfArguments(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc")
@@ -260,7 +261,7 @@ func TestEnvAndMounts(t *testing.T) {
 	}
 }
 
-// What is mounted is what was checked, whatever is put in its place before the engine looks for it.
+// The mounted file is the checked one, even if the path is replaced before the engine opens it.
 func TestReplacedMount(t *testing.T) {
 	l := newLab(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -275,7 +276,7 @@ func TestReplacedMount(t *testing.T) {
 		{"init", "mv d/data d/old; cp -r secret d/data", "the function was not run"},
 		{"init", "mv d e; mkdir d; ln -s ../secret d/data", "the function was not run"},
 		{"init", "mv d/data/file d/data/old; ln secret/file d/data/file", "the function was not run"},
-		// An engine that makes no container without starting it.
+		// An engine that cannot create a container without starting it.
 		{"run", "mv d/data d/old; ln -s ../secret d/data", "what the function has made is not used"},
 	} {
 		os.RemoveAll(dir + "/d")
@@ -306,7 +307,7 @@ func TestReplacedMount(t *testing.T) {
 	}
 }
 
-// With a container that is made first and started later a call ends like any other.
+// A call ends normally if its container is created first and started later.
 func TestDeferredStartEndsNormally(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
@@ -372,7 +373,7 @@ func TestNetworkNeedsGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	// The host's loopback stays out of reach, whatever network it is.
+	// The host's loopback interface is unreachable on every network.
 	f := l.function(fmt.Sprintf("dial 127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
 	f.Network = "krmflow-test"
 	out, err = x.Execute(t.Context(), f, nil)
@@ -389,7 +390,8 @@ func TestNetworkNeedsGrant(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves no container: its reaper removes them, and the next run does it for one without.
+// A killed process leaves no container. Its reaper removes containers, and without a reaper the
+// next run does.
 func TestKilledProcessLeavesNoContainer(t *testing.T) {
 	l := newLab(t)
 	for _, reaper := range []bool{true, false} {
@@ -432,7 +434,7 @@ func hang(args []string) {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// The ids of the user are for those who ask for them.
+// Functions get the user's ids only on request.
 func TestAsCurrentUser(t *testing.T) {
 	l := newLab(t)
 	f := l.function("describe")
@@ -447,7 +449,7 @@ func TestAsCurrentUser(t *testing.T) {
 	}
 }
 
-// A function that runs here runs without krmflow, too, with the same answer.
+// A function that runs here also runs without krmflow, with the same result.
 func TestRunsElsewhere(t *testing.T) {
 	l := newLab(t)
 	list := []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")

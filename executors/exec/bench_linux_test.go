@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What a call costs, with a shell as the function: it starts in a millisecond.
+// The cost of a call with a shell as the function, which starts in a millisecond.
 func BenchmarkCall(b *testing.B) {
 	r := self(b)
 	x := exec.New()

@@ -29,7 +29,7 @@ func prctlNoNewPrivs() int {
 
 const input = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
-// both runs a test without a sandbox, and with those that this machine can have.
+// both runs a test without a sandbox, and with each sandbox that this machine supports.
 func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function)) {
 	iso := exec.Probe()
 	for _, mode := range []struct {
@@ -62,7 +62,7 @@ func code(err error) executors.Code {
 
 // sleepers counts the background processes of the fake functions.
 func sleepers() (n int) {
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) { // one that was killed is there until it has died
+	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a killed process exists until it has died
 		n = 0
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, file := range files {
@@ -101,7 +101,7 @@ func TestExitStatusIsReported(t *testing.T) {
 		} {
 			f := set(r.fn(test.args...))
 			if test.args[0] == "signal" && test.args[1] == "15" && !f.Unsandboxed && !x.Isolation().UserNS && x.Isolation().Landlock < 6 {
-				continue // Go's runtime ends with exit code 2 where it may not signal itself
+				continue // Go's runtime exits with 2 if it may not signal itself
 			}
 			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			if out.List.String() != test.want || code(err) != test.code {
@@ -116,14 +116,14 @@ func TestExitStatusIsReported(t *testing.T) {
 	})
 }
 
-// slack is how much longer a busy machine may take: less than what hangs would.
+// slack is the extra time for a busy machine. It is shorter than a hang.
 const slack = 20 * time.Second
 
 func TestTimeoutEndsAllProcesses(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		var all sync.WaitGroup
-		// Those that catch a signal need the time to begin with that, on a machine that is busy.
+		// Functions that catch a signal need time to install the handler on a busy machine.
 		for _, test := range []struct {
 			args     []string
 			limit    time.Duration
@@ -172,7 +172,7 @@ func TestCancelEndsAllProcesses(t *testing.T) {
 	})
 }
 
-// A function is over when its process is: what it left in the background ends with it.
+// A function is over when its process ends. Its background processes are then killed.
 func TestBackgroundProcessesAreKilled(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
@@ -214,7 +214,7 @@ func TestOutputSizesAreLimited(t *testing.T) {
 	})
 }
 
-// Nothing of the caller reaches a function but what it was given.
+// A function inherits nothing from the caller except explicit inputs.
 func TestFunctionsInheritNothing(t *testing.T) {
 	r := self(t)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
@@ -224,12 +224,12 @@ func TestFunctionsInheritNothing(t *testing.T) {
 	}
 	defer syscall.Close(p[0])
 	defer syscall.Close(p[1])
-	dup, err := syscall.Dup(p[0]) // another number, also without
+	dup, err := syscall.Dup(p[0]) // another number, also without CLOEXEC
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Close(dup)
-	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // what Adopt does once, at start
+	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // Adopt does this once, at start
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		f := set(r.fn("env"))
 		f.Env = []string{"GRANTED=yes"}
@@ -253,7 +253,7 @@ func TestFunctionsInheritNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.List.String()) {
-			// The Go runtime of the function looks at its control group.
+			// The function's Go runtime opens its control group.
 			if fd, to, _ := strings.Cut(line, " "); fd > "2" && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 				t.Errorf("open descriptors:\n%s", out.List)
 			}
@@ -340,7 +340,7 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	if _, err := x.Execute(t.Context(), hog, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "used more than 256 MiB of memory") {
 		t.Errorf("hog: %v", err)
 	}
-	// What processes share is not counted for each of them.
+	// Memory that processes share is not counted for each of them.
 	forks := r.script(t, "forks", "#!/bin/sh\nx=$(head -c 30000000 /dev/zero | tr '\\0' x)\n"+
 		"for i in 1 2 3 4 5 6 7 8; do (sleep 0.5; :) & done; wait\n")
 	forks.Limits.Memory = 150 << 20
@@ -357,11 +357,11 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	}
 }
 
-// A machine without room for temporary files is no bug.
+// A machine without space for temporary files is not a bug.
 func TestNoTemporaryFiles(t *testing.T) {
 	x, r := exec.New(), self(t)
 	defer x.Close()
-	x.Isolation() // trying it takes files, too
+	x.Isolation() // the test of isolation also needs files
 	t.Setenv("TMPDIR", filepath.Join(r.root, "none"))
 	_, err := x.Execute(t.Context(), r.fn("cat"), nil)
 	var e *executors.Error
@@ -370,7 +370,7 @@ func TestNoTemporaryFiles(t *testing.T) {
 	}
 }
 
-// Without any isolation a function needs a special permission.
+// Without any isolation, a function needs a special permission.
 func TestNoIsolation(t *testing.T) {
 	r := self(t)
 	x := exec.NewWith(exec.Isolation{Seccomp: true})
@@ -388,7 +388,7 @@ func TestNoIsolation(t *testing.T) {
 	}
 }
 
-// Calls that run side by side do not end each other's processes, and none is left in the end.
+// Concurrent calls do not kill each other's processes, and no process is left at the end.
 func TestParallelCallsAreIndependent(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
@@ -408,7 +408,7 @@ func TestParallelCallsAreIndependent(t *testing.T) {
 	})
 }
 
-// A hundred calls, each with an orphan in a session of its own, leave no zombie, no process and no descriptor.
+// A hundred calls, each with an orphan in its own session, leave no zombie, process or descriptor.
 func TestManyCalls(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {

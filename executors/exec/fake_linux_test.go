@@ -22,7 +22,8 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// The test program is its own cast: the executor's process, the sandbox's, and every function.
+// The test program plays all roles: the executor's process, the sandbox's process, and every
+// function.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 {
 		switch {
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(tests(m))
 }
 
-// tests runs the tests with a temporary directory of their own.
+// tests runs the tests with a separate temporary directory.
 func tests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "krmflow-test-")
 	if err != nil {
@@ -47,7 +48,7 @@ func tests(m *testing.M) int {
 	return m.Run()
 }
 
-// fake is what the function with this name does.
+// fake implements the function with this name.
 func fake(name string, args []string) int {
 	switch name {
 	case "copy":
@@ -62,7 +63,7 @@ func fake(name string, args []string) int {
 	case "signal":
 		var sig int
 		fmt.Sscan(args[0], &sig)
-		syscall.Kill(0, syscall.Signal(sig)) // its group: of others a sandbox may not know whose they are
+		syscall.Kill(0, syscall.Signal(sig)) // its group: a sandbox may not know the owner of others
 		time.Sleep(time.Minute)
 	case "hang":
 		time.Sleep(time.Minute)
@@ -74,7 +75,7 @@ func fake(name string, args []string) int {
 		signal.Notify(c, syscall.SIGTERM)
 		fmt.Fprintln(os.Stderr, "asked to end by", <-c)
 		return 7
-	case "child": // in the background, with this process's output; args say how
+	case "child": // runs in the background with this process's output; args control it
 		io.Copy(os.Stdout, os.Stdin)
 		cmd := osexec.Command("/bin/sleep", "47.11")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -180,13 +181,13 @@ func fake(name string, args []string) int {
 	return 0
 }
 
-// A rig is a root directory with the test program as "plugins/fn" in it.
+// A rig is a root directory that contains the test program as "plugins/fn".
 type rig struct {
 	root   string
 	digest krm.Digest
 }
 
-// self returns the rig that all tests share.
+// self returns the shared rig of all tests.
 func self(t testing.TB) rig {
 	t.Helper()
 	r, err := sharedRig()
@@ -216,7 +217,7 @@ func (r rig) fn(args ...string) function.Function {
 	}
 }
 
-// script makes a function of a text.
+// script makes a function from a text.
 func (r rig) script(t testing.TB, name, text string) function.Function {
 	t.Helper()
 	path := filepath.Join(r.root, name)

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/sealed"
 )
 
-// FuzzInspect looks at the beginning of files that are said to be programs.
+// FuzzInspect inspects the start of files that claim to be programs.
 func FuzzInspect(f *testing.F) {
 	if self, err := os.ReadFile("/proc/self/exe"); err == nil {
 		f.Add(self[:1024])

@@ -10,7 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A program that is held runs from what was hashed, and its file is not read again; another one's digest is not taken on trust.
+// A held program runs from the hashed content, and its file is not read again. The digest of a
+// program that is not held is not trusted.
 func TestHeldProgramRunsAsHashed(t *testing.T) {
 	r := self(t)
 	f := r.script(t, "held", "#!/bin/cat\n")
@@ -40,7 +41,7 @@ func TestHeldProgramRunsAsHashed(t *testing.T) {
 		{value, true},
 		{"", false},
 		{"sha256:" + strings.Repeat("0", 64) + "=" + place, false},
-		{f.Digest.String() + "=" + f.Program, false}, // a file that anybody can change
+		{f.Digest.String() + "=" + f.Program, false}, // a file that others can change
 		{f.Digest.String() + "=/nothing", false},
 	} {
 		x := exec.NewHeld(test.variable)

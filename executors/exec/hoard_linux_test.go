@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hoard takes max bytes of memory in a way that how names, in pieces of which the process has at most one mapped, and returns how
-// many it got.
+// hoard allocates up to max bytes of memory in the way named by how and returns the amount that it
+// got. It allocates in pieces and maps at most one of them at a time.
 func hoard(how string, max int64) (got int64) {
 	const piece = 8 << 20
 	data := make([]byte, piece)
@@ -23,7 +23,7 @@ func hoard(how string, max int64) (got int64) {
 	return got
 }
 
-// kept are pieces in private memory.
+// kept holds the pieces in private memory.
 var kept [][]byte
 
 func hoardPiece(how string, offset int, data []byte) bool {
@@ -62,7 +62,7 @@ func hoardPiece(how string, offset int, data []byte) bool {
 			return false
 		}
 		copy(b, data)
-		return unix.Madvise(b, unix.MADV_DONTNEED) == nil // the process has it no more, and still it is there
+		return unix.Madvise(b, unix.MADV_DONTNEED) == nil // no longer mapped, but still allocated
 	case "files":
 		f, err := os.OpenFile(filepath.Join(os.TempDir(), "hoard"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {

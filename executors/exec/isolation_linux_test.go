@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What counts as isolation is what was refused when it was tried: with every kernel that is older than this one in some way.
+// Only isolation that refused an access when tested is relied on. The test simulates every kernel
+// that is older than this one in some respect.
 func TestIsolationIsVerifiedByTrying(t *testing.T) {
 	here := exec.Probe()
 	if !here.Enough() {
@@ -48,19 +49,20 @@ func TestIsolationIsVerifiedByTrying(t *testing.T) {
 	}
 }
 
-// X22: memory is bounded, whoever has it: a process, several, or none at all any more.
+// X22: memory is limited for one process, for several, and for memory that no process holds any
+// more.
 func TestMemoryLimitCoversAllMemory(t *testing.T) {
 	r := self(t)
 	const limit = 128 << 20
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, how := range []string{"private", "memfd", "sysv", "shared", "zero", "files"} {
 			f := set(r.fn("hoard", how, fmt.Sprint(4*limit)))
-			if f.Unsandboxed || how == "files" && !x.Isolation().MountNS { // the files are on a disk
+			if f.Unsandboxed || how == "files" && !x.Isolation().MountNS { // the files are on disk
 				continue
 			}
 			f.Limits.Memory = limit
 			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
-			// Either the function was ended, or it was not given that much.
+			// The function was either killed or denied that much memory.
 			var n int64
 			if _, scan := fmt.Sscan(out.List.String(), &n); code(err) != executors.Limit && (err != nil || scan != nil || n > limit) {
 				t.Errorf("%s: %q, %v", how, out.List, err)
@@ -69,7 +71,8 @@ func TestMemoryLimitCoversAllMemory(t *testing.T) {
 	})
 }
 
-// A function's files are its own, bounded, and end with it: with a mount namespace they never were on a disk.
+// The files of a function are private, limited, and removed with it. With a mount namespace they
+// are never on a disk.
 func TestOwnFiles(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {

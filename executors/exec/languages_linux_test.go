@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What functions are written in starts in every sandbox, and does what functions do: it reads a list, has a temporary file,
-// threads and children, and writes the list.
+// Functions in every common language start in every sandbox and work: they read a list, use a
+// temporary file, threads and children, and write the list.
 func TestLanguagesRunInSandbox(t *testing.T) {
 	const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: a\n"
 	r := self(t)
@@ -35,7 +35,8 @@ func TestLanguagesRunInSandbox(t *testing.T) {
 	})
 }
 
-// scripts are functions that write what they read; that without a text is a static program in Go.
+// scripts are functions that copy their input to their output. The one without a text is a static
+// Go program.
 var scripts = map[string]string{
 	"go": "",
 	"sh": "#!/bin/sh\ncat | sed -n p\n",

@@ -22,26 +22,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostile is the name of everything that testdata/syscalls tries to make.
+// hostile is the name of everything that testdata/syscalls tries to create.
 const hostile = "krmflow-hostile"
 
-// An outside is what a function must leave alone: files, sockets, System V objects, a message queue, a process.
+// An outside contains everything that a function must not touch: files, sockets, System V objects,
+// a message queue, a process.
 type outside struct {
 	tree, abstract, queue string
 	tcp, udp              int
 	key, shm, msg, sem    int
-	memory                []byte // the shared one
+	memory                []byte // shared memory
 	victim                *os.Process
 
 	mu      sync.Mutex
 	arrived map[string]int // socket -> connections and messages
 }
 
-// newOutside makes an outside that belongs to the test.
+// newOutside makes an outside for the test.
 func newOutside(t *testing.T) *outside {
 	o := &outside{arrived: map[string]int{}, key: 0x6b720000 + os.Getpid()<<4, shm: -1, msg: -1, sem: -1}
 	o.plantFiles(t)
-	o.sweepUp() // what a run that was killed has left
+	o.sweepUp() // leftovers of a killed run
 	t.Cleanup(o.sweepUp)
 	o.abstract = "krmflow-" + filepath.Base(o.tree)
 	o.plantSockets(t)
@@ -75,7 +76,7 @@ func (o *outside) plantFiles(t *testing.T) {
 	}
 }
 
-// plantSockets listens; what arrives is counted.
+// plantSockets listens on sockets and counts connections and messages.
 func (o *outside) plantSockets(t *testing.T) {
 	for _, s := range [][2]string{{"unix", o.tree + "/stream"}, {"unix", "@" + o.abstract + "-stream"}, {"tcp", "127.0.0.1:0"}} {
 		l, err := net.Listen(s[0], s[1])
@@ -123,7 +124,7 @@ func (o *outside) count(socket string) {
 	o.arrived["socket "+socket]++
 }
 
-// call makes a system call that x/sys has no function for; it returns -1 for an error.
+// call makes a system call for which x/sys has no function. It returns -1 for an error.
 func call(nr uintptr, args ...uintptr) int {
 	args = append(args, make([]uintptr, 6-len(args))...)
 	r, _, errno := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5])
@@ -133,7 +134,7 @@ func call(nr uintptr, args ...uintptr) int {
 	return int(r)
 }
 
-// plantIPC makes objects that are not files, as far as the kernel has them.
+// plantIPC makes objects that are not files, as far as the kernel supports them.
 func (o *outside) plantIPC(t *testing.T) {
 	if id, err := unix.SysvShmGet(o.key, 4096, unix.IPC_CREAT|0o600); err == nil {
 		o.shm = id
@@ -163,13 +164,14 @@ func unlinkQueue(name string) {
 	call(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(p)))
 }
 
-// plantVictim starts a sleeping process to which every signal stays pending, where it can be seen. The number of the process is none that
-// a function in its own namespace has soon.
+// plantVictim starts a sleeping process for which every signal stays pending, so that it is
+// visible. A function in its own namespace does not soon get a process with the same number.
 func (o *outside) plantVictim(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.Gettid() == os.Getpid() {
-		// An executor takes children of the main thread for orphans of its functions, and ends them. This goroutine holds that thread meanwhile.
+		// An executor mistakes children of the main thread for orphans of its functions and kills
+		// them. This goroutine therefore holds the main thread.
 		planted := make(chan struct{})
 		go func() {
 			defer close(planted)
@@ -214,7 +216,7 @@ func (o *outside) plantVictim(t *testing.T) {
 	}
 }
 
-// address is where the environment of the victim is in its memory.
+// address returns the address of the victim's environment in its memory.
 func (o *outside) address() uint64 {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.victim.Pid))
 	_, rest, _ := strings.Cut(string(data), ") ")
@@ -225,14 +227,14 @@ func (o *outside) address() uint64 {
 	return 0
 }
 
-// args is the command line of testdata/syscalls.
+// args returns the command line of testdata/syscalls.
 func (o *outside) args() []string {
 	return []string{"-tree=" + o.tree, "-abstract=" + o.abstract, "-queue=" + o.queue, fmt.Sprint("-tcp=", o.tcp), fmt.Sprint("-udp=", o.udp),
 		fmt.Sprint("-key=", o.key), fmt.Sprint("-shm=", o.shm), fmt.Sprint("-msg=", o.msg), fmt.Sprint("-sem=", o.sem),
 		fmt.Sprint("-victim=", o.victim.Pid), fmt.Sprint("-executor=", os.Getpid()), fmt.Sprint("-address=", o.address())}
 }
 
-// look returns all that a function must not change, by name.
+// look returns everything that a function must not change, by name.
 func (o *outside) look(t *testing.T) map[string]string {
 	seen := map[string]string{}
 	filepath.WalkDir(o.tree, func(path string, d fs.DirEntry, err error) error {
@@ -286,7 +288,7 @@ var (
 	executorStatus = []string{"Name", "Umask", "TracerPid", "Uid", "Gid", "Groups", "Cpus_allowed", "NoNewPrivs", "Seccomp"}
 )
 
-// describe says all of a file but when it was read.
+// describe returns all properties of a file except its access time.
 func describe(path string) string {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -315,10 +317,10 @@ func describe(path string) string {
 	return text
 }
 
-// lookIPC adds the objects that have a key of the test's.
+// lookIPC adds the objects with a key of the test.
 func (o *outside) lookIPC(seen map[string]string) {
 	for _, kind := range []string{"shm", "msg", "sem"} {
-		volatile := map[string][]int{"shm": {5, 6, 11, 12}}[kind] // processes that this one has started are attached, too, for a moment
+		volatile := map[string][]int{"shm": {5, 6, 11, 12}}[kind] // processes started by this one are also attached briefly
 		data, _ := os.ReadFile("/proc/sysvipc/" + kind)
 		for line := range strings.Lines(string(data)) {
 			fields := strings.Fields(line)
@@ -345,7 +347,7 @@ func (o *outside) lookIPC(seen map[string]string) {
 	}
 }
 
-// lookProcess adds what others can change in a process.
+// lookProcess adds the state of a process that others can change.
 func lookProcess(seen map[string]string, name string, pid int, status []string) {
 	proc := fmt.Sprintf("/proc/%d/", pid)
 	data, _ := os.ReadFile(proc + "status")
@@ -366,7 +368,7 @@ func lookProcess(seen map[string]string, name string, pid int, status []string) 
 	seen[name+" group"] = fmt.Sprint(group, session)
 }
 
-// differences compares what was seen before with what is seen now.
+// differences compares two states.
 func differences(before, now map[string]string) (list []string) {
 	names := maps.Clone(before)
 	maps.Copy(names, now)
@@ -378,7 +380,7 @@ func differences(before, now map[string]string) (list []string) {
 	return list
 }
 
-// sweepUp removes what got out.
+// sweepUp removes everything that escaped.
 func (o *outside) sweepUp() {
 	for unix.Unmount(filepath.Join(o.tree, "dir"), unix.MNT_DETACH) == nil {
 	}
@@ -397,7 +399,7 @@ func (o *outside) sweepUp() {
 	}
 }
 
-// processesOf finds the processes that have a variable in their environment.
+// processesOf finds the processes with a variable in their environment.
 func processesOf(variable string) (list []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {

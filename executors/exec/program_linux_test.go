@@ -40,7 +40,7 @@ func TestScriptsRunAsPrograms(t *testing.T) {
 	})
 }
 
-// What cannot run is found out before anything runs.
+// A program that cannot run is detected before any program runs.
 func TestPrepareRefuses(t *testing.T) {
 	r := self(t)
 	x := exec.New()
@@ -109,7 +109,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// The program is replaced all the time: what runs is what was verified, or nothing.
+// While the program is constantly replaced, only the verified program runs, or nothing does.
 func TestFlipFlop(t *testing.T) {
 	r := self(t)
 	dir := filepath.Join(r.root, "flip")

@@ -23,9 +23,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// isolations returns what this machine can isolate, and weaker forms of it. A long test has each
-// form without one part, with several also those without more parts; others have the weakest one,
-// and those that are too weak.
+// isolations returns the isolation of this machine and weaker forms of it. A long test gets each
+// form without one part; with several also the forms without more parts. Other tests get the
+// weakest form, and the forms that are too weak.
 func isolations(several bool) []exec.Isolation {
 	here := exec.Probe()
 	list := []exec.Isolation{here}
@@ -34,7 +34,8 @@ func isolations(several bool) []exec.Isolation {
 		open.Seccomp, old.Landlock = false, 0
 		return append(list, exec.Isolation{Landlock: min(here.Landlock, 1), Seccomp: here.Seccomp}, open, old)
 	}
-	// Versions 1 and 2 do not know truncate. The others differ in what a sandbox has other means for.
+	// Versions 1 and 2 do not support truncate. The others differ in points that a sandbox covers
+	// in another way.
 	for _, version := range []int{2, 1, 0} {
 		older := here
 		older.Landlock = min(older.Landlock, version)
@@ -59,7 +60,8 @@ func isolations(several bool) []exec.Isolation {
 	return list
 }
 
-// fallbacks runs a test with each of [isolations]. The executor must refuse the weak ones.
+// fallbacks runs a test with each of [isolations]. The executor must refuse the forms that are too
+// weak.
 func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
 	for _, iso := range isolations(several) {
 		iso = exec.Try(iso)
@@ -77,7 +79,7 @@ func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isol
 	}
 }
 
-// No system call, whatever its arguments, changes anything outside of the sandbox.
+// No system call changes anything outside of the sandbox, whatever its arguments.
 func TestSyscallsCannotEscapeSandbox(t *testing.T) {
 	f := self(t).program(t, "syscalls")
 	fallbacks(t, true, func(t *testing.T, iso exec.Isolation) { sweep(t, iso, f) })
@@ -137,11 +139,11 @@ func sweep(t *testing.T, iso exec.Isolation, f function.Function) {
 	}
 }
 
-// built names the directory of the programs that programs has built.
+// built names the directory of the programs built by programs.
 const built = "KRMFLOW_TEST_PROGRAMS"
 
-// programs builds the functions that are programs of their own, unless a parent has. The one that tries all system calls gets
-// their table from x/sys.
+// programs builds the functions that are separate programs, unless a parent process has done so.
+// The program that tries all system calls gets their table from x/sys.
 var programs = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv(built); dir != "" {
 		return dir, nil
@@ -169,7 +171,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// program makes a function of one of programs.
+// program makes a function from one of the programs.
 func (r rig) program(t *testing.T, name string) function.Function {
 	t.Helper()
 	dir, err := programs()
@@ -183,7 +185,7 @@ func (r rig) program(t *testing.T, name string) function.Function {
 	return r.script(t, name, string(data))
 }
 
-// The sandbox must hold for root and for everybody else.
+// The sandbox must hold for root and for every other user.
 func TestAsNobody(t *testing.T) {
 	longtest.Only(t)
 	if os.Geteuid() != 0 {

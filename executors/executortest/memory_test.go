@@ -15,8 +15,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// memory is an executor of a third party: its programs are the words in a file. It has what every executor must have, and
-// nothing else.
+// memory is a third-party executor whose programs are the words in a file. It implements only what
+// every executor must have.
 type memory struct{}
 
 // load returns the verified program of f.
@@ -68,7 +68,8 @@ func (m memory) Execute(ctx context.Context, f function.Function, list yaml.Chun
 	return out, nil
 }
 
-// TestMain is what the main function of such an executor does, if it was started as one.
+// TestMain does what the main function of such an executor would do, if the test program was
+// started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("KRMFLOW_EXECUTOR") != "" {
 		executors.Serve("memory", memory{})
@@ -77,7 +78,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An executor is tested as a value and as the program that users name.
+// The executor is tested as a value and as a program that users name.
 func TestMemoryExecutorConforms(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"copy", "deaf", "fail", "hang", "flood"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/chart"
 )
 
-// What is packed is what is unpacked, whatever its size, and nothing is written beside the folder.
+// Unpacking returns the packed content, whatever its size, and writes nothing outside of the
+// folder.
 func TestUnpackReversesPack(t *testing.T) {
 	long := strings.Repeat("long/", 60) + "name"
 	c := &chart.Chart{Folder: "web", Files: []chart.File{{Name: "empty"}, {Name: "a/b", Data: []byte(strings.Repeat("x", 512))}, {Name: long, Data: []byte("y")}},

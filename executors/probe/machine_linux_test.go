@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a process may do is part of what tells machines apart, and how much memory it takes is not.
+// The rights of a process are part of the machine's identity. Its memory use is not.
 func TestRightsIdentifyMachine(t *testing.T) {
 	const status = "Name:\tx\nUid:\t1000\t1000\nVmRSS:\t10 kB\nCapEff:\t0000\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\nThreads:\t3\n"
 	rights := func(old, new string) string {

@@ -32,7 +32,7 @@ func appWith(t *testing.T, args ...string) (*Invocation, *bytes.Buffer) {
 	return a, &stderr
 }
 
-// The flags lead to a cache that two runs share.
+// The flags select a cache that two runs share.
 func TestSharedCache(t *testing.T) {
 	var mu sync.Mutex
 	kept := map[string][]byte{}
@@ -74,7 +74,7 @@ func TestSharedCache(t *testing.T) {
 			t.Errorf("%s: %v, %d are kept", none, err, len(kept))
 		}
 	}
-	if _, err := use(); err != nil || len(kept) != 1 { // what is empty is nowhere but in its result
+	if _, err := use(); err != nil || len(kept) != 1 { // an empty result exists only inline
 		t.Errorf("%v, %d are kept", err, len(kept))
 	}
 	if data, err := use("--remote-cache-mode=read"); err != nil || data != "" {

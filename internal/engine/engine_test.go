@@ -23,7 +23,7 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// A recorder is a log that keeps warnings and the roots that were not made.
+// A recorder is a log that keeps warnings and failed roots.
 type recorder struct {
 	silent
 	mu        sync.Mutex
@@ -45,7 +45,8 @@ func (l *recorder) Planned(p *planner.Plan) {
 
 func (l *recorder) Unchanged(dir string) { l.unchanged = append(l.unchanged, filepath.Base(dir)) }
 
-// newEngine returns an engine with a log, and what its runs take. change may change its options.
+// newEngine returns an engine with a log and the resource usage of its runs. change may change its
+// options.
 func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *limits.Usage) {
 	t.Helper()
 	o := Options{Jobs: 2, Calls: 2, Limits: Limits{Input: 1 << 20}, Program: func(function.Runtime) executors.Program { return executors.Program{} }}
@@ -59,7 +60,7 @@ func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *limits
 	return New(o, Host{Log: log, Exits: exits, Usage: usage, Steps: &limits.Steps{}, Stop: func(error) {}, Strict: func() error { return nil }}), log, usage
 }
 
-// tree writes files below a new directory, which it returns, and gives the user an empty cache.
+// tree writes files below a new directory and returns it. It also gives the user an empty cache.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
@@ -81,7 +82,7 @@ func configMap(name string) string {
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}\n"
 }
 
-// treeOf returns a tree of roots, each with a ConfigMap of its name.
+// treeOf returns a tree of roots, each with a ConfigMap of the same name.
 func treeOf(t *testing.T, names ...string) (dir string, dirs []string) {
 	files := map[string]string{}
 	for _, name := range names {
@@ -94,7 +95,8 @@ func treeOf(t *testing.T, names ...string) (dir string, dirs []string) {
 	return dir, dirs
 }
 
-// build renders a root as build does, and calls meanwhile when the records of earlier runs were looked at, and nothing is planned.
+// build renders a root as build does. It calls meanwhile after the lookup of earlier records and
+// before planning.
 func build(t *testing.T, dir string, meanwhile func()) (text string, reused bool) {
 	t.Helper()
 	e, _, _ := newEngine(t, nil)
@@ -118,7 +120,8 @@ func build(t *testing.T, dir string, meanwhile func()) (text string, reused bool
 	return b.String(), false
 }
 
-// Roots that an earlier run may have made allow a run to take more time, for it looks at all that they were made from. Without a cache it does not.
+// Roots that an earlier run may have rendered raise the time limit of a run, because it checks all
+// their inputs. Without a cache they do not.
 func TestKnownRootsAllowMoreTime(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b", "c")
 	for _, noCache := range []bool{false, true} {
@@ -156,7 +159,8 @@ func TestChangeBeforePlan(t *testing.T) {
 	expect(nil, "one", true)
 }
 
-// Results come in any order, each once, and a mistake of one root is an error behind the others if the run keeps going.
+// Results arrive in any order, each once. If the run keeps going, an error of one root comes after
+// the others.
 func TestResultsOfAllRoots(t *testing.T) {
 	dir, dirs := treeOf(t, "a", "b", "c")
 	write(t, filepath.Join(dir, "b/kustomization.yaml"), "resources: [cm.yaml]\npatches: [{patch: '{kind: ConfigMap, apiVersion: v1, metadata: {name: other}}'}]\n")
@@ -182,7 +186,7 @@ func TestResultsOfAllRoots(t *testing.T) {
 	}
 }
 
-// A loop that ends early ends the run.
+// Leaving the loop early ends the run.
 func TestResultsLeft(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b", "c", "d", "e", "f")
 	e, _, _ := newEngine(t, nil)
@@ -200,7 +204,7 @@ func TestResultsLeft(t *testing.T) {
 	}
 }
 
-// Hooks.Only makes some roots alone.
+// Hooks.Only limits the run to some roots.
 func TestResultsOfSomeRoots(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b", "c")
 	e, _, _ := newEngine(t, nil)
@@ -271,7 +275,7 @@ func TestWriteRemembers(t *testing.T) {
 	}
 }
 
-// A check that fails keeps the result invisible, and nothing is remembered.
+// If a check fails, the result is not published and nothing is recorded.
 func TestWriteChecked(t *testing.T) {
 	_, dirs := treeOf(t, "a")
 	out := filepath.Join(t.TempDir(), "out")
@@ -288,7 +292,7 @@ func TestWriteChecked(t *testing.T) {
 	}
 }
 
-// Mistakes are an error unless the run keeps going: then they are in the plan.
+// Errors of roots fail the run unless it keeps going. Then they are in the plan.
 func TestPlanWithMistakes(t *testing.T) {
 	dir, dirs := treeOf(t, "a", "b")
 	write(t, filepath.Join(dir, "b/kustomization.yaml"), "resources: [none.yaml]\n")
@@ -305,7 +309,7 @@ func TestPlanWithMistakes(t *testing.T) {
 	}
 }
 
-// A request whose text is kept plans nothing, and what decides about the text is the key.
+// A request whose text is kept plans nothing. The key contains everything that determines the text.
 func TestKeptText(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b")
 	ask := func(word string) (text string, kept bool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// random returns a plan of some of ten steps and files, each with one of few values.
+// random returns a plan with some of ten steps and files, each with one of a few values.
 func random(r *rand.Rand) *Document {
 	d := &Document{secret: map[string]krm.Digest{}}
 	for i := range 10 {
@@ -32,8 +32,8 @@ func random(r *rand.Rand) *Document {
 	return d
 }
 
-// What one way round is added, is removed the other way round; nothing differs from itself; and what is the same but for lines of configurations and the
-// state of the cache is no change.
+// An addition in one direction is a removal in the other. A plan does not differ from itself.
+// Different line numbers of configurations and a different cache state are not a change.
 func TestCompareRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -59,7 +59,8 @@ func TestCompareRandom(t *testing.T) {
 	}
 }
 
-// What may hold values of Secrets is compared in one process file by file, and its digest is never told.
+// Files that may contain values of Secrets are compared one by one within the process, and their
+// digests are never printed.
 func TestCompareSecrets(t *testing.T) {
 	plan := func(value string, more ...File) *Document {
 		return &Document{Files: append([]File{{Path: "s", Secret: true}}, more...), Secrets: value, secret: map[string]krm.Digest{"s": krm.DigestOf([]byte(value))}}

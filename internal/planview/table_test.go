@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// However many roots there are and however they are nested, they fit a few lines, and each counts once.
+// Any number of roots, nested in any way, fits into a few lines, and each root is counted once.
 func TestFoldCountsEachRootOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -43,7 +43,7 @@ func TestFoldCountsEachRootOnce(t *testing.T) {
 	}
 }
 
-// Adding up roots takes as long as there are roots, though each of them has a mistake of its own.
+// Adding up roots takes linear time, even if each root has a different error.
 func TestManyMistakes(t *testing.T) {
 	begin := time.Now()
 	sum := &row{}

@@ -21,7 +21,7 @@ func list(t *testing.T, text string) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// told returns changes in a short form.
+// told prints changes in a short form.
 func told(c *Changes) string {
 	var b strings.Builder
 	for _, r := range c.Resources {
@@ -139,7 +139,7 @@ changed autoscaling/v2 HorizontalPodAutoscaler h
 	}
 }
 
-// shownSides returns the objects of all changes.
+// shownSides prints the objects of all changes.
 func shownSides(c *Changes) string {
 	var b []byte
 	for _, r := range c.Resources {
@@ -148,7 +148,8 @@ func shownSides(c *Changes) string {
 	return string(b)
 }
 
-// An object that is shown whole has no values of Secrets either, and says where they differ.
+// TestShownSides checks that an object that is shown in full also hides the values of Secrets, and
+// marks the values that differ.
 func TestShownSides(t *testing.T) {
 	c := Lists(list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: b2xk, l: bA==}\n"),
 		list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: bmV3, l: bA==, m: bQ==}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {k: secret}\n"), nil)
@@ -162,7 +163,7 @@ func TestShownSides(t *testing.T) {
 
 var rounds = flag.Int("rounds", 60, "how many random edits TestApplyMakesNewValue makes")
 
-// random makes values, and edits them.
+// random generates and edits values.
 type random struct{ *rand.Rand }
 
 func (r random) value(depth int) yaml.Value {
@@ -199,7 +200,7 @@ func (r random) value(depth int) yaml.Value {
 	return v
 }
 
-// edit returns a value with something changed in it.
+// edit returns v with a random change.
 func (r random) edit(v yaml.Value, depth int) yaml.Value {
 	if r.IntN(6) == 0 {
 		return r.value(depth)
@@ -234,7 +235,7 @@ func (r random) edit(v yaml.Value, depth int) yaml.Value {
 	return r.value(depth)
 }
 
-// check reports edits that do not make now of old.
+// check fails the test if the edits do not turn old into now.
 func check(t *testing.T, old, now yaml.Value, node schema.Node) {
 	t.Helper()
 	edits := Values(old, now, node, nil)
@@ -261,7 +262,7 @@ func check(t *testing.T, old, now yaml.Value, node schema.Node) {
 	}
 }
 
-// Edits make the new value of the old one, whatever both are.
+// TestApplyMakesNewValue checks that edits turn any old value into any new value.
 func TestApplyMakesNewValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -297,7 +298,7 @@ func FuzzApply(f *testing.F) {
 		}
 		edits := Values(old, now, schema.Node{}, nil)
 		for _, e := range edits {
-			if e.Hidden { // what is hidden cannot be applied
+			if e.Hidden { // a hidden value cannot be applied
 				return
 			}
 		}
@@ -305,7 +306,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// Resources are paired once, and what is applied to the old list makes the new one.
+// TestListsOfRandom checks that each resource is paired once, and that applying the changes to the
+// old list makes the new list.
 func TestListsOfRandom(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(rand.Uint64(), 0))}
 	make1 := func(n int) *krm.List {

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What a function gets is encoded, and its answer decoded, with the same options. Here the function is bytes.ReplaceAll.
+// The input of a function is encoded, and its answer decoded, with the same options. Here the
+// function is bytes.ReplaceAll.
 func ExampleDecodeResourceList() {
 	src := &yaml.Source{File: "web.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {colour: green}}")}
 	rs, err := krm.Resources(src, nil)

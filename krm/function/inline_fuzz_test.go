@@ -6,8 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FuzzReadInline checks that the function which a configuration names is the same one when it is named in the field that
-// messages propose.
+// FuzzReadInline checks that a function stays the same if it is moved to the field that messages
+// recommend.
 func FuzzReadInline(f *testing.F) {
 	for _, text := range []string{
 		"runtime: {exec: {path: ./fn.sh, args: [-a, ''], envs: [A=b]}}",
@@ -40,7 +40,8 @@ func FuzzReadInline(f *testing.F) {
 	})
 }
 
-// FuzzParseImage checks that a reference in its complete form is the same image, and nothing that an engine could take for an option.
+// FuzzParseImage checks that the complete form of a reference is the same image, and that an engine
+// cannot mistake it for an option.
 func FuzzParseImage(f *testing.F) {
 	for _, text := range []string{"x", "x:v1", "docker.io/x", "index.docker.io/library/x:latest", "localhost:5000/a/b__c:T-1",
 		"r.io/x@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "x:v1@sha256:00", "--privileged", "../x", "A/b"} {

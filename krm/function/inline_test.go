@@ -103,7 +103,7 @@ func TestReadInlineMistakes(t *testing.T) {
 	}
 }
 
-// Any two places that differ are an error that names both.
+// TestReadInlineConflict checks that any two places that differ cause an error that names both.
 func TestReadInlineConflict(t *testing.T) {
 	places := []string{PlaceRuntime, PlaceProvider, PlaceAnnotation, PlaceAnnotation2, PlaceConfigFn, PlaceContainer}
 	build := func(place string, n int) yaml.Value {

@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// kustomizeBase is what the functions below get, after a name prefix.
+// kustomizeBase is the input of the functions below, before a name prefix is added.
 const kustomizeBase = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: a, annotations: {n: 012}}
@@ -44,8 +44,8 @@ literal: |
    y
 `
 
-// TestFunctionsLikeKustomize runs functions on resources that have been renamed and compares the end of the build, names
-// that refer to others included, with kustomize's.
+// TestFunctionsLikeKustomize runs functions on renamed resources and compares the result of the
+// build with kustomize's, including updated name references.
 func TestFunctionsLikeKustomize(t *testing.T) {
 	if version, err := exec.Command("kustomize", "version").Output(); err != nil || strings.TrimSpace(string(version)) != "v5.8.2" {
 		t.Skip("kustomize v5.8.2 is not on PATH")
@@ -128,7 +128,7 @@ func kustomizeBuild(t *testing.T, dir, field, script string) string {
 	return string(out)
 }
 
-// build does what the plan of that tree does, with the function called by hand.
+// build runs the steps of that tree's plan, but calls the function itself.
 func build(t *testing.T, dir string, generator bool) string {
 	t.Helper()
 	rs, err := krm.Resources(&yaml.Source{File: "a.yaml", Data: []byte(kustomizeBase)}, nil)

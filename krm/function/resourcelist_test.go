@@ -16,7 +16,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// call is a call whose ids are known.
+// call is a call with known ids.
 var call = WireOptions{Name: "x/v1 T/t", Seed: krm.DigestOf([]byte("seed")), Pos: diag.Pos{File: "fn.yaml", Line: 3}}
 
 func listOf(t *testing.T, text string) *krm.List {
@@ -84,7 +84,8 @@ functionConfig:
 	}
 }
 
-// What a function that changes nothing returns is what went in, whatever the build knows about it.
+// TestResourceListRoundTrip checks that a function that changes nothing returns its input,
+// including the internal state of resources.
 func TestResourceListRoundTrip(t *testing.T) {
 	list := listOf(t, threeMaps)
 	r := list.At(1).Copy()
@@ -213,7 +214,8 @@ func bomb() string {
 	return b.String()
 }
 
-// No answer that was cut off counts as a shorter list, except where the cut leaves a whole one.
+// TestDecodeCut checks that a truncated answer is not accepted as a shorter list, unless the rest
+// is a complete list.
 func TestDecodeCut(t *testing.T) {
 	list := listOf(t, threeMaps)
 	config, _ := (&yaml.Source{Data: []byte("kind: T\napiVersion: x/v1\nmetadata: {name: t}\n")}).Value()
@@ -273,7 +275,7 @@ func names(l *krm.List) string {
 	return strings.Join(names, " ")
 }
 
-// edited lets a function change its input as text.
+// edited decodes the input of a function after text replacements.
 func edited(t *testing.T, list *krm.List, o WireOptions, pairs ...string) (*Reply, error) {
 	t.Helper()
 	in := EncodeResourceList(list, yaml.Value{}, o).String()
@@ -300,7 +302,7 @@ func TestDecodeState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A renamed resource goes to the end, as with kustomize; it is not reported as removed.
+	// A renamed resource moves to the end, as in kustomize. It is not reported as removed.
 	if got := names(reply.List); got != "ConfigMap/p-a ConfigMap/p-c ConfigMap/new" || len(reply.Removed) != 0 {
 		t.Errorf("got %s, removed %v", got, reply.Removed)
 	}
@@ -316,7 +318,8 @@ func TestDecodeState(t *testing.T) {
 		t.Errorf("after swapped names the first is %s, was %s", r.ID(), r.OrigID())
 	}
 
-	// Ids that were exchanged do not: what has the name of another resource, and is more like it, is that one.
+	// Exchanged ids have no effect: an item that has the name of a different resource, and is more
+	// similar to it, is that resource.
 	reply, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"0\n")
 	if err != nil {
 		t.Fatal(err)
@@ -333,13 +336,13 @@ func TestDecodeState(t *testing.T) {
 	if err != nil || len(reply.Warnings) != 3 || reply.List.At(0).OrigID().Name != "a" || reply.List.At(2).OrigID().Name != "c" {
 		t.Errorf("after a circle of exchanged ids: %v, %+v", err, reply)
 	}
-	// One id for two resources is an error also if one of them is meant by its name.
+	// A duplicate id is also an error if one of the resources is recognized by its name.
 	_, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"0\n", "name: p-b", "name: new")
 	if err == nil || !strings.Contains(err.Error(), "items[1]: ConfigMap new has the same id as items[0], ConfigMap p-a") {
 		t.Errorf("got %v", err)
 	}
 
-	// What a function writes anew without the id is a new resource in the old place.
+	// A resource rewritten without its id is a new resource in the old position.
 	reply, err = edited(t, list, call, idLine(1), "")
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +351,7 @@ func TestDecodeState(t *testing.T) {
 		t.Errorf("the rewritten resource is %+v", r)
 	}
 
-	// Ids that were not given out attach nothing.
+	// Unknown ids have no effect.
 	for _, forged := range []string{prefix + "3", prefix + "-1", prefix + "01", prefix + "+1", prefix, "1", "x-1"} {
 		reply, err = edited(t, list, call, prefix+"1\n", `"`+forged+`"`+"\n", "name: p-b", "name: forged")
 		if err != nil {
@@ -373,7 +376,8 @@ func TestDecodeState(t *testing.T) {
 	}
 }
 
-// A function cannot pass off a resource as another one or choose files by annotations that builds and runners use.
+// TestDecodeForgedAnnotations checks that a function cannot replace a resource or choose files with
+// annotations that are reserved for builds and runners.
 func TestDecodeForgedAnnotations(t *testing.T) {
 	out := `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
@@ -416,7 +420,7 @@ items:
 			t.Errorf("role %d: %+v", role, r)
 		}
 	}
-	// What a resource had before, it keeps, but for the one that kustomize takes from it.
+	// A resource keeps its earlier annotations, except for the one that kustomize removes.
 	list := listOf(t, "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {internal.config.kubernetes.io/helm-generated: 'true', kustomize.config.k8s.io/id: '7'}}\n")
 	reply, err := DecodeResourceList(EncodeResourceList(list, yaml.Value{}, call), list, call)
 	if err != nil {
@@ -548,7 +552,7 @@ results:
 	}
 }
 
-// Real objects come through the wire form as they were.
+// TestResourceListKeepsTrees checks that real objects survive the wire format.
 func TestResourceListKeepsTrees(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/kustomize/*/*/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -627,8 +631,9 @@ func FuzzDecodeResourceList(f *testing.F) {
 	})
 }
 
-// An answer that is larger than a file may be is read item by item; what is not written like that, or bigger than a document may
-// be, is refused as too large, and so is a list that would not fit into memory.
+// TestDecodeLarge checks that an answer above the size limit of a file is read item by item. It is
+// rejected as too large if its items do not each start with a dash on a new line, if a part exceeds
+// the size limit of a document, or if the list would not fit into memory.
 func TestDecodeLarge(t *testing.T) {
 	const head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
 	const tail = "results:\n- {message: done, severity: info}\n"
@@ -668,7 +673,7 @@ func TestDecodeLarge(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
 		}
 	}
-	// A mistake in a large list has its place.
+	// An error in a large list has a position.
 	broken := large(70, text(1<<20))
 	broken[50] = []byte("- a: b\n  c\n")
 	if _, err := DecodeResourceList(broken, nil, call); diag.IsTooLarge(err) || !strings.HasPrefix(err.Error(), "output of x/v1 T/t:250: items[49]: expected a colon after the key") {

@@ -19,7 +19,8 @@ func ExampleSchema_For() {
 	// tolerations false []
 }
 
-// A schema of one's own takes the place of Kubernetes' for lists; on top of it, it leaves the other kinds as they are.
+// For lists, a custom schema replaces Kubernetes'. With uses a schema on top of it and leaves the
+// other kinds as they are.
 func ExampleParse() {
 	src := &yaml.Source{File: "schema.yaml", Data: []byte(`
 definitions:

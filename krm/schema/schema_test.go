@@ -16,10 +16,10 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// schemaWalk compares nodes with kyaml's, in step, from one kind down.
+// schemaWalk compares the nodes of a kind with kyaml's, from the top down.
 type schemaWalk struct {
 	t     *testing.T
-	seen  map[string]bool // documents of kyaml that were compared with a node
+	seen  map[string]bool // kyaml schemas that were already compared
 	pairs int
 }
 

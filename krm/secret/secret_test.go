@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// forms are objects with Secrets with the value CANARY, and the values in them, only CANARY if none
-// are listed.
+// forms are objects with Secrets that contain the value CANARY, and the values in them. An empty
+// list means only CANARY.
 var forms = map[string]struct {
 	text   string
 	values []string
@@ -72,8 +72,8 @@ func TestFindsSecrets(t *testing.T) {
 	}
 }
 
-// TestReferencesAreNotSecrets checks that references to Secrets, and resources from which a cluster
-// makes one, are not hidden.
+// TestReferencesAreNotSecrets checks that references to Secrets, and resources that a cluster turns
+// into Secrets, are not hidden.
 func TestReferencesAreNotSecrets(t *testing.T) {
 	for name, text := range map[string]string{
 		"other group":       `{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, data: {a: b}}`,

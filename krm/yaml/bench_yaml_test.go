@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// benchText is about 1 MB of ordinary objects.
+// benchText returns about 1 MB of ordinary objects.
 func benchText() string {
 	const object = `apiVersion: apps/v1
 kind: Deployment

@@ -20,7 +20,8 @@ func decodeInput(t testing.TB, text string) Value {
 	return v
 }
 
-// Every text must be accepted or refused as kustomize does, with the same result.
+// TestDecodeLikeKustomize checks that each text is accepted or rejected as in kustomize, with the
+// same result.
 func TestDecodeLikeKustomize(t *testing.T) {
 	for _, text := range []string{
 		"",
@@ -92,7 +93,8 @@ func TestDecodeLikeKustomize(t *testing.T) {
 	}
 }
 
-// Configuration files other than Kustomizations are read without regard to unknown fields and with scalars as text.
+// TestDecodeLenient checks that configuration files other than Kustomizations may have unknown
+// fields, and that their scalars are read as text.
 func TestDecodeLenient(t *testing.T) {
 	type Embedded struct {
 		Deep string `json:"deep"`
@@ -237,7 +239,7 @@ images: [{name: nginx, newTag: "1.2"}]
 	}
 }
 
-// names is a list with what was found out about it.
+// names is a list with a private index.
 type names struct {
 	list  []string
 	known map[string]bool

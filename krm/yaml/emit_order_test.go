@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCompareKeysByWhatDiffers compares with the order of whole keys, of which compareKeys looks at as little as it can.
+// TestCompareKeysByWhatDiffers compares compareKeys, which reads as little of the keys as possible,
+// with a comparison of whole keys.
 func TestCompareKeysByWhatDiffers(t *testing.T) {
 	parts := []string{"a", "Z", "é", "٣", "0", "1", "7", "00", "12", "-", ".", "/", "_", "\U0001F600", "\xff"}
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -24,7 +24,7 @@ func Example() {
 	//   - port: 80
 }
 
-// A value never changes: With returns a new one, which shares all that is untouched.
+// A value never changes. WithAt returns a new value, which shares all unchanged parts.
 func ExampleValue_WithAt() {
 	before := yaml.MapOf(yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "replicas", Value: yaml.Plain("1")})})
 	after := before.WithAt(yaml.Plain("3"), "spec", "replicas")
@@ -34,7 +34,7 @@ func ExampleValue_WithAt() {
 	// {"spec":{"replicas":3}}
 }
 
-// Decode goes on after a mistake, and each mistake finds its line.
+// Decode continues after an error, and reports each error with its line.
 func ExampleDecode() {
 	src := &yaml.Source{File: "kustomization.yaml", Data: []byte("namePrefix: a-\nresorces: [web.yaml]\nreplicas: 3\n")}
 	value, err := src.Value()
@@ -59,7 +59,7 @@ func ExampleDecode() {
 	// a-
 }
 
-// Locate finds where a value stands, or its nearest parent.
+// Locate returns the position of a value, or of its nearest parent.
 func ExampleSource_Locate() {
 	src := &yaml.Source{File: "web.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: b\n")}
 	if _, err := src.Documents(); err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestHostileDocumentsFailQuickly feeds documents that are made to hurt. Each must end quickly, most of them with an error that names a line.
+// TestHostileDocumentsFailQuickly parses malicious documents. Parsing each must end quickly,
+// usually with an error that names a line.
 func TestHostileDocumentsFailQuickly(t *testing.T) {
 	bomb := "a0: &a0 [x]\n"
 	for _, c := range "123456789" {
@@ -73,7 +74,7 @@ func TestHostileDocumentsFailQuickly(t *testing.T) {
 	}
 }
 
-// manyLines returns n lines, in falling order if n is negative.
+// manyLines returns n lines, in descending order if n is negative.
 func manyLines(n int, format string) string {
 	var b strings.Builder
 	for i := range max(n, -n) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The first places of a file are looked for one by one and later ones in a tree: both must say the same.
+// TestLocateManyPlaces checks both ways to find a position: the first positions of a file are
+// searched one by one, later positions in a tree. Both must return the same result.
 func TestLocateManyPlaces(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# a comment\nresources:\n")
@@ -31,7 +32,7 @@ func TestLocateManyPlaces(t *testing.T) {
 	}
 }
 
-// The same holds for the items of a List and for documents in turn.
+// TestLocateManyItems checks the same for the items of a List and for documents in turn.
 func TestLocateManyItems(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: List\nitems:\n")

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// oracle returns what kustomize makes of a resource file that nothing changes.
+// oracle returns kustomize's output for a resource file without changes.
 func oracle(data []byte) (string, error) {
 	nodes, err := resource.NewFactory(nil).RNodesFromBytes(data)
 	if err != nil {
@@ -36,7 +36,7 @@ func oracle(data []byte) (string, error) {
 	return out.String(), nil
 }
 
-// ours returns the same by this package.
+// ours returns the output of this package for the same input.
 func ours(data []byte) (string, error) {
 	rs, err := (&Source{File: "f.yaml", Data: data}).Documents()
 	if err != nil {
@@ -45,7 +45,7 @@ func ours(data []byte) (string, error) {
 	return string(appendAll(rs)), nil
 }
 
-// TestRealFilesMatchOracle compares all YAML files below a directory of real ones that the environment names.
+// TestRealFilesMatchOracle compares all YAML files below the directory in KRM_YAML_TREE.
 func TestRealFilesMatchOracle(t *testing.T) {
 	root := os.Getenv("KRM_YAML_TREE")
 	if root == "" {
@@ -80,7 +80,7 @@ func TestRealFilesMatchOracle(t *testing.T) {
 	t.Logf("fast: %d of %d files, %d of %d bytes", fastFiles, files, fastBytes, bytes)
 }
 
-// fast reports whether data takes the fast path only.
+// fast reports whether data takes only the fast path.
 func fast(data []byte) bool {
 	s := &Source{Data: data}
 	text, _ := s.readText()
@@ -97,7 +97,7 @@ func fast(data []byte) bool {
 	return err == nil
 }
 
-// appendAll returns the text of documents as they leave.
+// appendAll encodes documents as output.
 func appendAll(docs []Document) []byte {
 	var b bytes.Buffer
 	enc := NewEncoder(&b, false)

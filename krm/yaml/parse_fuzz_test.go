@@ -13,7 +13,7 @@ import (
 
 const header = "apiVersion: v1\nkind: K\nmetadata:\n  name: a\n"
 
-// FuzzParse compares the parser with yaml/v3's and the whole way of a file with kustomize's.
+// FuzzParse compares the parser with yaml/v3, and the processing of a whole file with kustomize's.
 func FuzzParse(f *testing.F) {
 	for _, c := range parseCases() {
 		f.Add(c)
@@ -29,7 +29,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// compareFastSlow checks that a document which the fast path accepts has the value that its nodes have.
+// compareFastSlow checks that a document accepted by the fast path has the same value in both
+// paths.
 func compareFastSlow(t *testing.T, text string) {
 	for _, yaml11 := range []bool{false, true} {
 		p := parser{yaml11: yaml11}
@@ -57,7 +58,7 @@ func compareFastSlow(t *testing.T, text string) {
 	}
 }
 
-// dump returns everything that is known about v.
+// dump prints the complete state of v.
 func dump(v Value) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s(%q", v.Type(), v.Text())
@@ -88,17 +89,17 @@ func compareKustomize(t *testing.T, text string) {
 		}
 	}
 	if endless(text) {
-		return // kustomize follows it until the stack ends; we may have found another mistake before it
+		return // kustomize follows it until the stack overflows; krmflow may have found an earlier error
 	}
 	want, werr, ok := safeOracle(text)
 	if !ok {
 		return
 	}
 	if strings.Contains(text, ">+") && strings.Contains(text, "#") {
-		return // a comment behind a folded text that keeps its line ends gives kustomize one more
+		return // with a comment after a folded text that keeps its line ends, kustomize adds one more line end
 	}
 	if gerr != nil && strings.Contains(gerr.Error(), "occurs twice") && strings.Contains(text, "<<") {
-		return // kustomize does not look for it in mappings of which a merge key takes nothing
+		return // kustomize does not check a mapping for this if a merge key takes no fields from it
 	}
 	if (gerr == nil) != (werr == nil) {
 		t.Fatalf("%q:\nwe say %v\nkustomize says %v", text, gerr, werr)
@@ -135,8 +136,8 @@ func containsItself(n *yaml.Node, above map[*yaml.Node]bool) bool {
 	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return containsItself(c, above) })
 }
 
-// varies reports whether kustomize prints now this, now that: keys such as 1, "01" and 0A have no order, and it sorts them as
-// they come out of a Go map.
+// varies reports whether kustomize's output varies between runs. Keys such as 1, "01" and 0A have
+// no order, so it sorts them in the order of a Go map.
 func varies(text, want string) bool {
 	for range 100 {
 		if again, _, _ := safeOracle(text); again != want {
@@ -146,7 +147,7 @@ func varies(text, want string) bool {
 	return false
 }
 
-// deliberate reports whether we refuse what kustomize may accept.
+// deliberate reports whether krmflow rejects a document that kustomize may accept.
 func deliberate(err error) bool {
 	if err == nil {
 		return false
@@ -159,7 +160,7 @@ func deliberate(err error) bool {
 	return false
 }
 
-// hasDeliberate reports whether v has something that kustomize loses and we keep.
+// hasDeliberate reports whether v contains data that kustomize loses and krmflow keeps.
 func hasDeliberate(v Value) bool {
 	for _, x := range v.Items() {
 		if hasDeliberate(x) {
@@ -188,11 +189,11 @@ func safeOracle(text string) (out string, err error, ok bool) {
 	return out, err, true
 }
 
-// checkMessage makes sure that an error names the file and is short and free of control characters.
+// checkMessage checks that an error names the file and a line that exists.
 func checkMessage(t *testing.T, text string, err error) {
 	e, ok := err.(*diag.Error)
 	lines := 2
-	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // those of YAML 1.1
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // the line breaks of YAML 1.1
 		lines += strings.Count(text, end)
 	}
 	if !ok || e.Pos.File == "" || e.Pos.Line < 1 || e.Pos.Line > lines {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parseCases returns the bodies of documents that exercise the rules of YAML one by one.
+// parseCases returns bodies of documents, each for one rule of YAML.
 func parseCases() []string {
 	return []string{
 		"", "a: b\n", "a: b", "a:\n- b\n- c\n", "a:\n  - b\n  -   c\n  - - d\n    - e\n", "a:\n- b: c\n  d: e\n-\n  f: g\n- \n",
@@ -47,7 +47,7 @@ func TestParseLikeKustomize(t *testing.T) {
 	}
 }
 
-// TestOrdinaryFilesTakeFastPath makes sure that ordinary files do not need the slow path.
+// TestOrdinaryFilesTakeFastPath checks that ordinary files do not need the slow path.
 func TestOrdinaryFilesTakeFastPath(t *testing.T) {
 	for _, c := range []string{
 		"a:\n- b: c\n  d: |\n    e\n  f: >-\n    g\n    h\n", "a: 'b''c\n  d'\n", "a: \"b\\n\\\n  c\"\n", "a: [b, {c: d}] # e\n", "{\"a\":\n [1,\n2]}", "---\n# a\n\na: 1.5\nb: 2001-01-01\nc: 0x10\n", "a: é\r\nb: c\r\n", "a: b\n  c\n", "a: b\n---", "a: {b: , c: d}\n",

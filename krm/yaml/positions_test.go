@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestTraceLine compares the lines of all fields with those that the slow parser knows.
+// TestTraceLine compares the lines of all fields with the slow parser's.
 func TestTraceLine(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		slow bool // the slow path must answer
+		slow bool // lineOfPath leaves the text to the slow path
 	}{
 		{text: "a: 1\nb: 2\n"},
 		{text: "# c\n\n---\na:\n  b:\n    c: 1\n    d:\n    - 1\n    - x: 2\n      z: 3\n  # c\n  e: 1\nf: 2\n"},

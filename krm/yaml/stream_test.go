@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzStream checks that a list which is read item by item, from chunks of any size, is what it is as one document.
+// FuzzStream checks that reading a list item by item, from chunks of any size, returns the same
+// value as reading it as one document.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("kind: ResourceList\nitems:\n- a: |\n    x\n- b: 'x\n- y'\n- &a c: [d,\ne]\n  f: *a\n# g\n\nresults:\n- h\n"))
 	f.Add([]byte("---\nkind: ResourceList\nitems:\n  - a\n# b\n  - - c\n    - d\n  -\n    e: >\n     f\n\n\n     g\n---\n"))

@@ -18,7 +18,8 @@ func TestQuotesDoNotAffectEquality(t *testing.T) {
 	}
 }
 
-// TestParsedStyle reads the same text with the fast parser and, because of the anchor, with the slow one.
+// TestParsedStyle reads the same text with the fast parser and, by adding an anchor, with the slow
+// parser.
 func TestParsedStyle(t *testing.T) {
 	const text = `kind: K
 metadata: {name: n}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the arguments of a program are, others can see, and what is printed even more of them.
+// Other users can see the arguments of a program, and printed messages even more so.
 func TestMessagesHideCredentials(t *testing.T) {
 	got := said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c.\nfatal: Could not read from remote repository.\n\nPlease make sure\n")
 	if want := "unable to access 'https://host/r.git/': x; see https://host and http://a/b@c"; got != want {
@@ -16,7 +16,7 @@ func TestMessagesHideCredentials(t *testing.T) {
 	}
 }
 
-// An answer is there as a whole, or not at all.
+// An answer is complete or absent.
 func TestRunRefusesPartialOutput(t *testing.T) {
 	g, err := New()
 	if err != nil {

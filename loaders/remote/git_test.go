@@ -25,15 +25,16 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A gitServer serves the repositories below dir over TLS and counts what is fetched.
+// A gitServer serves the repositories below dir over TLS and counts fetches.
 type gitServer struct {
 	*httptest.Server
 	dir              string
 	fetches, listens atomic.Int64
-	handler          atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // may answer itself
+	handler          atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // may answer first
 }
 
-// needGit returns the folder of git's own programs. Without git the test is skipped, and in CI it fails.
+// needGit returns the folder of git's internal programs. Without git the test is skipped, and in CI
+// it fails.
 func needGit(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.Command("git", "--exec-path").Output()
@@ -81,7 +82,7 @@ func serveGit(t *testing.T) *gitServer {
 	return g
 }
 
-// noProxy forgets a proxy that the tests are run behind: it cannot reach this machine.
+// noProxy removes a configured proxy, which cannot reach this machine.
 func noProxy(t *testing.T) {
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "")
@@ -90,7 +91,8 @@ func noProxy(t *testing.T) {
 
 func (g *gitServer) handle(h func(http.ResponseWriter, *http.Request) bool) { g.handler.Store(&h) }
 
-// repo makes a repository name.git with commits, each a set of files, and returns their ids. A text "-> x" is a symbolic link.
+// repo makes a repository name.git with commits, each a set of files, and returns their ids. A text
+// "-> x" is a symbolic link.
 func (g *gitServer) repo(t *testing.T, name string, commits ...map[string]string) []string {
 	t.Helper()
 	work, bare := filepath.Join(t.TempDir(), name), filepath.Join(g.dir, name+".git")
@@ -132,7 +134,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// session returns a session with a cache of its own, or that of another session.
+// session returns a session with a new cache, or with the cache of another session.
 func session(t *testing.T, opt Options) *Session {
 	t.Helper()
 	if opt.Cache == nil {
@@ -188,7 +190,7 @@ func TestGitRefs(t *testing.T) {
 	}
 }
 
-// Servers of the protocol's first version give nothing but what has a name.
+// Servers with the first version of the protocol serve only named refs.
 func TestGitOldServer(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "r", map[string]string{"x": "1"}, map[string]string{"x": "2"})
@@ -203,7 +205,8 @@ func TestGitOldServer(t *testing.T) {
 	}
 }
 
-// However many ask for however many paths: a repository is asked once for the ref, and once for the commit.
+// However many callers request however many paths, a repository is asked once for the ref and once
+// for the commit.
 func TestGitOncePerRun(t *testing.T) {
 	g := serveGit(t)
 	files := map[string]string{}
@@ -225,7 +228,7 @@ func TestGitOncePerRun(t *testing.T) {
 	if fmt.Sprint(states) != "[asking done started done]" {
 		t.Error(states)
 	}
-	// One call of git asks for the list of refs, the other one for the commit.
+	// The first call of git asks for the list of refs, the second for the commit.
 	if n := g.listens.Load(); n != 2 {
 		t.Errorf("git has connected %d times", n)
 	}
@@ -271,7 +274,8 @@ func TestGitTree(t *testing.T) {
 	}
 }
 
-// Whatever the user has configured for working copies and whatever a repository says: git starts no program for a fetch.
+// git starts no program for a fetch, whatever the user has configured for working copies and
+// whatever a repository contains.
 func TestGitStartsNothing(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{".gitattributes": "* filter=evil diff=evil\n", "x.yaml": "1", ".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::touch% canary\n"})
@@ -292,7 +296,7 @@ func TestGitStartsNothing(t *testing.T) {
 	}
 }
 
-// Repositories over ssh, with the user's ssh, which has no terminal to ask on.
+// Repositories over ssh use the user's ssh, without a terminal for questions.
 func TestGitSSH(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
@@ -314,7 +318,7 @@ func TestGitSSH(t *testing.T) {
 	}
 }
 
-// The setting that keeps a name at the addresses that were checked is one that git knows.
+// git knows the setting that pins a host name to the checked addresses.
 func TestGitResolvesAsTold(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
@@ -330,7 +334,7 @@ func TestGitResolvesAsTold(t *testing.T) {
 	}
 }
 
-// A damaged file in the cache is fetched again, also while the tree is in use.
+// A damaged file in the cache is fetched again, even while the tree is in use.
 func TestGitDamage(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "r", map[string]string{"x.yaml": strings.Repeat("x", 1000)})
@@ -348,7 +352,6 @@ func TestGitDamage(t *testing.T) {
 	}
 }
 
-// damage flips a bit in every file of a cache.
 func damage(t *testing.T, c *cache.Cache) {
 	t.Helper()
 	n := 0
@@ -369,7 +372,7 @@ func damage(t *testing.T, c *cache.Cache) {
 	}
 }
 
-// A server that never answers costs no more than the timeout, and git and its folder are gone then.
+// A server that never answers costs at most the timeout. After it, git and its folder are gone.
 func TestGitTimeout(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
@@ -399,7 +402,8 @@ func TestGitTimeout(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.opt.Cache.Path(), "v1/tmp/*/*")); len(left) > 0 {
 		t.Errorf("left: %s", left)
 	}
-	// What git has started is killed with it, and gone as soon as the system has come round to it.
+	// The children of git are killed with it. They disappear as soon as the system has processed
+	// that.
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := processes(g.URL)
 		if len(left) == 0 {
@@ -411,7 +415,7 @@ func TestGitTimeout(t *testing.T) {
 	}
 }
 
-// processes returns the command lines that have a text in them.
+// processes returns the command lines that contain a text.
 func processes(text string) (lines []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -422,7 +426,7 @@ func processes(text string) (lines []string) {
 	return lines
 }
 
-// Credentials in a URL reach the server, and nothing else.
+// Credentials in a URL are sent to the server and nowhere else.
 func TestGitCredentials(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
@@ -450,7 +454,7 @@ func TestGitCredentials(t *testing.T) {
 			t.Errorf("%s %v", out, err)
 		}
 	}
-	// Those that the user has configured are used, and nobody is asked.
+	// Credentials configured by the user are used without asking.
 	s := session(t, Options{})
 	if _, err := read(t, s, g.URL+"/r.git//x"); !errors.Is(err, ErrRetrieval) {
 		t.Error(err)
@@ -465,7 +469,7 @@ func TestGitCredentials(t *testing.T) {
 	}
 }
 
-// What stands in something that was fetched reaches nothing but public hosts.
+// References in fetched content reach only public hosts.
 func TestFromFetched(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})

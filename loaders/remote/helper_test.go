@@ -5,5 +5,5 @@ import (
 	"log"
 )
 
-// quiet is for servers whose clients fail on purpose.
+// quiet is the log of servers whose clients fail on purpose.
 var quiet = log.New(io.Discard, "", 0)

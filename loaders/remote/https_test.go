@@ -28,7 +28,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// A fileServer answers over TLS and counts requests.
+// A fileServer serves files over TLS and counts requests.
 type fileServer struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -47,7 +47,7 @@ func serve(t *testing.T, h http.HandlerFunc) *fileServer {
 	return s
 }
 
-// options returns those with which the server's certificate is known.
+// options returns options that trust the server's certificate.
 func (s *fileServer) options() Options {
 	return Options{Transport: s.Client().Transport.(*http.Transport).Clone()}
 }
@@ -65,7 +65,7 @@ func TestHTTPSOncePerRun(t *testing.T) {
 		}
 		http.SetCookie(w, &http.Cookie{Name: "c", Value: "1"})
 		w.Header().Set("X-Terraform-Get", "file:///etc/passwd")
-		fmt.Fprintf(w, "%s# %d\n", yamlText, n.Add(1)) // never the same
+		fmt.Fprintf(w, "%s# %d\n", yamlText, n.Add(1)) // different each time
 	})
 	s := session(t, srv.options())
 	var all sync.WaitGroup
@@ -85,7 +85,7 @@ func TestHTTPSOncePerRun(t *testing.T) {
 	if srv.requests.Load() != 1 {
 		t.Errorf("%d requests", srv.requests.Load())
 	}
-	// The next run sees what the server has then.
+	// The next run sees the current content of the server.
 	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Transport: s.opt.Transport}), text); got != yamlText+"# 2\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -127,7 +127,7 @@ func TestHTTPSBadServers(t *testing.T) {
 		answer http.HandlerFunc
 		kind   error
 		says   string
-		tries  int64 // 0 for as many as there is time for
+		tries  int64 // 0 for as many as time allows
 	}{
 		"truncated": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "2000")
@@ -220,7 +220,8 @@ func TestHTTPSRetries(t *testing.T) {
 	}
 }
 
-// A redirection within a server is followed; one to another host only with a digest, and never with credentials.
+// A redirect within a server is followed. A redirect to a different host is followed only with a
+// digest, and never with credentials.
 func TestHTTPSRedirects(t *testing.T) {
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -247,7 +248,7 @@ func TestHTTPSRedirects(t *testing.T) {
 	if got, err := read(t, s, with+"/dir/within.yaml"); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	// Another host must be public, whoever refers to it.
+	// A different host must be public, whatever refers to it.
 	_, err := read(t, s, with+"/other.yaml?checksum="+krm.DigestOf([]byte("other")).String())
 	if !errors.Is(err, address.ErrNotPublic) || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
@@ -290,7 +291,7 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// A URL that may name a file or a repository is a file if there is one.
+// A URL that may name a file or a repository is a file if that exists.
 func TestAmbiguousURLPrefersFile(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "org/r", map[string]string{"d/x": "1"})
@@ -315,7 +316,7 @@ func TestAmbiguousURLPrefersFile(t *testing.T) {
 		}
 		there.Store(true)
 	}
-	// Once it is known to be a repository, a commit of it needs no network.
+	// Once the URL is known to be a repository, a pinned commit needs no network.
 	there.Store(false)
 	s := session(t, Options{Transport: g.Client().Transport.(*http.Transport)})
 	text := g.URL + "/org/r/d?ref=" + ids[0]
@@ -447,7 +448,7 @@ func TestArchivesAreUnpackedSafely(t *testing.T) {
 	if err := errors.Join(tw.Close(), gz.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// What is no file counts, too.
+	// Other data, such as headers, is also subject to the size limit.
 	headers := bytes.Buffer{}
 	gz = gzip.NewWriter(&headers)
 	tw = tar.NewWriter(gz)
@@ -519,7 +520,7 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 	}
 }
 
-// No more is fetched at the same time than the options say, and each fetch is told about.
+// The options limit the number of concurrent fetches, and each fetch is reported.
 func TestParallelFetchesAreLimited(t *testing.T) {
 	var now, most, done atomic.Int64
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Sessions that share a memory ask for each thing once, and see what the first one saw.
+// Sessions that share a memory request everything once and see the result of the first session.
 func TestSharedMemoryFetchesOnce(t *testing.T) {
 	var n atomic.Int64
 	chart := archives(t, tarFile("web/Chart.yaml"))[".tar.gz"]
@@ -66,7 +66,7 @@ func TestSharedMemoryFetchesOnce(t *testing.T) {
 		t.Errorf("%d requests and %d of git for what is known", srv.requests.Load()-asked, g.listens.Load()-listens)
 	}
 
-	// What the cache has lost is fetched, and what failed is asked for again later.
+	// Content missing from the cache is fetched, and a failed request is retried later.
 	if c, err = cache.Open(filepath.Join(t.TempDir(), "another")); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestSharedMemoryFetchesOnce(t *testing.T) {
 		t.Error("what failed is never asked for again")
 	}
 
-	// Offline, nothing is remembered that the cache does not have.
+	// Offline, nothing is remembered unless the cache has it.
 	opt.Offline = true
 	if _, err := read(t, session(t, opt), srv.URL+"/x.yaml"); err == nil || !strings.Contains(err.Error(), "offline") {
 		t.Error(err)

@@ -31,7 +31,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A registryServer is a registry on this machine, over TLS or not.
+// A registryServer is a local registry, with or without TLS.
 type registryServer struct {
 	host, url, user string
 	client          *http.Client
@@ -92,7 +92,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// certificate makes one for this machine.
+// certificate makes a certificate for this machine.
 func certificate(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -153,7 +153,7 @@ func TestOCI(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	// What has a digest and is in the cache needs no registry; a tag does.
+	// A cached artifact with a digest needs no registry, but a tag does.
 	offline := session(t, Options{Cache: s.opt.Cache, Offline: true})
 	if got, err := read(t, offline, base+"@"+first.String()); got != "1" || err != nil {
 		t.Errorf("%q, %v", got, err)
@@ -201,7 +201,8 @@ func TestOCITrees(t *testing.T) {
 	}
 }
 
-// Registries that want to know who asks get what the user has stored for them, in the files of docker and podman, and others nothing.
+// Registries that require authentication get the credentials that the user has stored for them in
+// the files of docker and podman. Other registries get none.
 func TestOCICredentials(t *testing.T) {
 	srv := serveRegistry(t, true)
 	d := srv.push(t, "org/cat", "v1", Layer{catalogType, "", []byte("1")})
@@ -231,7 +232,7 @@ func TestOCICredentials(t *testing.T) {
 	}
 }
 
-// A proxy in front of a registry counts, and lies.
+// A proxy in front of a registry counts requests and returns false data.
 func TestOCILies(t *testing.T) {
 	srv := serveRegistry(t, false)
 	d := srv.push(t, "org/cat", "v1", Layer{catalogType, "", []byte("honest")})

@@ -33,7 +33,8 @@ func TestIsPublic(t *testing.T) {
 	}
 }
 
-// A name that leads to an address of this machine is refused when it is known, also behind a redirection; the user's proxy is not.
+// A name that resolves to an address of this machine is refused as soon as the address is known,
+// even after a redirect. The user's proxy is allowed.
 func TestPublicOnly(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer srv.Close()
@@ -55,7 +56,8 @@ func TestPublicOnly(t *testing.T) {
 	resp.Body.Close()
 }
 
-// A registry sends nobody to this machine, nor to what only this machine reaches, by whatever name; one on this machine may.
+// A registry cannot redirect to this machine or to hosts that only this machine reaches, whatever
+// their names. A registry on this machine can.
 func TestRegistrySendsElsewhere(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer srv.Close()
@@ -85,7 +87,7 @@ func TestRegistrySendsElsewhere(t *testing.T) {
 	}
 }
 
-// What the arguments of a program are, others can see.
+// Other users can see the arguments of a program.
 func TestGitHidesCredentials(t *testing.T) {
 	needGit(t)
 	for _, text := range []string{"https://me:canary@8.8.8.8/r.git", "https://canary@8.8.8.8/r.git"} {
@@ -101,7 +103,8 @@ func TestGitHidesCredentials(t *testing.T) {
 	}
 }
 
-// Git gets what it needs of the user's environment, and for something that was fetched nothing that is the user's.
+// git gets the part of the user's environment that it needs. For fetched content it gets nothing
+// that belongs to the user.
 func TestGitEnvironment(t *testing.T) {
 	needGit(t)
 	t.Setenv("KUBECONFIG", "canary")
@@ -130,7 +133,8 @@ func TestGitEnvironment(t *testing.T) {
 	}
 }
 
-// What was fetched is reached at an address that was looked at, or by the proxy that everything else is fetched by.
+// References in fetched content are reached at a checked address or through the proxy for all other
+// fetches.
 func TestPublicWay(t *testing.T) {
 	direct := func(*http.Request) (*url.URL, error) { return nil, nil }
 	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://proxy:1") }

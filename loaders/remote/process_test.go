@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fetchAll opens references with the cache in dir. Each is one and the content, see [asked].
+// fetchAll opens references with the cache in dir. Each argument contains a reference and its
+// content, see [asked].
 func fetchAll(dir string, args []string, offline bool) error {
 	c, err := cache.Open(dir)
 	if err != nil {
@@ -62,7 +63,8 @@ func asked[T string | []byte](text string, content T) string {
 	return text + " " + krm.DigestOf([]byte(content)).String()
 }
 
-// Processes fetch the same into one cold cache at the same time, and one of them is killed: the others are right, and so is what is left.
+// Processes fetch the same content into a cold cache at the same time, and one of them is killed.
+// The others succeed, and the cache is valid.
 func TestColdCacheOfManyProcesses(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "r", map[string]string{"a/x.yaml": "1", "b/y.yaml": strings.Repeat("y", 100_000)})
@@ -72,7 +74,8 @@ func TestColdCacheOfManyProcesses(t *testing.T) {
 	}
 }
 
-// The same, more often, with what needs no git: a file, an archive and an artifact.
+// The same with more rounds, and with references that need no git: a file, an archive and an
+// artifact.
 func TestColdCacheOfManyFetches(t *testing.T) {
 	packed := archives(t, tarFile("top/x.yaml"))[".tar.gz"]
 	large := strings.Repeat("large\n", 50_000)
@@ -98,7 +101,7 @@ func TestColdCacheOfManyFetches(t *testing.T) {
 	args := append([]string{asked(srv.URL+"/f.yaml", yamlText), asked(artifact+":v1", large)}, pinned...)
 	start := time.Now()
 	coldCache(t, time.Hour, args, pinned...)
-	took := time.Since(start) // of a round in which nothing is killed
+	took := time.Since(start) // duration of a round without a kill
 	for n := 0; n < rounds && time.Since(start) < 40*time.Second; n++ {
 		if coldCache(t, took, args, pinned...) {
 			killed++
@@ -109,8 +112,9 @@ func TestColdCacheOfManyFetches(t *testing.T) {
 	}
 }
 
-// coldCache starts eight processes that fetch the references of args into one new cache, and kills one of them within a time, at random. All
-// others must succeed, and leave nothing but whole entries, with those that are pinned among them. It reports whether the one was killed.
+// coldCache starts eight processes that fetch the references of args into a new cache. It kills one
+// of them at a random moment within a time. All others must succeed and leave only complete
+// entries, including the pinned ones. It reports whether the process was killed.
 func coldCache(t *testing.T, within time.Duration, args []string, pinned ...string) (killed bool) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -159,7 +163,7 @@ func coldCache(t *testing.T, within time.Duration, args []string, pinned ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := next.TempDir(); err != nil { // who writes next removes what others have left
+	if _, err := next.TempDir(); err != nil { // the next writer removes leftovers
 		t.Error(err)
 	}
 	next.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A program is what its digest says, or the digest of the archive that it is in; it is verified in each run, and needs no server when it is
-// in the cache.
+// A program has its own digest or is in an archive with a digest. It is verified in each run and
+// needs no server once it is cached.
 func TestProgramIsVerifiedEachRun(t *testing.T) {
 	packed := archives(t, tarFile("bin/fn"), tarFile("README"))
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -83,8 +83,9 @@ func TestProgramIsVerifiedEachRun(t *testing.T) {
 	}
 }
 
-// What is in an archive does not count before its digest does, and then only the one file: links out of it, what runs as another user and
-// what is too large refuse all of it.
+// The content of an archive is ignored until its digest is verified, and then only one file is
+// used. Symlinks out of the archive, setuid files and oversized files make the whole archive
+// invalid.
 func TestHostilePrograms(t *testing.T) {
 	for name, files := range map[string][]tar.Header{
 		"../evil":     {tarFile("fn"), tarFile("../evil")},

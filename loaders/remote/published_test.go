@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// TestCachedContentMustBeServed checks that content in the cache under the digest of a reference is not accepted
-// before the address has served it.
+// TestCachedContentMustBeServed checks that cached content with the digest of a reference is not
+// accepted before the address has served it.
 func TestCachedContentMustBeServed(t *testing.T) {
 	serves := "kind: Good\n"
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -73,8 +73,8 @@ func TestCachedContentMustBeServed(t *testing.T) {
 	}
 }
 
-// TestDigestDoesNotProveOrigin checks that a digest or a commit does not prove origin, and that a request to an
-// address does.
+// TestDigestDoesNotProveOrigin checks that a digest or a commit does not prove origin, and that a
+// request to an address does.
 func TestDigestDoesNotProveOrigin(t *testing.T) {
 	commit, digest := strings.Repeat("1", 40), hexOf(nil)
 	for text, want := range map[string]Provenance{

@@ -20,7 +20,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A registry that wants tokens is asked with one of the server that it names, which gets what the user has stored.
+// If a registry requires tokens, krmflow requests one from the token server that the registry
+// names, with the user's stored credentials.
 func TestTokensComeFromRealm(t *testing.T) {
 	blob := []byte("1")
 	text, err := json.Marshal(manifest{Layers: []descriptor{{MediaType: catalogType, Digest: krm.DigestOf(blob).String(), Size: 1}}})
@@ -84,7 +85,7 @@ func TestTokensComeFromRealm(t *testing.T) {
 			if got != "1" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
-			// One for each of the two steps: to resolve the tag, and to fetch.
+			// One token for each of the two steps: resolving the tag, and fetching.
 			if n := tokens.Load(); n != 2 {
 				t.Errorf("%d tokens", n)
 			}
@@ -137,7 +138,8 @@ func TestChallengeParameters(t *testing.T) {
 	}
 }
 
-// A tree that was opened can be read after those who opened it have ended, and its file is released with the session.
+// An open tree stays readable after the callers that opened it have ended. Its file is released
+// with the session.
 func TestTreeStaysReadableUntilClose(t *testing.T) {
 	data := archives(t, tarFile("x"))[".zip"]
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
@@ -160,8 +162,8 @@ func TestTreeStaysReadableUntilClose(t *testing.T) {
 	}
 }
 
-// The last version of a chart is looked for on all pages of tags. Where the next page is asked for is not for the registry to say, and a list
-// without an end is none.
+// The latest version of a chart is searched on all pages of tags. The registry cannot choose the
+// address of the next page, and an endless list is an error.
 func TestTagPages(t *testing.T) {
 	pages := map[string]string{
 		"":             `{"tags": ["1.0.0", "2.0.0"]}`,

@@ -13,14 +13,15 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// What a network or a server does for a moment only is tried again with git, as by https. What a server says for good is not.
+// Temporary failures of a network or server are retried with git as with https. Permanent errors
+// are not.
 func TestGitRetries(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
-		times  int64 // that it is given for each request
-		asked  int64 // how often the server is asked for refs
+		times  int64 // number of times it is given per request
+		asked  int64 // number of requests for refs
 	}{
 		"busy":         {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) }, 1, 0},
 		"too many":     {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(429) }, 1, 0},
@@ -60,7 +61,7 @@ func TestGitRetries(t *testing.T) {
 	}
 }
 
-// A push is tried again, too, with all that it sends; the registry has each once.
+// A push is also retried, with all its data. The registry stores everything once.
 func TestPushRetries(t *testing.T) {
 	var mu sync.Mutex
 	tries, stored := map[string]int{}, map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Signatures of an artifact are found under the tag of cosign and by the interface of OCI 1.1 for what refers to an artifact; nothing is
-// taken of what refers to it for another reason. Offline they are those of the last time.
+// Signatures of an artifact are found under the tag of cosign and through the OCI 1.1 referrers
+// API. Other referrers are ignored. Offline, the signatures of the last lookup are used.
 func TestSignaturesAreFoundInRegistry(t *testing.T) {
 	artifact := krm.DigestOf([]byte("artifact"))
 	files := map[string]string{} // below the repository

@@ -31,7 +31,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// put writes files; the content of a link begins with "-> ".
+// put writes files. Content that starts with "-> " makes a symlink.
 func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -87,7 +87,7 @@ func TestTreeReadsCommittedFiles(t *testing.T) {
 		t.Error(err)
 	}
 	for name, want := range map[string]string{"a.yaml": "a", "link": "b\n", "dirlink/b.yaml": "b\n", "dirlink/up": "a", "dir/sub/c.yaml": "", "same": "a"} {
-		for range 2 { // what was read once can be read again
+		for range 2 { // reading twice works
 			if data, err := fs.ReadFile(tree, name); err != nil || string(data) != want {
 				t.Errorf("%s: %q, %v", name, data, err)
 			}
@@ -122,7 +122,7 @@ func TestTreeReadsCommittedFiles(t *testing.T) {
 	}
 }
 
-// The tree is that of the commit: what the work tree and the index have does not count, and neither is touched.
+// The tree is the tree of the commit. The work tree and the index are ignored and not touched.
 func TestNotTheWorkTree(t *testing.T) {
 	repo := repository(t, map[string]string{"a.yaml": "old", ".gitattributes": "*.yaml filter=evil eol=crlf ident"})
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -139,7 +139,7 @@ func TestNotTheWorkTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Remove(ran)
-	t.Setenv("GIT_DIR", "/nonexistent") // as hooks have it
+	t.Setenv("GIT_DIR", "/nonexistent") // as in hooks
 	t.Setenv("GIT_INDEX_FILE", "/nonexistent")
 	tree := open(t, repo, "HEAD")
 	if data, err := fs.ReadFile(tree, "a.yaml"); string(data) != "old" || err != nil {
@@ -190,7 +190,7 @@ func TestInvalidRevisionsAreErrors(t *testing.T) {
 	}
 }
 
-// What cannot be read in a tree says why.
+// The error for an unreadable file in a tree states the reason.
 func TestUnreadableFilesSayWhy(t *testing.T) {
 	other := repository(t, map[string]string{"x.yaml": "x"})
 	repo := repository(t, map[string]string{
@@ -251,7 +251,7 @@ func TestRepositoriesAreFound(t *testing.T) {
 	}
 }
 
-// A partial clone lacks content; nothing is fetched for it.
+// A partial clone lacks content, and nothing is fetched to complete it.
 func TestPartialClone(t *testing.T) {
 	repo := repository(t, map[string]string{"a.yaml": "old"})
 	gitIn(t, repo, "config", "uploadpack.allowFilter", "true")
@@ -274,7 +274,7 @@ func TestPartialClone(t *testing.T) {
 	}
 }
 
-// Several goroutines may read at a time, also while the context ends.
+// Goroutines may read concurrently, even while the context ends.
 func TestConcurrentReadsAreSafe(t *testing.T) {
 	repo := repository(t, someFiles)
 	why := errors.New("enough")
@@ -284,7 +284,7 @@ func TestConcurrentReadsAreSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	for _, name := range []string{"a.yaml", "dir/b.yaml"} { // git has to answer for these
+	for _, name := range []string{"a.yaml", "dir/b.yaml"} { // only git can answer for these
 		if err := os.Remove(filepath.Join(repo, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,8 @@ func TestConcurrentReadsAreSafe(t *testing.T) {
 	}
 }
 
-// A file of the work tree is read in the place of an object only if it has the same content, and is a file.
+// A file of the work tree is read in place of an object only if it is a regular file with the same
+// content.
 func TestWorkTreeReplacesOnlyEqualObjects(t *testing.T) {
 	repo := repository(t, someFiles)
 	want, err := os.ReadFile(filepath.Join(repo, "a.yaml"))
@@ -326,7 +327,7 @@ func TestWorkTreeReplacesOnlyEqualObjects(t *testing.T) {
 	}
 	read()
 	changed := bytes.Clone(want)
-	changed[0]++ // as many bytes
+	changed[0]++ // same size
 	file := filepath.Join(repo, "a.yaml")
 	if err := os.WriteFile(file, changed, 0o644); err != nil {
 		t.Fatal(err)
@@ -344,7 +345,8 @@ func TestWorkTreeReplacesOnlyEqualObjects(t *testing.T) {
 	}
 }
 
-// A file is known by its content and by who may run it, also where git uses other digests.
+// A file is identified by its content and its executable bit, even if git uses a different hash
+// function.
 func TestHoldsComparesContentAndMode(t *testing.T) {
 	for _, format := range []string{"sha1", "sha256"} {
 		dir := t.TempDir()

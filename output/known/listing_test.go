@@ -18,10 +18,11 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// settle waits until the clock of the file system has gone on.
+// settle waits until the file system's clock has advanced.
 func settle() { time.Sleep(50 * time.Millisecond) }
 
-// age makes a file or folder one that changed an hour before now, or in an hour, which nothing can be told from, and then settles.
+// age makes a file or folder look as if it was changed an hour ago, or in an hour, a time that
+// proves nothing. Then it settles.
 func age(t *testing.T, file string, by time.Duration) {
 	t.Helper()
 	at := time.Now().Add(by)
@@ -31,14 +32,15 @@ func age(t *testing.T, file string, by time.Duration) {
 	settle()
 }
 
-// skipUnlessStat skips a test about what is not read again where everything is.
+// skipUnlessStat skips a test about avoided reads on systems where everything is read again.
 func skipUnlessStat(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("nothing is known of files here")
 	}
 }
 
-// A folder is read again when something has come or gone, and if its time does not tell that.
+// A folder is read again when an entry was added or removed, and when its time cannot prove that
+// nothing changed.
 func TestListingIsReadAgainAfterChange(t *testing.T) {
 	skipUnlessStat(t)
 	top := t.TempDir()
@@ -84,7 +86,7 @@ func TestListingIsReadAgainAfterChange(t *testing.T) {
 	if !ls.IsSame("a/b") || ls.IsSame("a") {
 		t.Error("it is not known which files are the same")
 	}
-	write(t, filepath.Join(sub, "x"), "22") // the folder does not tell of that
+	write(t, filepath.Join(sub, "x"), "22") // the folder's metadata does not show that
 	expect(false, 1)
 	if err := os.Remove(filepath.Join(sub, "x")); err != nil {
 		t.Fatal(err)
@@ -107,7 +109,8 @@ func TestListingIsReadAgainAfterChange(t *testing.T) {
 	expect(true, 0)
 }
 
-// Without a process that writes the output several times, everything is read each time, and nothing is kept.
+// Without a process that writes the output repeatedly, everything is read each time and nothing is
+// kept.
 func TestNilListingsReadEverything(t *testing.T) {
 	var ls *Listings
 	dir := t.TempDir()
@@ -124,7 +127,8 @@ func TestNilListingsReadEverything(t *testing.T) {
 	}
 }
 
-// A manifest is read again when its file is another one, and if its time does not tell that.
+// A manifest is read again when its file was replaced, and when its time cannot prove that nothing
+// changed.
 func TestManifestIsReadAgainAfterChange(t *testing.T) {
 	skipUnlessStat(t)
 	file := filepath.Join(t.TempDir(), "manifest")

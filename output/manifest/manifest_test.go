@@ -13,7 +13,7 @@ import (
 
 const sum = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// example returns a Manifest of several roots, one of which has files in a folder of its own.
+// example returns a Manifest of several roots, one of them with files in its own subfolder.
 func example() *Manifest {
 	m := New()
 	m.Base = "../overlays"
@@ -26,7 +26,7 @@ func example() *Manifest {
 	return m
 }
 
-// readAll returns what the manifests of a folder say.
+// readAll returns the combined manifests of a folder.
 func readAll(t *testing.T, texts map[string]string) *Manifest {
 	t.Helper()
 	m := New()
@@ -62,7 +62,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The folder of a root may lie in that of another one: each file has one owner.
+// The folder of a root may be inside the folder of a different root. Each file has one owner.
 func TestEachFileHasOneOwner(t *testing.T) {
 	m := New()
 	m.add("a", "x.yaml", Record{})
@@ -94,7 +94,8 @@ func TestReadOld(t *testing.T) {
 	}
 }
 
-// Two branches have changed a folder. What git makes of that has the files of both, and those of either count as krmflow's.
+// Two branches changed a folder. The result of git's merge contains the files of both, and krmflow
+// owns the files of both.
 func TestReadMerged(t *testing.T) {
 	digest := func(n byte) Record { return Record{Sum: krm.Digest{n}} }
 	line := func(n byte) string { return strings.TrimSuffix(string(appendRecord(nil, digest(n))), "\n") }

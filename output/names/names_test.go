@@ -33,7 +33,7 @@ func fileNames(t *testing.T, rs ...*krm.Resource) []string {
 	return names
 }
 
-// The expectations are the files that kustomize build -o writes.
+// The expected names are the files written by kustomize build -o.
 func TestFileNamesOfKustomize(t *testing.T) {
 	got := fileNames(t,
 		object("apps/v1", "Deployment", "prod", "Web", ""),
@@ -60,7 +60,7 @@ func TestFileNamesMadeSafe(t *testing.T) {
 	long := strings.Repeat("é", 150)
 	for _, test := range []struct {
 		r    *krm.Resource
-		want string // # stands for the hash
+		want string // # is replaced by the hash
 	}{
 		{configMap("../../../pwn", ""), "v1_configmap_..%2F..%2F..%2Fpwn.yaml"},
 		{configMap("a\x00b", ""), "v1_configmap_a%00b.yaml"},
@@ -86,8 +86,8 @@ func TestFileNamesClash(t *testing.T) {
 		object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "Foo", ""),
 		object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "foo", ""),
 		object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "bar", ""),
-		configMap("k", ""), configMap("\u212a", ""), // the Kelvin sign is a k in upper case
-		configMap("", ""), configMap("", ""), // one identity
+		configMap("k", ""), configMap("\u212a", ""), // the Kelvin sign is an upper-case k
+		configMap("", ""), configMap("", ""), // the same identity
 	}
 	names := fileNames(t, rs...)
 	if names[2] != "rbac.authorization.k8s.io_v1_clusterrole_bar.yaml" {
@@ -115,7 +115,7 @@ func wantDistinct(t *testing.T, names []string) {
 	}
 }
 
-// TestFileNamesProperty draws names from a small and mean alphabet.
+// TestFileNamesProperty draws names from a small adversarial alphabet.
 func TestFileNamesProperty(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"a", "A", "b", "/", ".", "..", "\x00", "_", "-", "%2F", "con", "ſ", "s", "\n", "\x1b", "\xff", "é", "É", strings.Repeat("x", 120), strings.Repeat("é", 60)}

@@ -18,7 +18,7 @@ func TestKilledWriter(t *testing.T) {
 	if dir == "" {
 		t.Skip("started by another test")
 	}
-	runtime.LockOSThread() // the system calls of each thread are counted
+	runtime.LockOSThread() // system calls are counted per thread
 	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -27,11 +27,12 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	fmt.Println("written") // one of these calls is behind all that counts
+	fmt.Println("written") // one of these calls follows all relevant ones
 }
 
-// TestSurvivesKill kills the writer at each system call that changes the directory, before and after it (IM-17): then every file is old or every file
-// is new, or the next run completes the new ones and says so.
+// TestSurvivesKill kills the writer before and after each system call that changes the directory
+// (IM-17). Then either every file is old or every file is new, or the next run completes the new
+// files and reports it.
 func TestSurvivesKill(t *testing.T) {
 	strace, err := osexec.LookPath("strace")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestSurvivesKill(t *testing.T) {
 	}
 }
 
-// check returns what a killed writer has left, and what the next run makes of it.
+// check returns the state left by a killed writer, and the result of the next run.
 func check(t *testing.T, dir, when string) string {
 	t.Helper()
 	is := func(version int, got map[string]string) bool {

@@ -13,7 +13,8 @@ import (
 	"github.com/krmflow/krmflow/output/rewrite"
 )
 
-// TestFolderTakesNothing has a folder in which nobody may put a file. None of the others changes either (IM-17). Root may, and becomes somebody else.
+// TestFolderTakesNothing has a folder that is not writable. No other file changes either (IM-17).
+// Root could write, so the test becomes a different user.
 func TestFolderTakesNothing(t *testing.T) {
 	if dir := os.Getenv("KRMFLOW_TEST_CLOSED"); dir != "" {
 		d, err := rewrite.Open(dir, "")

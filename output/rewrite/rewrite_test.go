@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/output/rewrite"
 )
 
-// versions are what the files of a directory hold before and after.
+// versions are the files of a directory before and after.
 var versions = [2]map[string]string{
 	{"a.yaml": "a 0\n", "sub/b.yaml": "b 0\n", "gone.yaml": "gone\n", "same.yaml": "same\n"},
 	{"a.yaml": "a 1\n", "sub/b.yaml": "b 1\n", "new/c.yaml": "c 1\n", "same.yaml": "same\n"},
@@ -31,7 +31,7 @@ func changes() (files []rewrite.File) {
 	return files
 }
 
-// write writes files to a directory that holds those of the first version.
+// write writes files to a directory that contains the first version.
 func write(t *testing.T, dir string, files ...rewrite.File) error {
 	t.Helper()
 	d, err := rewrite.Open(dir, ".memory.yaml")
@@ -50,7 +50,8 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked)
 }
 
-// TestOthersStay writes two files: others keep their times, and what is written keeps its mode.
+// TestOthersStay writes two files. Other files keep their times, and the written files keep their
+// modes.
 func TestOthersStay(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir)
@@ -74,7 +75,7 @@ func TestOthersStay(t *testing.T) {
 	}
 }
 
-// TestRefusedFileLeavesAllUnchanged has files that are not written to. None of the others changes either.
+// TestRefusedFileLeavesAllUnchanged has files that cannot be written. No other file changes either.
 func TestRefusedFileLeavesAllUnchanged(t *testing.T) {
 	for name, bad := range map[string]func(dir string) rewrite.File{
 		"outside": func(string) rewrite.File { return rewrite.File{Path: "../x.yaml", New: []byte("x")} },

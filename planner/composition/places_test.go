@@ -11,8 +11,9 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// TestBeginningsOfLists checks the names of what Compositions share, over random trees: one name is one beginning of a list; it does not
-// depend on who else is planned, nor on how the list is written (CE-08); and equal lists share more than none.
+// TestBeginningsOfLists checks the names of nodes that Compositions share, on random trees. A name
+// identifies one beginning of a list, independent of other planned Compositions and of the way the
+// list is written (CE-08). Equal beginnings share nodes.
 func TestBeginningsOfLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	shared, joined := 0, 0
@@ -63,7 +64,8 @@ func beginningsAlone(t *testing.T, cwd, dir string) (names, lists []string) {
 	return beginnings(t, NewSet(newFiles(cwd), false), dir)
 }
 
-// beginnings returns for each item of the Composition in dir what its node is called, and the list up to it.
+// beginnings returns, for each item of the Composition in dir, the name of its node and the list up
+// to the item.
 func beginnings(t *testing.T, s *Set, dir string) (names, lists []string) {
 	t.Helper()
 	l, _, _ := consolidate(t, s, dir)

@@ -17,11 +17,11 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// The reference: the rules of consolidation as simply as they can be said, on data that has nothing but what matters.
+// The reference implements the rules of consolidation in the simplest way, on minimal data.
 type (
 	refItem struct {
 		kind, name string
-		fields     map[string]int // 0 stands for null in an override
+		fields     map[string]int // in an override, 0 is null
 	}
 	refOverride struct {
 		refItem
@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// consolidateRef returns what file i comes to, false if a rule is broken.
+// consolidateRef returns the consolidated list of file i, false if it breaks a rule.
 func consolidateRef(files []refFile, i int, path []int) ([]refItem, bool) {
 	if slices.Contains(path, i) {
 		return nil, false
@@ -129,7 +129,7 @@ func orderRef(items, order []refItem) ([]refItem, bool) {
 	return out, len(out) == len(items) && distinctRef(out)
 }
 
-// randomTree returns files of which each mostly imports later ones, and is mostly right.
+// randomTree generates files that are mostly valid. Most imports are of later files.
 func randomTree(r *rand.Rand) []refFile {
 	files := make([]refFile, 2+r.IntN(5))
 	kinds := []string{"PrefixTransformer", "SuffixTransformer", "LabelTransformer"}
@@ -157,7 +157,7 @@ func randomTree(r *rand.Rand) []refFile {
 	return files
 }
 
-// randomChanges gives file i overrides and an order, mostly about what it imports.
+// randomChanges adds overrides and an order to file i, mostly for imported items.
 func randomChanges(r *rand.Rand, files []refFile, i, n int) {
 	f := &files[i]
 	known, ok := consolidateRef(files, i, nil)
@@ -197,7 +197,7 @@ func randomChanges(r *rand.Rand, files []refFile, i, n int) {
 		case 0:
 			continue // one is missing
 		case 1:
-			f.order = append(f.order, o) // one is there twice
+			f.order = append(f.order, o) // one occurs twice
 		case 2:
 			o.name = "unknown"
 		}
@@ -250,9 +250,9 @@ func (it refItem) yaml(more string) string {
 	return fmt.Sprintf("{apiVersion: builtin, kind: %s, metadata: {name: %s}%s%s}", it.kind, it.name, fields, more)
 }
 
-// TestConsolidationLikeReference compares random trees of Compositions with the reference: the same list, or both refuse.
-// What comes out, saved in the place of the first file, comes to the same again (CI-04 to CI-09, CV-01 to CV-09, CD-03, CD-05 to CD-08,
-// CE-08).
+// TestConsolidationLikeReference compares random trees of Compositions with the reference: both
+// return the same list, or both fail. Consolidating the result again, saved in place of the first
+// file, returns the same result (CI-04 to CI-09, CV-01 to CV-09, CD-03, CD-05 to CD-08, CE-08).
 func TestConsolidationLikeReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	right, wrong, changed, ordered := 0, 0, 0, 0
@@ -323,7 +323,7 @@ func show(files []refFile) string {
 	return b.String()
 }
 
-// files reads the files of a tree, and keeps no account of that.
+// files reads the files of a tree without recording reads and references.
 type files struct{ *loaders.Local }
 
 func (files) Reads(string, string)               {}
@@ -350,7 +350,7 @@ func consolidate(t *testing.T, s *Set, name string) (*List, *loaders.Dir, error)
 	return l, dir, errors.Join(r.Errs.Errors()...)
 }
 
-// consolidated returns the Composition in the directory name of cwd, written out.
+// consolidated returns the consolidated Composition in the directory name of cwd.
 func consolidated(t *testing.T, cwd, name string) (yaml.Value, error) {
 	t.Helper()
 	l, dir, err := consolidate(t, NewSet(newFiles(cwd), false), name)

@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/chart"
 )
 
-// What a chart is not reused for is named, and words that are no calls of functions do not count.
+// TestNotReused checks that notReused names the part of a chart that prevents its reuse, and
+// ignores words that are not function calls.
 func TestNotReused(t *testing.T) {
 	file := func(name, text string) *chart.Chart {
 		return &chart.Chart{Files: []chart.File{{Name: "Chart.yaml", Data: []byte("name: x")}, {Name: name, Data: []byte(text)}}}

@@ -74,7 +74,7 @@ func TestCyclesAreFound(t *testing.T) {
 	}
 }
 
-// random returns a graph in which each layer uses some of those before it.
+// random returns a graph in which each layer uses some of the earlier layers.
 func random(rnd *rand.Rand, layers, uses int) *Graph {
 	lines := make([]string, layers)
 	for i := range lines {
@@ -86,7 +86,8 @@ func random(rnd *rand.Rand, layers, uses int) *Graph {
 	return graphOf(lines...)
 }
 
-// What follows from other references is what the library's reduction leaves out, on graphs that are small enough for that.
+// TestImpliedMatchesTransitiveReduction checks that the implied references are the references that
+// the library's transitive reduction removes, on small graphs.
 func TestImpliedMatchesTransitiveReduction(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	left := 0
@@ -115,7 +116,7 @@ func TestImpliedMatchesTransitiveReduction(t *testing.T) {
 	}
 }
 
-// The cost of 5,000 layers, whose references cross.
+// BenchmarkLayers measures 5,000 layers whose references cross.
 func BenchmarkLayers(b *testing.B) {
 	g := random(rand.New(rand.NewPCG(1, 2)), 5000, 4)
 	b.Run("implied", func(b *testing.B) {

@@ -27,7 +27,8 @@ func TestWarningsAreToldOnce(t *testing.T) {
 	}
 }
 
-// Each of the errors that one joins has its place, and keeps that which it has.
+// TestErrorAt checks that each of several joined errors gets a position, and that an existing
+// position is kept.
 func TestErrorAt(t *testing.T) {
 	var r Reporter
 	elsewhere := diag.Errorf(diag.Pos{File: "e.yaml", Line: 7}, "", "there")

@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/bounded"
 )
 
-// What an output keeps is what was written, however it came, up to its limit and not a byte more.
+// An output keeps what was written, in pieces of any size, up to its limit and not a byte more.
 func TestOutputStopsAtLimit(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 3<<20)

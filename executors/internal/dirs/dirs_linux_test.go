@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRemoveAll removes what the standard library's function does not: a chain of directories that is deeper than this
-// process may have files open, with one at its end that cannot be read.
+// TestRemoveAll removes a tree that the standard library's function cannot: a chain of directories
+// that is deeper than the limit of open files, with an unreadable directory at its end.
 func TestRemoveAll(t *testing.T) {
 	top := filepath.Join(t.TempDir(), "top")
 	if err := os.Mkdir(top, 0o700); err != nil {
@@ -28,7 +28,7 @@ func TestRemoveAll(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(top), "outside")
 	must(os.WriteFile(outside, nil, 0o600))
 	must(os.Chdir(top))
-	must(os.Mkdir("removed-1", 0o700)) // a name that RemoveAll itself would use
+	must(os.Mkdir("removed-1", 0o700)) // a name that RemoveAll itself uses
 	restore := fewFiles(t, 64)
 	for range 500 {
 		must(os.Mkdir("d", 0o700))
@@ -54,7 +54,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// fewFiles lets this process have n files open and returns what undoes that.
+// fewFiles limits this process to n open files and returns a function that restores the limit.
 func fewFiles(t *testing.T, n uint64) (restore func()) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {

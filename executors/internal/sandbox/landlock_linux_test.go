@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rule for a file that was looked at holds for that file alone, whatever its path leads to by now.
+// A rule for an opened file applies to that file alone, even if its path is replaced.
 func TestReplacedRule(t *testing.T) {
 	if Landlock() == 0 {
 		executortest.Missing(t, "this kernel has no landlock")

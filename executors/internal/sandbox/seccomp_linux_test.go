@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const noAnswer = unix.Errno(0xfff) // the filter ended without one
+const noAnswer = unix.Errno(0xfff) // the filter ended without an answer
 
-// decide runs a filter as the kernel does and returns its answer: 0 for allowed.
+// decide runs a filter as the kernel does and returns its answer. 0 means allowed.
 func decide(f filter, arch, nr uint32, args ...uint32) unix.Errno {
 	var a uint32
 	for pc := 0; pc < len(f); pc++ {
@@ -52,8 +52,8 @@ func decide(f filter, arch, nr uint32, args ...uint32) unix.Errno {
 	return noAnswer
 }
 
-// Every call that is not listed is refused, whatever number it has, and every listed one is allowed, with every combination of
-// what a function may have besides.
+// Every unlisted call is refused, whatever its number, and every listed call is allowed, for every
+// combination of the function's other permissions.
 func TestFilterLists(t *testing.T) {
 	for _, s := range []*Spec{{}, {Init: true}, {Landlock: 5}, {Landlock: 6}, {Counted: true}, {Mounts: &Mounts{}}, {Network: true}, {Counted: true, Mounts: &Mounts{}, Network: true}} {
 		f := newFilter(s)
@@ -70,7 +70,7 @@ func TestFilterLists(t *testing.T) {
 		if s.Init || s.Landlock >= landlockSignals {
 			want = append(want, signals...)
 		}
-		var decided []uint32 // by arguments, or by what else the function may
+		var decided []uint32 // depends on arguments or other permissions of the function
 		for _, e := range exceptions {
 			decided = append(decided, e.nr)
 		}
@@ -96,7 +96,7 @@ func TestFilterLists(t *testing.T) {
 	}
 }
 
-// Some calls depend on their arguments, or on what else isolates the function.
+// Some calls depend on their arguments or on the function's other isolation.
 func TestFilterArguments(t *testing.T) {
 	plain, mounts := &Spec{}, &Spec{Mounts: &Mounts{}}
 	counted, online := &Spec{Counted: true}, &Spec{Network: true}

@@ -27,7 +27,7 @@ func TestReadSealsProgram(t *testing.T) {
 			t.Error("the sealed file was cut off")
 		}
 	}
-	// As on a machine without anonymous files, and as it is here.
+	// First as here, then as on a machine without anonymous files.
 	for _, p := range []*Program{p, {Size: p.Size, data: text}} {
 		path, err := p.Copy(t.TempDir(), "name")
 		if err != nil {

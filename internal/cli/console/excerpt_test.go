@@ -19,12 +19,13 @@ func TestExcerptMarksProblem(t *testing.T) {
 		{"nam: x", "nam", `unknown field "nam"`, diag.UnknownField, []string{"    2 | nam: x", "      | ^^^"}},
 		{"\t\tname: x", "", "found a tab", diag.InvalidYAML, []string{"    2 | \t\tname: x", "      | \t\t^^^^^^^"}},
 		{"a: b\x1b[31m", "a", "bad", diag.BadValue, []string{`    2 | a: b\x1b[31m`, "      |    ^^^^^^^^^"}},
-		// A name within another one is not the one that is meant.
+		// A name inside a longer name is not a match.
 		{"[ab, b]", "x[1]", `"b" is wrong`, diag.BadValue, []string{"    2 | [ab, b]", "      |      ^"}},
 		// A long line is cut on both sides.
 		{"k: " + long + " bad " + long, "k", `"bad" is wrong`, diag.BadValue,
 			[]string{"    2 | …" + long[:47] + " bad " + long[:47] + "…", "      | " + strings.Repeat(" ", 49) + "^^^"}},
-		// Nothing that may be a password, that the message has already, or that is the beginning of all that is meant.
+		// No excerpt if the line may contain a password, if the message already has the line, or if
+		// the position is only the start of a whole object.
 		{"- https://me:secret@host/x", "resources[0]", "bad", diag.BadReference, nil},
 		{"spec: {token: hunter2, nam: x}", "spec.nam", `unknown field "nam"`, diag.UnknownField, nil},
 		{"name", "", `"name" is bad`, diag.BadValue, nil},

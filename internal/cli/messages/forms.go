@@ -48,11 +48,16 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# Messages
 
-What krmflow says is wrong has a code. ` + "`krmflow explain CODE`" + ` prints what stands here about it, and ` + "`krmflow explain`" + ` lists the codes. The first message
-of a kind names its code in a line below it; logs and [reports](reports.md) in JSON have it in ` + "`code`" + `, SARIF in ` + "`ruleId`" + `. The first two digits follow the exit codes: 01 is the input, 02 the command line, 03 trust, 04 verification, 05 functions that failed, 06 limits, 07 fetching, and 09 the output.
-A code never gets another meaning.
+Each error and each warning of krmflow has a code. ` + "`krmflow explain CODE`" + ` prints the section of this page
+for a code, and ` + "`krmflow explain`" + ` lists all codes. The first message of each kind shows its code on a line below it.
+JSON logs and JSON [reports](reports.md) have it in ` + "`code`" + `, SARIF reports in ` + "`ruleId`" + `.
 
-This page is made of internal/cli/messages/pages. Each example that is wrong is rendered by a test, which looks for the code.
+The first two digits of a code follow the exit codes: 01 is for the input, 02 for the command line, 03 for trust, 04 for
+verification, 05 for failed functions, 06 for limits, 07 for fetching, and 09 for the output. The meaning of a code never
+changes.
+
+This page is generated from internal/cli/messages/pages. A test runs each wrong example and checks that the message has
+the code.
 `)
 	for _, a := range Areas() {
 		fmt.Fprintf(&b, "\n## %s\n", a.Title)

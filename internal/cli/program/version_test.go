@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The version of a working copy is the same with and without -buildvcs; that of a module is the module's.
+// A working copy has the same version with and without -buildvcs. A module has the module's
+// version.
 func TestVersionIgnoresBuildVCS(t *testing.T) {
 	vcs := []debug.BuildSetting{{Key: "-compiler", Value: "gc"}, {Key: "vcs", Value: "git"}, {Key: "vcs.modified", Value: "true"}}
 	for _, tc := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// FuzzReports shows that no text of a tree breaks a report, or adds something to it.
+// FuzzReports checks that no text of a tree breaks a report or adds to it.
 func FuzzReports(f *testing.F) {
 	f.Add("a b/#x:1.yaml", "f]]>", "line\n::error::forged\r\x1b[31m & <x> \"q\" \ufffe 100%")
 	f.Add("", "", "\xff\x00,file=other")
@@ -34,7 +34,7 @@ func FuzzReports(f *testing.F) {
 				elements++
 			}
 		}
-		if want := 6; elements != want && elements != want+2 { // the second case if no root has told of the finding
+		if want := 6; elements != want && elements != want+2 { // the second case if no root reports the finding
 			t.Errorf("%d elements:\n%s", elements, text)
 		}
 		for _, form := range []string{SARIF, JSON} {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Several that trust something at the same time lose nothing, and a configuration that is kept elsewhere stays there.
+// Concurrent trust commands lose no entry. A configuration that is a symlink to another file stays
+// one.
 func TestEditConfig(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)

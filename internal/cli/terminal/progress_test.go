@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// A root has failed as soon as a node that it needs has; one that could not be planned has failed from the start.
+// A root has failed as soon as a node that it depends on fails. A root that could not be planned
+// has failed from the start.
 func TestProgressCountsFailedRoots(t *testing.T) {
 	g := &graph.Graph{}
 	base := g.Add(&graph.Node{ID: "base"})
@@ -36,7 +37,7 @@ func TestProgressCountsFailedRoots(t *testing.T) {
 	}
 }
 
-// Messages do not end up behind the status line.
+// Messages never appear on the same line after the status line.
 func TestStatusWriter(t *testing.T) {
 	var b bytes.Buffer
 	s := NewStatusWriter(&b)

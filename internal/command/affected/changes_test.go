@@ -34,8 +34,9 @@ func TestReadNames(t *testing.T) {
 	}
 }
 
-// What is named concerns an input if it is at the path of that, or what the path leads through. Below it there may be something only if it is a directory
-// as a whole, or may be one now.
+// A changed path affects an input if it is the path of the input, or if the path of the input leads
+// through it. A path below an input affects it only if the input is a whole directory, or may be
+// one now.
 func TestChangedPathAffectsInputs(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -35,7 +35,7 @@ func (r *repository) run(stdin string, name string, args ...string) (stdout stri
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
-	cmd.Run() // the exit code says what came of it
+	cmd.Run() // the exit code is checked instead
 	code = cmd.ProcessState.ExitCode()
 	if code != 0 && (name == "git" || args[0] == "affected" && !slices.Contains(args, "--really")) {
 		r.t.Fatalf("%s %q: exit code %d\n%s", name, args, code, &e)
@@ -43,7 +43,7 @@ func (r *repository) run(stdin string, name string, args ...string) (stdout stri
 	return o.String(), code
 }
 
-// build renders each root by itself. Of one that fails, that it does is what comes of it.
+// build renders each root separately. For a root that fails, the result is the failure.
 func (r *repository) build(roots []string) map[string]string {
 	built := map[string]string{}
 	for _, root := range roots {
@@ -66,8 +66,9 @@ func set(lines string) map[string]bool {
 	return all
 }
 
-// TestNoneIsMissed edits a random tree and renders all roots before and after: those with another output are among those that affected prints, by a
-// revision and by the names that git prints. With --really there are no others, but for those that cannot be rendered.
+// TestNoneIsMissed edits a random tree and renders all roots before and after. affected must print
+// every root whose output changed, both by revision and by the names that git prints. With --really
+// it prints no other roots, except roots that cannot be rendered.
 func TestNoneIsMissed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -103,7 +104,7 @@ func TestNoneIsMissed(t *testing.T) {
 		named := set(out)
 		for _, root := range slices.Sorted(maps.Keys(after)) {
 			fails := !strings.HasPrefix(after[root], "0 ") || !strings.HasPrefix(before[root], "0 ")
-			isRoot := root != "l1" && root != "l3" // these are Components
+			isRoot := root != "l1" && root != "l3" // the two are Components
 			if !isRoot {
 				continue
 			}
@@ -128,11 +129,12 @@ func TestNoneIsMissed(t *testing.T) {
 	}
 }
 
-// states finds the roots in JSON.
+// states matches the roots in JSON.
 var states = regexp.MustCompile(`"root": "(.*)",\n *"state": "(.*)"`)
 
-// TestEveryFile takes away, empties and adds to each file of a tree in turn that uses files in all ways that there are: no root with another output is
-// missed, and none is affected by a file that is what it was.
+// TestEveryFile takes a tree that uses files in every possible way, and removes, empties and
+// extends each file in turn. No root with changed output may be missed, and an unchanged file may
+// affect no root.
 func TestEveryFile(t *testing.T) {
 	r := &repository{t: t, bin: treetest.Program(t), dir: filepath.Join(t.TempDir(), "tree")}
 	if err := os.CopyFS(r.dir, os.DirFS("../../engine/records/testdata/kinds")); err != nil {
@@ -142,7 +144,7 @@ func TestEveryFile(t *testing.T) {
 	r.run("", "git", "add", "-A")
 	r.run("", "git", "commit", "-qm", "x")
 	names, _ := r.run("", "git", "ls-files")
-	dirs := slices.Sorted(maps.Keys(r.lines("--files", "."))) // all of it
+	dirs := slices.Sorted(maps.Keys(r.lines("--files", "."))) // the whole tree
 	before := r.build(dirs)
 	changed := 0
 	for _, file := range slices.Sorted(maps.Keys(set(names))) {

@@ -2,7 +2,7 @@ package catalog
 
 import "testing"
 
-// FuzzStrip takes the names of functions out of any text: what is left names none.
+// FuzzStrip removes the names of functions from any text. The remaining text names no functions.
 func FuzzStrip(f *testing.F) {
 	for _, text := range []string{
 		"kind: A\nruntime: {a: b}\n",

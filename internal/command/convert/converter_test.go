@@ -7,7 +7,8 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 )
 
-// TestConvertsFieldsOfBuiltins checks that convert makes items of each field that a built-in stands for.
+// TestConvertsFieldsOfBuiltins checks that convert makes items from each field that is short for a
+// built-in.
 func TestConvertsFieldsOfBuiltins(t *testing.T) {
 	for _, kind := range builtins.Kinds() {
 		form, ok := builtins.New(kind).(builtins.FieldForm)

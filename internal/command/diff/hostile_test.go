@@ -12,11 +12,13 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
-// hostileText has what steers a terminal, disguises text, or ends a block of one of the forms.
+// hostileText contains text that controls a terminal, disguises text, or ends a block in one of the
+// output forms.
 const hostileText = "\x1b[31mred\x1b]0;t\x07 \u202eabc\u202c \u2028 ```\n```` </details></pre><script>alert(1)</script>\n@@ -1 +1 @@\r--- a/x\n+++ b/x\n"
 
-// Names, fields and values of others do no harm in any form: nothing in them steers a terminal, reorders text, ends a block or runs as a script. The forms for
-// people have no line that nobody could read to its end, and none takes long for one.
+// Hostile names, fields and values are harmless in every output form: they cannot control a
+// terminal, reorder text, end a block or run as a script. The forms for people have no overlong
+// lines, and no form takes long for such a text.
 func TestHostileNamesAreHarmless(t *testing.T) {
 	side := func(n string) string {
 		long := strings.Repeat("`", 300_000) + n
@@ -78,7 +80,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	}
 }
 
-// checkBlocks reports what stands outside of the fences of a text in Markdown that is of a value.
+// checkBlocks reports lines of values that are outside of the fences of a Markdown text.
 func checkBlocks(t *testing.T, text string) {
 	t.Helper()
 	open, fence := 0, ""
@@ -107,7 +109,8 @@ func checkBlocks(t *testing.T, text string) {
 	}
 }
 
-// However many names there are of roots that could not be compared, markdown keeps to its bytes: then it says how many.
+// However many roots could not be compared, the Markdown form keeps to its size limit and then
+// prints their number.
 func TestMarkdownSize(t *testing.T) {
 	r := &diffcmd.Result{Against: "git:HEAD"}
 	for i := range 20 {

@@ -18,7 +18,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// hostile is a value that does harm where it is more than text.
+// hostile is a value that does harm unless it is treated as plain text.
 const hostile = `</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&amp;\e[31m\u2028\u202e`
 
 func list(t *testing.T, text string) *krm.List {
@@ -30,7 +30,8 @@ func list(t *testing.T, text string) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// result returns a difference of two roots that are alike and one that is not, which has so many resources more.
+// result returns a diff with two equal roots and a changed one that has this number of additional
+// resources.
 func result(t *testing.T, more int) *diffcmd.Result {
 	t.Helper()
 	var long strings.Builder
@@ -89,7 +90,8 @@ func page(t *testing.T, r *diffcmd.Result) []byte {
 	return b.Bytes()
 }
 
-// The page has no value of a Secret, nothing of a name that is more than text, and needs nothing from elsewhere.
+// The page contains no value of a Secret, treats every name as plain text, and needs no external
+// resources.
 func TestHTMLIsSafe(t *testing.T) {
 	text := string(page(t, result(t, 3)))
 	if strings.Contains(text, "geheim") {
@@ -111,7 +113,8 @@ func TestHTMLIsSafe(t *testing.T) {
 	}
 }
 
-// In a browser the page shows fields with both sides and what causes them, lines side by side, and can be searched and filtered.
+// In a browser the page shows fields with both sides and their causes, shows lines side by side,
+// and can be searched and filtered.
 func TestHTMLBrowser(t *testing.T) {
 	b := pagetest.Open(t, page(t, result(t, 0)), 1300, 1500, false)
 	b.Wait(`document.getElementById("shown").textContent === "9 resources"`)
@@ -148,7 +151,7 @@ func TestHTMLBrowser(t *testing.T) {
 	b.Confined()
 }
 
-// Thousands of resources are folded, and can be searched.
+// Thousands of resources are folded and can be searched.
 func TestHTMLLarge(t *testing.T) {
 	longtest.Only(t)
 	b := pagetest.Open(t, page(t, result(t, 20_000)), 1300, 1000, true)

@@ -20,8 +20,10 @@ import (
 
 var rounds = flag.Int("rounds", longtest.Rounds(8, 30), "how many edits TestRevisionDiffMatchesCopy makes")
 
-// TestRevisionDiffMatchesCopy compares a random tree that is edited with its last commit: once with the revision, of which only what is not the same is rendered,
-// and once with a copy of it, all of which is rendered. The differences are the same. A root that cannot be rendered, on both sides for the same reason, may be one that is the same.
+// TestRevisionDiffMatchesCopy edits a random tree and compares it with its last commit in two ways:
+// with the revision, which renders only changed roots, and with a copy of the revision, which
+// renders all roots. Both must find the same differences. A root that fails on both sides for the
+// same reason may be reported as equal.
 func TestRevisionDiffMatchesCopy(t *testing.T) {
 	bin := treetest.Program(t)
 	seed := rand.Uint64()
@@ -63,10 +65,10 @@ func TestRevisionDiffMatchesCopy(t *testing.T) {
 		for range 1 + rnd.IntN(6) {
 			edits = append(edits, w.Edit())
 		}
-		if round%3 == 0 { // one root always has a difference
+		if round%3 == 0 { // one root always differs
 			w.Write("own/kustomization.yaml", fmt.Sprintf("configMapGenerator: [{name: c, literals: [round=%d]}]\n", round))
 		}
-		if rnd.IntN(3) > 0 { // otherwise most rounds have nothing but mistakes
+		if rnd.IntN(3) > 0 { // otherwise most rounds have only errors
 			w.Mend()
 		}
 		args := []string{"diff", "-R", ".", "--keep-going", "-q", "-o", "json", "--against"}
@@ -88,9 +90,10 @@ func TestRevisionDiffMatchesCopy(t *testing.T) {
 	}
 }
 
-// TestRecordsDoNotChangeDiff edits a random tree, and compares it with its commits: with the records of earlier runs, by which roots are left out that are the same, and
-// without a cache. What is printed is the same, to the byte, and so are warnings, but for their order, mistakes and the exit code. KRMFLOW_DEBUG=cacheverify finds
-// nothing wrong with what the records say.
+// TestRecordsDoNotChangeDiff edits a random tree and compares it with its commits, once with the
+// records of earlier runs, which skip equal roots, and once without a cache. The output must be the
+// same to the byte, and so must warnings except for their order, errors and the exit code.
+// KRMFLOW_DEBUG=cacheverify finds nothing wrong in the records.
 func TestRecordsDoNotChangeDiff(t *testing.T) {
 	bin := treetest.Program(t)
 	seed := rand.Uint64()
@@ -133,9 +136,9 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 			edits = append(edits, "mend")
 		}
 		if rnd.IntN(4) == 0 {
-			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
+			time.Sleep(30 * time.Millisecond) // until the file system's clock has advanced
 		}
-		switch rnd.IntN(4) { // others leave records, too
+		switch rnd.IntN(4) { // other commands leave records as well
 		case 0:
 			run("", bin, "plan", "-R", ".", "--keep-going")
 		case 1:
@@ -150,7 +153,7 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 				left += strings.Count(info, ": unchanged")
 			}
 			if env == "KRMFLOW_DEBUG=cacheverify" && !strings.Contains(log, "the cache says") {
-				log = wantLog // what is rendered to verify it has warnings, or cannot be rendered on either side
+				log = wantLog // rendering to verify may warn, or fail on both sides
 				if code == 128 {
 					got, code = want, wantCode
 				}
@@ -166,12 +169,12 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 	}
 }
 
-// sorted returns the lines of a log in their order: that of steps is not the same each time.
+// sorted returns the lines of a log in sorted order, because the order of steps varies.
 func sorted(log string) string {
 	return strings.Join(slices.Sorted(strings.Lines(log)), "")
 }
 
-// comparable returns a difference in JSON without what depends on where the old side is.
+// comparable returns a diff in JSON without the parts that depend on the location of the old side.
 func comparable(t *testing.T, doc []byte) string {
 	t.Helper()
 	if len(doc) == 0 {

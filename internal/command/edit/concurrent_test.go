@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Edits of one file at the same time take turns: nothing is lost.
+// Concurrent edits of one file take turns, and none is lost.
 func TestConcurrentEdits(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "kustomization.yaml")

@@ -28,8 +28,9 @@ var (
 	trees = flag.String("trees", "", "a directory whose kustomization files are edited, too")
 )
 
-// TestLikeKustomize does random edits of random files with krmflow and with kustomize: both fail, or both files mean the same, and krmflow has
-// changed no line that the edit is not about. `make edittest` tries many more.
+// TestLikeKustomize runs random edits of random files with krmflow and with kustomize. Either both
+// fail, or both files have the same meaning. krmflow must change only the lines that the edit
+// concerns. `make edittest` tries many more edits.
 func TestLikeKustomize(t *testing.T) {
 	kustomize, err := filepath.Abs("../../../.tools/kustomize")
 	if _, missing := os.Stat(kustomize); err != nil || missing != nil {
@@ -63,7 +64,7 @@ func TestLikeKustomize(t *testing.T) {
 	t.Logf("%d edits succeeded with both, %d failed with both, %d are known to differ", succeeded, failed, known)
 }
 
-// kustomizationFiles returns the texts of all kustomization files below a directory.
+// kustomizationFiles returns the content of all kustomization files below a directory.
 func kustomizationFiles(t *testing.T, dir string) (list []string) {
 	if dir == "" {
 		return nil
@@ -72,7 +73,7 @@ func kustomizationFiles(t *testing.T, dir string) (list []string) {
 		if err != nil || !slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, e.Name()) {
 			return err
 		}
-		if text, err := os.ReadFile(path); err == nil { // some are links to nothing
+		if text, err := os.ReadFile(path); err == nil { // some are dangling links
 			list = append(list, string(text))
 		}
 		return nil
@@ -89,7 +90,7 @@ type comparison struct {
 	args            []string
 }
 
-// run does the edit with both, in folders below dir, and reports whether it succeeds.
+// run runs the edit with both programs, in folders below dir, and reports whether it succeeds.
 func (c comparison) run(dir string) (ok bool, err error) {
 	theirs, ours := filepath.Join(dir, "theirs"), filepath.Join(dir, "ours")
 	for _, d := range []string{theirs, ours} {
@@ -146,7 +147,6 @@ func (c comparison) run(dir string) (ok bool, err error) {
 	return true, nil
 }
 
-// runEdit runs an edit with krmflow.
 func runEdit(dir string, args []string) error {
 	cmd := &cobra.Command{Use: "edit", SilenceErrors: true, SilenceUsage: true}
 	same := func(err error) error { return err }
@@ -157,8 +157,9 @@ func runEdit(dir string, args []string) error {
 	return cmd.Execute()
 }
 
-// meaning returns what a file means, as JSON. What kustomize's reading does to a file has no meaning, nor has what a build does anyhow: the options
-// of all generators in each of them. Literals that kustomize has set are in random order.
+// meaning returns the meaning of a file as JSON. It ignores changes that kustomize makes on
+// reading, and changes that a build makes in any case: the options of all generators are copied
+// into each of them. It also ignores the order of literals set by kustomize, which is random.
 func (c comparison) meaning(text []byte) (string, error) {
 	var k types.Kustomization
 	if err := k.Unmarshal(text); err != nil {
@@ -181,7 +182,8 @@ func (c comparison) meaning(text []byte) (string, error) {
 	return absorbed.ReplaceAllString(string(b), `"`), err
 }
 
-// absorbed is, in JSON, what kustomize moves into a text that keeps the blank lines at its end: those and comments that stand elsewhere in the file.
+// absorbed matches, in JSON, the lines that kustomize moves into a text with blank lines at its
+// end: these blank lines, and comments from elsewhere in the file.
 var absorbed = regexp.MustCompile(`(\\n *(# (comment|behind) \d+|# c)?)+"`)
 
 func (c comparison) normalise(args *types.GeneratorArgs, options *types.GeneratorOptions) {
@@ -194,7 +196,7 @@ func (c comparison) normalise(args *types.GeneratorArgs, options *types.Generato
 	}
 }
 
-// chained reports whether one entry of images changes what another one makes.
+// chained reports whether one entry of images changes the result of another entry.
 func chained(images []types.Image) bool {
 	for _, a := range images {
 		for _, b := range images {
@@ -206,7 +208,7 @@ func chained(images []types.Image) bool {
 	return false
 }
 
-// about are the fields that an edit may change.
+// about maps each edit to the fields that it may change.
 var about = map[string][]string{
 	"annotation": {"commonAnnotations"}, "base": {"resources", "bases"}, "buildmetadata": {"buildMetadata"}, "component": {"components"},
 	"configmap": {"configMapGenerator"}, "configuration": {"configurations"}, "generator": {"generators"}, "label": {"commonLabels", "labels"},
@@ -216,8 +218,8 @@ var about = map[string][]string{
 
 var topLevel = regexp.MustCompile(`^["']?([A-Za-z0-9]+)["']?[ ]*:`)
 
-// checkLines checks that lines are gone only from the fields that the edit is about, that line ends are kept, and that what adds or sets keeps all
-// comments.
+// checkLines checks that lines are removed only from the fields that the edit concerns, that line
+// endings are kept, and that edits that add or set something keep all comments.
 func (c comparison) checkLines(got string) error {
 	if c.args[0] == "fix" || strings.Contains(c.text, "{resources: [a.yaml], namespace: x") {
 		return nil
@@ -237,12 +239,12 @@ func (c comparison) checkLines(got string) error {
 		}
 		names = append(names, field)
 	}
-	for i := len(names) - 2; i >= 0; i-- { // comments may be about the field below
+	for i := len(names) - 2; i >= 0; i-- { // comments may belong to the field below
 		if line := strings.Split(c.text, "\n")[i]; strings.HasPrefix(line, "#") {
 			names[i] = names[i+1]
 		}
 	}
-	at := -1 // the head of the diff has one line that begins as if it were gone
+	at := -1 // the diff's header has one line that looks like a removed line
 	for line := range strings.Lines(string(diff.Diff("a", []byte(c.text), "b", []byte(got)))) {
 		if _, err := fmt.Sscanf(line, "@@ -%d", &at); err == nil {
 			at--
@@ -254,10 +256,10 @@ func (c comparison) checkLines(got string) error {
 		trimmed := strings.TrimSpace(line[1:])
 		switch {
 		case line[0] != '-' || at == 0 || trimmed == "" || trimmed == "{}" || strings.HasPrefix(trimmed, "null"):
-		case strings.Contains(trimmed, "*l"): // what the alias stands for is written out
+		case strings.Contains(trimmed, "*l"): // the alias is expanded
 		case strings.HasPrefix(trimmed, "#") && c.args[0] == "remove": // the comment above the field
-		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")): // it has got a break
-		case strings.Count(got, strings.TrimRight(line[1:], "\r\n")) >= strings.Count(c.text, strings.TrimRight(line[1:], "\r\n")): // the diff takes it for one that has moved
+		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")): // it got a line break
+		case strings.Count(got, strings.TrimRight(line[1:], "\r\n")) >= strings.Count(c.text, strings.TrimRight(line[1:], "\r\n")): // the diff treats it as moved
 		case !slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, names[at-1]) }):
 			return fmt.Errorf("line %d, %q of field %s, is gone", at, trimmed, names[at-1])
 		}
@@ -265,7 +267,7 @@ func (c comparison) checkLines(got string) error {
 	if c.args[0] != "remove" && c.args[1] != "buildmetadata" && c.args[len(c.args)-1] != "" {
 		var kept strings.Builder // fields that do not move
 		for i, line := range slices.Collect(strings.Lines(c.text)) {
-			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" && c.args[1] != "replicas" { // of several entries of a name one stays
+			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" && c.args[1] != "replicas" { // of entries with the same name, one stays
 				kept.WriteString(line)
 			}
 		}
@@ -289,7 +291,7 @@ func comments(text string) map[string]int {
 	return counts
 }
 
-// isKnown reports whether docs/differences.md says that the two differ.
+// isKnown reports whether docs/differences.md documents the difference.
 func (c comparison) isKnown() bool {
 	keepsReplacements := slices.Contains(c.args, "--vars") && strings.Contains(strings.ToLower(c.text), "replacements") && strings.Contains(strings.ToLower(c.text), "vars")
 	return keepsReplacements

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A writer writes random kustomization files, in all styles that people use.
+// A writer writes random kustomization files in all styles that people use.
 type writer struct {
 	*rand.Rand
 	dash, gap string // of lists in block style
-	flow      bool   // lists and mappings in brackets are frequent
+	flow      bool   // whether flow style is frequent
 	comments  bool
 }
 
@@ -18,7 +18,7 @@ func (w *writer) chance(percent int) bool { return w.IntN(100) < percent }
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// files are what a directory has beside its kustomization file.
+// files are the other files in the directory of the kustomization file.
 var files = map[string]string{
 	"a.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n",
 	"b.yaml":         "apiVersion: v1\nkind: Service\nmetadata:\n  name: b\n  annotations: {x: $(V), a.b/c: 'x-$(V)-y'}\nspec:\n- a\n- http://$(V) # c\n",
@@ -47,7 +47,7 @@ var (
 	generated = []string{"settings", "tokens", "web", ""}
 )
 
-// file returns a whole file.
+// file returns a complete file.
 func (w *writer) file() string {
 	w.dash = pick(w.Rand, "", "", "  ", "    ")
 	w.gap = pick(w.Rand, " ", " ", " ", "   ")
@@ -92,7 +92,7 @@ func (w *writer) file() string {
 		b.WriteString("commonAnnotations:" + pick(w.Rand, " *l # behind 2\n", "\n  <<: *l\n  owner: me\n", "\n  owner: me\n  <<: *l\n"))
 	}
 	if w.chance(4) {
-		b.WriteString(w.field(pick(w.Rand, fieldsOf[2:]...))) // it may be there already
+		b.WriteString(w.field(pick(w.Rand, fieldsOf[2:]...))) // it may exist already
 	}
 	w.comment(&b, "", 15)
 	if w.chance(5) {
@@ -110,14 +110,14 @@ func (w *writer) file() string {
 	return text
 }
 
-// comment writes a comment line now and then.
+// comment sometimes writes a comment line.
 func (w *writer) comment(b *strings.Builder, indent string, percent int) {
 	if w.comments && w.chance(percent) {
 		fmt.Fprintf(b, "%s# comment %d\n", indent, w.IntN(1000))
 	}
 }
 
-// behind returns a comment behind a value now and then.
+// behind sometimes returns a comment to follow a value.
 func (w *writer) behind() string {
 	if w.comments && w.chance(15) {
 		return fmt.Sprintf("  # behind %d", w.IntN(1000))
@@ -140,7 +140,7 @@ func needsQuotes(s string) bool {
 	return s == "" || strings.ContainsAny(s, ":#{}[],'\"*&!|>%@`~-?") || strings.ContainsAny(s[:1], "0123456789") || s == "yes" || s == "no" || s == "on" || s == "null" || s == "true"
 }
 
-// A node is what is written: a scalar as it is written, a list, or a mapping.
+// A node is a value to write: a scalar in its written form, a list, or a mapping.
 type node struct {
 	text   string // of a scalar
 	lines  []string
@@ -189,7 +189,7 @@ func (w *writer) mapping(pairs ...any) node {
 	return v
 }
 
-// maybe returns a scalar or what mapping leaves out.
+// maybe returns a scalar, or the marker for a field that mapping omits.
 func (w *writer) maybe(percent int, n node) any {
 	if w.chance(percent) {
 		return n
@@ -300,7 +300,7 @@ func (w *writer) field(name string) string {
 	return b.String()
 }
 
-// put writes a value behind a head, which is a key or a dash.
+// put writes a value after a head, which is a key or a dash.
 func (w *writer) put(b *strings.Builder, head, indent string, v node, flow, key bool) {
 	isList, isMap := v.items != nil, v.fields != nil
 	switch {
@@ -365,7 +365,7 @@ func hasLines(v node) bool {
 	return len(v.lines) > 0
 }
 
-// inBrackets returns a value in brackets, on one line or on many.
+// inBrackets returns a value in flow style, on one line or on several.
 func inBrackets(v node, many bool, indent string) string {
 	var parts []string
 	for _, i := range v.items {
@@ -392,7 +392,7 @@ func inBrackets(v node, many bool, indent string) string {
 	return open + strings.Join(parts, ", ") + end
 }
 
-// command returns a random edit, which need not be valid.
+// command returns a random edit, which may be invalid.
 func (w *writer) command() []string {
 	some := func(from []string) []string {
 		var list []string

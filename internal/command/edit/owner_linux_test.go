@@ -10,7 +10,7 @@ import (
 
 const nobody = 65534
 
-// A file keeps its mode, and its owner when root edits it.
+// A file keeps its mode, and also its owner when root edits it.
 func TestEditKeepsModeAndOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -20,7 +20,7 @@ func TestEditKeepsModeAndOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Chown(file, nobody, nobody); err != nil {
-		t.Skip(err) // in some containers
+		t.Skip(err) // fails in some containers
 	}
 	mode := 0o664 | os.ModeSetgid
 	if err := os.Chmod(file, mode); err != nil {
@@ -38,7 +38,7 @@ func TestEditKeepsModeAndOwner(t *testing.T) {
 	}
 }
 
-// What the user may not write is not replaced, although the directory would allow it.
+// A file that the user may not write is not replaced, even if the directory would allow it.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
@@ -59,7 +59,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// asNobody does something with the rights that files give to somebody else than root.
+// asNobody runs a function with the file permissions of a user other than root.
 func asNobody(do func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -72,7 +72,7 @@ func asNobody(do func() error) error {
 	return do()
 }
 
-// Where one of several files cannot be written, none is.
+// If one of several files cannot be written, none is.
 func TestReadOnlyOther(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{

@@ -17,14 +17,15 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// minRoots is how many roots must have been looked at, or the test shows nothing.
+// minRoots is the minimum number of roots that the test must check to be meaningful.
 const minRoots = 50
 
-// maxPlaced is of how many fields of a root the lines are looked at: each takes a look through its file.
+// maxPlaced is the maximum number of fields per root whose lines are checked, because each check
+// searches the file.
 const maxPlaced = 500
 
-// The changes of each field of each resource follow one another, from nothing to the value that the output has. KRMFLOW_TREES names a folder with more
-// trees.
+// The changes of each field of each resource form a chain, from no value to the value in the
+// output. KRMFLOW_TREES names a folder with more trees.
 func TestEveryField(t *testing.T) {
 	dirs := []string{"../../../testdata/kustomize"}
 	if more := os.Getenv("KRMFLOW_TREES"); more != "" {
@@ -39,7 +40,7 @@ func TestEveryField(t *testing.T) {
 		for _, root := range found {
 			plan, h := run(t, root)
 			if h == nil {
-				continue // it has a mistake, or needs what is not here
+				continue // it has an error, or needs something that is not here
 			}
 			roots++
 			placed := 0
@@ -85,7 +86,8 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// replay fails if the steps of a resource do not follow one another, or do not begin where it is written or generated.
+// replay fails unless the steps of a resource follow one another and start where it is written or
+// generated.
 func replay(t *testing.T, root string, r *krm.Resource, chain []history.Step) {
 	t.Helper()
 	var now *krm.Resource
@@ -103,8 +105,9 @@ func replay(t *testing.T, root string, r *krm.Resource, chain []history.Step) {
 	}
 }
 
-// wrong says what the changes of a field leave out or have too much, "" if nothing: of a field that is in no list, all that has become of it since it
-// was last not there; of others, that the first of them finds no item of that name.
+// wrong returns a description of missing or excess changes of a field, or "". For a field outside
+// of lists it requires all changes since the field was last absent. For other fields it requires
+// that the first change finds no item with that name.
 func wrong(chain []history.Step, changes []history.Change, path []any) string {
 	item := slices.IndexFunc(path, func(step any) bool { _, ok := step.(int); return ok })
 	if item < 0 {
@@ -144,8 +147,8 @@ func wrong(chain []history.Step, changes []history.Change, path []any) string {
 	return ""
 }
 
-// misplaced says what is wrong with the line that a field is said to be written in, "" if nothing: if a file has the field, the line has its name or
-// its value.
+// misplaced returns a description of a wrong line for a field, or "". If a file has the field, the
+// line must have its name or its value.
 func misplaced(files history.Files, c history.Change) string {
 	if c.Before != nil || c.Node.Op.Verb() != "load" {
 		return ""
@@ -160,10 +163,10 @@ func misplaced(files history.Files, c history.Change) string {
 		return fmt.Sprintf("%s is no line", pos)
 	}
 	if _, item := c.Path[len(c.Path)-1].(int); item {
-		return "" // whatever it begins with
+		return "" // whatever it starts with
 	}
 	line := lines[pos.Line-1]
-	var name, parent string // an anchor stands at the parent
+	var name, parent string // an anchor is at the parent
 	for _, step := range c.Path {
 		if step, ok := step.(string); ok {
 			parent, name = name, step
@@ -188,7 +191,7 @@ func each(v yaml.Value, path []any, visit func([]any, yaml.Value)) {
 	}
 }
 
-// run renders a root, nil if that fails.
+// run renders a root. It returns nil if that fails.
 func run(t *testing.T, root string) (*planner.Plan, *history.History) {
 	t.Helper()
 	o := render.Options{Dirs: []string{root}}
@@ -232,7 +235,7 @@ func TestParseReadsSubjectsAndFields(t *testing.T) {
 	}
 }
 
-// An output folder that says what it was made of leads to the root.
+// An output folder that records its source leads to the root.
 func TestInOutput(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte("kind: A\n"), 0o666); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FuzzCase reads any text as each file of a case: it is a case or a mistake in one of its files.
+// FuzzCase reads any text as each file of a case. The result is a case, or an error in one of its
+// files.
 func FuzzCase(f *testing.F) {
 	for _, text := range []string{
 		"", "a: b", "apiVersion: v1\nkind: ConfigMap\n", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: [{apiVersion: v1, kind: A}]\nfunctionConfig: {kind: A}\n",
@@ -36,7 +37,7 @@ func FuzzCase(f *testing.F) {
 	})
 }
 
-// FuzzPage makes a page of any description and any schema. It keeps the lines that a page has.
+// FuzzPage makes a page from any description and any schema. The page keeps its own lines.
 func FuzzPage(f *testing.F) {
 	f.Add("a\n# b", "{type: object, required: [a], properties: {a: {type: string, description: 'x | y', enum: [a]}}}")
 	f.Add("```\n<b>", "{items: {items: {default: [1]}}, additionalProperties: {example: {a: '```'}}}")

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A function in Go begins with the library that krmflow itself is tested with.
+// A new Go function uses the same version of the library that krmflow is tested with.
 func TestTemplateOfGoUsesTheSameLibrary(t *testing.T) {
 	version := regexp.MustCompile(`sigs\.k8s\.io/kustomize/kyaml v\S+`)
 	own, err := os.ReadFile("../../../go.mod")
@@ -24,7 +24,8 @@ func TestTemplateOfGoUsesTheSameLibrary(t *testing.T) {
 	}
 }
 
-// A name that is accepted stays a text in all files, whatever readers of YAML take words for.
+// An accepted name stays a string in all files, even if YAML readers interpret some words
+// differently.
 func TestNamesStayTexts(t *testing.T) {
 	for _, name := range []string{"a", "set-owner", "e1", "nan", "web", "kustomization", "config", "go", "y2", "no-op"} {
 		d := &draft{Name: name, Kind: kindOf(name), Wrapped: true}

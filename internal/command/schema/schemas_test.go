@@ -28,7 +28,7 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// decoders are the decoders of each kind, and where their source is.
+// decoders are the decoders of each kind and the packages of their source.
 var decoders = map[string]struct {
 	sources []string
 	decode  func(t *testing.T, doc []byte) error
@@ -58,8 +58,9 @@ var decoders = map[string]struct {
 	}},
 }
 
-// TestSchemasMatchDecoders compares each schema with the decoder: at each place of the examples, each word that occurs in the decoder's source is a field
-// for both or for none. The examples have all places that a schema knows, and all fields of each.
+// TestSchemasMatchDecoders compares each schema with its decoder. At each place of the examples,
+// each word in the decoder's source must be a field for both or for neither. The examples must
+// cover all places of a schema and all fields of each place.
 func TestSchemasMatchDecoders(t *testing.T) {
 	for kind, d := range decoders {
 		c := newChecker(t, kind)
@@ -75,9 +76,9 @@ func TestSchemasMatchDecoders(t *testing.T) {
 					}
 				}
 				if s["additionalProperties"] == nil {
-					return // any field can be there
+					return // any field is allowed
 				}
-				for some := range slices.Chunk(words, 40) { // fewer than the mistakes that are reported
+				for some := range slices.Chunk(words, 40) { // below the limit of reported errors
 					for word, unknown := range unknownTo(t, d.decode, doc, x, some) {
 						if _, known := properties[word]; known == unknown {
 							t.Errorf("%s: field %q beside %v: in the schema %t, in the decoder %t", kind, word, names(properties), known, !unknown)
@@ -96,13 +97,14 @@ func TestSchemasMatchDecoders(t *testing.T) {
 	}
 }
 
-// unknownTo returns for each of the words that are no fields of x, a part of doc, whether the decoder calls it unknown there.
+// unknownTo returns, for each word that is not a field of x, a part of doc, whether the decoder
+// reports it as unknown there.
 func unknownTo(t *testing.T, decode func(*testing.T, []byte) error, doc any, x map[string]any, words []string) map[string]bool {
 	unknown := map[string]bool{}
 	for _, word := range words {
-		form := word == "platforms" && len(x) > 0 // which is no field, but makes the others of another form
+		form := word == "platforms" && len(x) > 0 // not a field, but changes the form of others
 		if _, ok := x[word]; !ok && !form {
-			x[word], unknown[word] = nil, false // which counts as absent, unless nobody knows the field
+			x[word], unknown[word] = nil, false // treated as absent, unless neither knows the field
 		}
 	}
 	text := ""
@@ -118,7 +120,7 @@ func unknownTo(t *testing.T, decode func(*testing.T, []byte) error, doc any, x m
 
 func names(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// placeOf tells an object of a schema from the others.
+// placeOf returns an identity for an object of a schema.
 func placeOf(s map[string]any) string {
 	text, _ := json.Marshal(s["properties"])
 	return string(text)
@@ -141,7 +143,7 @@ func every(s any, visit func(map[string]any)) {
 	}
 }
 
-// wordsIn returns the texts in the source of packages that can be the name of a field, and one that is none.
+// wordsIn returns the texts in the source of packages that can be field names, and one that cannot.
 func wordsIn(t *testing.T, packages []string) []string {
 	field := regexp.MustCompile(`^\$?[a-zA-Z]\w*$`)
 	words := map[string]bool{"unheardOf": true}
@@ -168,7 +170,8 @@ func wordsIn(t *testing.T, packages []string) []string {
 	return slices.Collect(maps.Keys(words))
 }
 
-// examples returns the documents of a kind that are valid: those of this package, and others in the repository.
+// examples returns the valid documents of a kind, from this package and elsewhere in the
+// repository.
 func examples(t *testing.T, kind string) []string {
 	var list []string
 	for _, pattern := range []string{"testdata/" + strings.ToLower(kind) + "*.yaml", "../../../testdata/examples/*/" + strings.ToLower(kind) + ".yaml",
@@ -206,7 +209,6 @@ func encode(doc any) []byte {
 	return text
 }
 
-// TestExamplesAreValid validates documents that krmflow reads and writes.
 func TestExamplesAreValid(t *testing.T) {
 	for kind, d := range decoders {
 		c := newChecker(t, kind)
@@ -223,7 +225,6 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// TestInvalidDocumentsAreRefused shows that the schemas refuse something.
 func TestInvalidDocumentsAreRefused(t *testing.T) {
 	for kind, text := range map[string]string{
 		"Composition": `{"kind": "Composition", "transformer": []}`,
@@ -248,7 +249,6 @@ func TestInvalidDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestPlanMatchesSchema validates a plan.
 func TestPlanMatchesSchema(t *testing.T) {
 	cwd, err := filepath.Abs("../../../testdata")
 	if err != nil {
@@ -270,7 +270,7 @@ func TestPlanMatchesSchema(t *testing.T) {
 	}
 }
 
-// TestPlanDiff validates a difference of plans.
+// TestPlanDiff validates the difference between two plans.
 func TestPlanDiff(t *testing.T) {
 	old := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"x"}}, {ID: "b"}}, Files: []planview.File{{Path: "f", Digest: "1"}}}
 	now := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"y"}, Summary: "s"}, {ID: "c"}}, Files: []planview.File{{Path: "f", Digest: "2"}}}
@@ -288,7 +288,6 @@ func TestPlanDiff(t *testing.T) {
 	}
 }
 
-// TestDiffMatchesSchema validates a difference.
 func TestDiffMatchesSchema(t *testing.T) {
 	list := func(text string) *krm.List {
 		rs, err := krm.Resources(&yaml.Source{Data: []byte(text)}, nil)

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// A checker validates with the part of JSON Schema that the schemas here use. It panics on any other keyword.
+// A checker supports the part of JSON Schema that the schemas here use. It panics on any other
+// keyword.
 type checker struct{ root map[string]any }
 
 func newChecker(t *testing.T, kind string) checker {
@@ -27,7 +28,7 @@ func newChecker(t *testing.T, kind string) checker {
 	return c
 }
 
-// check returns what is wrong with x, which stands at path.
+// check returns the problems of x, whose path is path.
 func (c checker) check(s map[string]any, x any, path string) (wrong []string) {
 	fail := func(format string, args ...any) { wrong = append(wrong, path+": "+fmt.Sprintf(format, args...)) }
 	fields, isMap := x.(map[string]any)
@@ -118,7 +119,7 @@ func (c checker) ref(ref any) map[string]any {
 	return c.root["$defs"].(map[string]any)[strings.TrimPrefix(ref.(string), "#/$defs/")].(map[string]any)
 }
 
-// matching returns those of the schemas that x fits.
+// matching returns the schemas that x matches.
 func (c checker) matching(schemas, x any) (list []map[string]any) {
 	for _, s := range schemas.([]any) {
 		if s := s.(map[string]any); len(c.check(s, x, "")) == 0 {
@@ -128,7 +129,7 @@ func (c checker) matching(schemas, x any) (list []map[string]any) {
 	return list
 }
 
-// branch returns what an if leads to for x.
+// branch returns the schema that an if selects for x.
 func (c checker) branch(s map[string]any, x any) map[string]any {
 	if len(c.check(s["if"].(map[string]any), x, "")) == 0 {
 		return s["then"].(map[string]any)

@@ -40,7 +40,7 @@ func list(t *testing.T, text string) *krm.List {
 	return krm.NewList(rs...)
 }
 
-// suite reads a file with one document, which is about the directory that it is in.
+// suite reads a file with one document about the directory of the file.
 func suite(t *testing.T, dir, text string) *Suite {
 	t.Helper()
 	suites, err := Parse(&yaml.Source{File: filepath.ToSlash(filepath.Join(dir, Name)), Data: []byte("apiVersion: krmflow.dev/v1alpha1\nkind: Test\n" + text)})
@@ -50,7 +50,7 @@ func suite(t *testing.T, dir, text string) *Suite {
 	return suites[0]
 }
 
-// failures returns what is not as expected, a line each, with the hints.
+// failures returns the failed expectations, one per line, with the hints.
 func failures(results []*Result) string {
 	var b strings.Builder
 	for _, r := range results {
@@ -110,7 +110,7 @@ func TestExpectationsReportMismatches(t *testing.T) {
 	}
 }
 
-// What was expected of a value that is too long to be shown whole is hidden as well as that of a short one.
+// An expected value that is too long to be printed whole is hidden just like a short one.
 func TestLongSecret(t *testing.T) {
 	text := "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\ndata: {x: '" + strings.Repeat("x", maxText) + " http://user:hunter2@example.com'}\n"
 	s := suite(t, ".", "tests: [{name: a, expect: [{field: data.x, equals: 'hunter3'}]}]")
@@ -143,7 +143,8 @@ func TestWarningsAndErrors(t *testing.T) {
 	}
 }
 
-// A golden file has no values of Secrets, unless somebody has written them there, and the order counts.
+// A golden file contains values of Secrets only if a person has written them there, and its order
+// matters.
 func TestGoldenFilesOmitSecrets(t *testing.T) {
 	dir := t.TempDir()
 	s := suite(t, dir, "tests: [{name: a, golden: g.yaml}]")
@@ -180,7 +181,7 @@ func TestGoldenFilesOmitSecrets(t *testing.T) {
 	check(docs[1]+"---\n"+docs[0], nil, "the resources are in another order")
 	check(docs[0], nil, "v1 Secret s is expected, and not rendered")
 
-	// As somebody has written it.
+	// As a person has written it.
 	if err := os.WriteFile(filepath.Join(dir, "g.yaml"), []byte(objects), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestGoldenFilesOmitSecrets(t *testing.T) {
 	check(strings.ReplaceAll(objects, "{p: hunter2", "{p: hunter3"), nil, "v1 Secret s: stringData.p has another value (hidden)")
 }
 
-// Two tests cannot have one golden file with different contents.
+// Two tests cannot update the same golden file with different content.
 func TestConflictingGoldenUpdatesFail(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "g.yaml")
 	write := updating()
@@ -203,7 +204,7 @@ func TestConflictingGoldenUpdatesFail(t *testing.T) {
 	}
 }
 
-// A link to a directory is searched if it is named; each file counts once.
+// A symlink to a directory is searched if it is named. Each file is listed once.
 func TestFindListsEachFileOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", ".hidden", "a/.git"} {
@@ -215,7 +216,7 @@ func TestFindListsEachFileOnce(t *testing.T) {
 		}
 	}
 	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
-		t.Skip(err) // the system has none
+		t.Skip(err) // not supported here
 	}
 	t.Chdir(dir)
 	for args, want := range map[string]string{

@@ -18,7 +18,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A server is a shared cache in memory that can be out of order.
+// A server is a shared cache in memory that can fail.
 type server struct {
 	mu         sync.Mutex
 	data       map[krm.Digest][]byte
@@ -54,10 +54,10 @@ func (s *server) Put(_ context.Context, key krm.Digest, data []byte) error {
 	return nil
 }
 
-// A machine has a cache of its own, and answers of one run.
+// A machine has its own cache and the answers of one run.
 type machine struct {
 	*answers.Answers
-	opened, local, shared int // how often the cache was opened, and how often it was told that something has failed
+	opened, local, shared int // number of openings, and of reported failures
 }
 
 func newMachine(t *testing.T, dir string, s answers.Shared) *machine {
@@ -93,7 +93,8 @@ var (
 	answer = function.Output{List: yaml.Chunks{[]byte("a"), []byte("b")}, Stderr: []byte("said")}
 )
 
-// What one machine has stored is there for its next run, and by the shared cache for others, which keep it.
+// A result stored by one machine is available to its next run and, through the shared cache, to
+// other machines, which keep it.
 func TestAnswersAreSharedBetweenMachines(t *testing.T) {
 	dir, other, s := t.TempDir(), t.TempDir(), &server{}
 	a := newMachine(t, filepath.Join(dir, "c"), s)
@@ -117,7 +118,7 @@ func TestAnswersAreSharedBetweenMachines(t *testing.T) {
 	}
 }
 
-// That a shared cache is out of order is told once, and the user's cache is used as without it.
+// A failed shared cache is reported once, and the user's cache is used as without it.
 func TestSharedFails(t *testing.T) {
 	s := &server{broken: errors.New("no route")}
 	m := newMachine(t, filepath.Join(t.TempDir(), "c"), s)
@@ -137,7 +138,7 @@ func TestSharedFails(t *testing.T) {
 	}
 }
 
-// One that takes nothing, or has given one wrong answer, may have others.
+// A server that refused a result or returned one wrong answer may still have other results.
 func TestSharedFailsOnce(t *testing.T) {
 	s := &server{}
 	a := newMachine(t, "", s)
@@ -159,7 +160,7 @@ func TestSharedFailsOnce(t *testing.T) {
 	}
 }
 
-// What a server has that is no answer is none, and is not kept.
+// An invalid answer of a server is not used and not kept.
 func TestSharedLies(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	for _, data := range [][]byte{nil, {0xff}, {5, 'a'}, bytes.Repeat([]byte{0xff}, 11), make([]byte, answers.MaxSize+1)} {
@@ -176,7 +177,8 @@ func TestSharedLies(t *testing.T) {
 	}
 }
 
-// The cache is opened when it is needed, and one that takes nothing more is told once. What is large is not kept.
+// The cache is opened on demand, and a cache that accepts no more results is reported once. Large
+// results are not kept.
 func TestCacheOpensOnDemand(t *testing.T) {
 	m := newMachine(t, filepath.Join(t.TempDir(), "c"), nil)
 	m.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// What the system does for a run, such as to write files, does not count.
+// System time of a run, such as for writing files, is not limited.
 func TestTimeOfSystem(t *testing.T) {
 	times := func() (user, system time.Duration) {
 		var u syscall.Rusage
@@ -25,7 +25,7 @@ func TestTimeOfSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zero.Close()
-	// Asked for first and last, so that the user's part covers all that counts.
+	// Called first and last, so that the user time covers everything that is measured.
 	user, system := times()
 	before := cpuTime()
 	buf := make([]byte, 1<<20)

@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A run that is ended between two steps names the one before, and nodes without a place hide none.
+// A run that is stopped between two steps names the previous step, and nodes without a position do
+// not hide it.
 func TestStoppedBetweenSteps(t *testing.T) {
 	var s Steps
 	src := &yaml.Source{File: "k/kustomization.yaml", Data: []byte("namePrefix: a\n")}

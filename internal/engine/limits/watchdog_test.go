@@ -15,7 +15,8 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// The limits grow with the input, however large the flags let it and the answers of functions be.
+// The limits grow with the input, however large the flags and the answers of functions allow it to
+// be.
 func TestLimitsOfLargeInput(t *testing.T) {
 	for _, n := range []int64{1 << 30, 3 << 30, 1 << 40} {
 		u := Usage{Input: &loaders.Budget{Max: math.MaxInt64}, CPU: time.Nanosecond, CPUGrows: true}
@@ -30,7 +31,8 @@ func TestLimitsOfLargeInput(t *testing.T) {
 	}
 }
 
-// With a limit of the user fewer jobs may run the nearer the memory in use is to it: never none, and never more when there is less room.
+// With a limit set by the user, fewer jobs may run as memory use approaches it: always at least
+// one, and never more when less memory is free.
 func TestJobsNearTheLimit(t *testing.T) {
 	if (&Usage{}).Jobs() != nil {
 		t.Error("without a limit something asks before each node")
@@ -79,7 +81,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// A run near its limit makes the same bytes with fewer nodes at a time.
+// A run near its limit renders the same bytes with fewer nodes at a time.
 func TestSameBytesNearTheLimit(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 40 {
@@ -100,7 +102,7 @@ func TestSameBytesNearTheLimit(t *testing.T) {
 				running++
 				most = max(most, running)
 				mu.Unlock()
-				time.Sleep(100 * time.Microsecond) // so that others begin if they may
+				time.Sleep(100 * time.Microsecond) // lets others start if allowed
 			},
 			Event: func(scheduler.Event) {
 				mu.Lock()

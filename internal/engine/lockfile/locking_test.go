@@ -16,7 +16,7 @@ func entry(name, content string) lock.Entry {
 	return lock.Entry{Name: name, Kind: lock.Content, Digest: krm.DigestOf([]byte(content))}
 }
 
-// Of many who write to one file at the same time, each adds its own entry, and none moves that of another.
+// Concurrent writers of one file each add their entry and never move an entry of another writer.
 func TestWriteAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), lock.Name)
 	var all sync.WaitGroup
@@ -51,7 +51,7 @@ func TestWriteAtOnce(t *testing.T) {
 	}
 }
 
-// A file that is none is not written over, and none is made for nothing.
+// A file that is not a lock file is not overwritten, and no lock file is created without entries.
 func TestNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, lock.Name)

@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/profile"
 )
 
-// simulated returns a profile of n steps that depend on each other at random, as jobs workers would run them in the order of the graph.
-// Some are functions.
+// simulated returns a profile of n steps with random dependencies, some of them functions, as jobs
+// workers would run them in graph order.
 func simulated(r *rand.Rand, n, jobs int) *profile.Profile {
 	p := &profile.Profile{Jobs: jobs, Calls: jobs, Stages: []profile.Stage{{Name: profile.Running}}}
 	workers := make(times, jobs)
@@ -27,7 +27,7 @@ func simulated(r *rand.Rand, n, jobs int) *profile.Profile {
 			}
 		}
 		if r.IntN(8) == 0 {
-			s.Answered = 1 // it ran beside the others
+			s.Answered = 1 // it ran concurrently
 			s.Function = "fn"
 		}
 		free := heap.Pop(&workers).(time.Duration)
@@ -55,8 +55,8 @@ func (t *times) Pop() any {
 	return x
 }
 
-// Whatever ran, the critical path is a chain of steps, each before the next one, that takes its length, and no run is shorter than the
-// least time.
+// For every run, the critical path is a chain of steps, each a dependency of the next, with the
+// path's duration. No run is shorter than the minimum time.
 func TestCriticalPath(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -82,7 +82,7 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// longest tries all chains: the way from each step back to those it needs. The step gone takes no time.
+// longest tries all chains, from each step back to its dependencies. The step gone takes no time.
 func longest(steps []profile.Step, gone int) (most time.Duration) {
 	memo := make([]time.Duration, len(steps))
 	for i, s := range steps {
@@ -98,7 +98,8 @@ func longest(steps []profile.Step, gone int) (most time.Duration) {
 	return most
 }
 
-// A run gains no more without a step than the step took, and the critical path becomes what it is without it.
+// Without a step, a run gains at most the duration of the step, and the critical path is recomputed
+// without it.
 func TestGainIsBoundedByStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -122,7 +123,7 @@ func TestGainIsBoundedByStep(t *testing.T) {
 	}
 }
 
-// The sums of layers, files and functions are those of their steps, and nothing is lost.
+// The totals of layers, files and functions are the sums over their steps, and no time is lost.
 func TestSumsCoverAllSteps(t *testing.T) {
 	p := simulated(rand.New(rand.NewPCG(5, 6)), 50, 2)
 	p.Files = []profile.File{{Name: "f", Bytes: 7}, {Name: "unused", Bytes: 9}}
@@ -160,7 +161,7 @@ func TestSumsCoverAllSteps(t *testing.T) {
 	}
 }
 
-// Within a lane nothing overlaps, and there are as many lanes as spans at the same time.
+// Spans in a lane never overlap, and the number of lanes is the maximum number of concurrent spans.
 func TestLanesDoNotOverlap(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
@@ -195,7 +196,7 @@ func TestLanesDoNotOverlap(t *testing.T) {
 	}
 }
 
-// Nothing of a profile without steps fails: the command may have ended before there were any.
+// A profile without steps is valid: the command may have ended before the first step.
 func TestNothingRan(t *testing.T) {
 	a := profile.Analyse(&profile.Profile{Jobs: 2})
 	if a.Length != 0 || a.Least != 0 || len(a.Critical) != 0 {

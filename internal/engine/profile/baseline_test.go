@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/profile"
 )
 
-// reported returns a report in which whole runs took about so long, and a step.
+// reported returns a report in which runs and one step took about these times.
 func reported(wall, step int64, apart int64) *profile.Report {
 	s := func(n int64) profile.Spread { return profile.Spread{Median: n, Min: n - apart/2, Max: n + apart/2} }
 	runs := s(step)
@@ -19,7 +19,7 @@ func reported(wall, step int64, apart int64) *profile.Report {
 	return &profile.Report{Dirs: []string{"k"}, Cold: series, Warm: series, Profile: p, Analysis: profile.Analyse(p)}
 }
 
-// A change counts if it is larger than the noise of either report.
+// A change is significant if it is larger than the noise of both reports.
 func TestCompareIgnoresNoise(t *testing.T) {
 	for _, row := range []struct {
 		old, now *profile.Report
@@ -73,7 +73,8 @@ func TestReportOfEarlierVersion(t *testing.T) {
 	}
 }
 
-// The JSON of a report is a baseline; other JSON is none. The text says old, new and what that means.
+// The JSON form of a report is a valid baseline, and other JSON is not. The text form shows the old
+// and new values and their meaning.
 func TestReportForms(t *testing.T) {
 	r := reported(500e6, 50e6, 10e6)
 	var b bytes.Buffer

@@ -15,8 +15,9 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// recorded returns the profile of a run with all that there is: a file that is loaded, a function that needs no list, the step that
-// takes its answer, a function that waits until it is prepared, and the output.
+// recorded returns the profile of a run with every kind of step: loading a file, a function that
+// needs no list, the step that takes its answer, a function that waits for its preparation, and the
+// output.
 func recorded() *profile.Profile {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -44,7 +45,7 @@ func recorded() *profile.Profile {
 	return r.Profile(g, []*yaml.Source{src})
 }
 
-// What a step took and what it waited are told apart.
+// The time that a step worked and the time that it waited are separate.
 func TestSelfAndWaiting(t *testing.T) {
 	p := recorded()
 	if len(p.Steps) != 5 {
@@ -71,7 +72,7 @@ func TestSelfAndWaiting(t *testing.T) {
 	}
 }
 
-// A recorder that is nil records nothing, and many samples of memory do not take more and more room.
+// A nil recorder records nothing, and the memory for samples is bounded.
 func TestRecorderIsBounded(t *testing.T) {
 	var none *profile.Recorder
 	none.Stage("x")
@@ -89,7 +90,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
-// A trace has the form that browsers and Perfetto read, and the profile in it comes back.
+// A trace has the format of browsers and Perfetto, and its profile can be read back.
 func TestTraceRoundTrips(t *testing.T) {
 	p := recorded()
 	var b bytes.Buffer
@@ -147,7 +148,7 @@ func TestTraceRoundTrips(t *testing.T) {
 	}
 }
 
-// What is no trace of krmflow, or has steps that need later ones, is refused.
+// A file is refused if it is not a krmflow trace, or if a step depends on a later one.
 func TestReadTrace(t *testing.T) {
 	for _, text := range []string{"", "{}", "[]", `{"krmflow":{"steps":[{"before":[0]}]}}`, `{"krmflow":{"steps":[{},{"before":[-1]}]}}`} {
 		if p, err := profile.ReadTrace(strings.NewReader(text)); err == nil {

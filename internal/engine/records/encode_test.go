@@ -51,7 +51,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	if got := d.record(); d.err != nil || d.b != "" || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v, want %+v; %v, %d bytes left", got, r, d.err, len(d.b))
 	}
-	made := example() // by a run, not read
+	made := example() // by a run, not by reading
 	made.contents = contentsOf(made.settings, &made.trace)
 	if !bytes.Equal(made.Bytes(), text) {
 		t.Error("a record is written otherwise when it is new")
@@ -64,7 +64,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// Nothing panics on a file in a directory that there is not.
+// A file in a missing directory causes no panic.
 func TestRecordWithoutDirectory(t *testing.T) {
 	for _, dir := range []int{2, -1} {
 		r := example()
@@ -76,7 +76,7 @@ func TestRecordWithoutDirectory(t *testing.T) {
 	}
 }
 
-// The digest of what a root was made from has no times, and everything else.
+// The digest of a root's inputs covers everything except times.
 func TestInputsDigestIgnoresTimes(t *testing.T) {
 	want := inputsOf(example())
 	for i, change := range []func(*Record){

@@ -31,14 +31,14 @@ func Forge(dir string, c *cache.Cache, change func(*Record)) error {
 	})
 }
 
-// ForgeForms makes all that r has of output folders that of other files.
+// ForgeForms replaces the metadata of output folders in r with the metadata of other files.
 func (r *Record) ForgeForms() {
 	for i := range r.forms {
 		r.forms[i].files[0]++
 	}
 }
 
-// ForgeFile makes r say that a file had this content, whatever the file system says of it.
+// ForgeFile makes r claim that a file had this content, whatever its metadata.
 func (r *Record) ForgeFile(name string, content []byte) {
 	for i := range r.trace.files {
 		if r.trace.files[i].name == name {

@@ -23,14 +23,14 @@ import (
 
 var rounds = flag.Int("rounds", longtest.Rounds(15, 120), "how many edits TestIncrementalMatchesCleanRender makes")
 
-// A tree is a tree of Kustomizations that is edited at random, and krmflow to render it.
+// A tree is a tree of Kustomizations for random edits, and the krmflow that renders it.
 type tree struct {
 	*treetest.Tree
 	t   *testing.T
 	rnd *rand.Rand
 	bin string // krmflow
-	top string // has the cache and whatever is rendered
-	dir string // in it
+	top string // contains the cache and all output
+	dir string // inside top
 }
 
 // newTree returns an empty tree.
@@ -52,7 +52,7 @@ func randomTree(t *testing.T) *tree {
 	return w
 }
 
-// command returns a run of krmflow in the tree.
+// command returns a krmflow command in the tree.
 func (w *tree) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(w.bin, args...)
 	cmd.Dir = w.dir
@@ -60,7 +60,7 @@ func (w *tree) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs krmflow in the tree, and kills it at some moment if that is wanted.
+// run runs krmflow in the tree. With kill it kills krmflow at a random moment.
 func (w *tree) run(kill bool, args ...string) (stdout, stderr string, code int) {
 	w.t.Helper()
 	cmd := w.command(args...)
@@ -77,7 +77,7 @@ func (w *tree) run(kill bool, args ...string) (stdout, stderr string, code int) 
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
 }
 
-// content returns the files below a folder.
+// content returns the content of the files below a folder.
 func content(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -94,8 +94,8 @@ func content(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestIncrementalMatchesCleanRender edits a random tree, and compares what krmflow makes of it with its cache and without one: files, stdout, messages and exit
-// code. In a tenth of the rounds it is killed before.
+// TestIncrementalMatchesCleanRender edits a random tree and compares renders with and without its
+// cache: files, stdout, messages and exit code. In a tenth of the rounds, a run is killed first.
 func TestIncrementalMatchesCleanRender(t *testing.T) {
 	w := randomTree(t)
 	out, fresh := filepath.Join(w.top, "out"), filepath.Join(w.top, "fresh")
@@ -110,13 +110,14 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 			edits = append(edits, "mend")
 		}
 		if w.rnd.IntN(4) == 0 {
-			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
+			time.Sleep(30 * time.Millisecond) // until the file system's clock has advanced
 		}
 		if w.rnd.IntN(10) == 0 {
 			killed++
 			w.run(true, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
 		}
-		// Both folders are what the other one was before, but for those that a killed run has left.
+		// Both folders start from the previous content of the other one, except for files left by a
+		// killed run.
 		os.RemoveAll(fresh)
 		_, log, code := w.run(false, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
 		_, wantLog, wantCode := w.run(false, "apply-render", "-R", ".", "-o", fresh, "--keep-going", "--prune", "--no-cache")
@@ -124,7 +125,7 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 			t.Fatalf("round %d, after %q:\nexit code %d, %q\nwant      %d, %q", round, edits[max(0, len(edits)-4):], code, got, wantCode, want)
 		}
 		got, want := content(t, out), content(t, fresh)
-		delete(got, "/.krmflow-manifest") // has the way to the tree
+		delete(got, "/.krmflow-manifest") // contains the path to the tree
 		delete(want, "/.krmflow-manifest")
 		if (code == 0 || len(want) > 0) && !maps.Equal(known(got, want), want) {
 			t.Fatalf("round %d, after %q:\n%q\nwant %q", round, edits[max(0, len(edits)-4):], got, want)
@@ -134,7 +135,7 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 			stdout, log, code := w.run(false, command...)
 			wantOut, wantLog, wantCode := w.run(false, append(command, "--no-cache")...)
 			got, want := messages(log), messages(wantLog)
-			if code != 0 && command[0] == "build" { // it ends with one of the mistakes that a plan tells, or with one that only shows when it runs
+			if code != 0 && command[0] == "build" { // the error comes from planning or from execution
 				_, all, _ := w.run(false, "plan", root, "--no-cache")
 				got, want = mistakes(got), slices.Compact(mistakes(messages(all+wantLog)))
 				want = slices.DeleteFunc(want, func(line string) bool { return len(got) > 0 && !slices.Contains(got, line) })
@@ -150,7 +151,7 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d killed, %d builds reused", *rounds, killed, reused)
-	if reused == 0 { // a tree may have a Secret in all its roots
+	if reused == 0 { // all roots of a tree may have a Secret
 		w.Write("own/kustomization.yaml", "configMapGenerator: [{name: c, literals: [a=b]}]\n")
 		w.run(false, "build", "own")
 		if _, log, _ := w.run(false, "build", "own", "--log-level=info"); !strings.Contains(log, ": unchanged\n") {
@@ -159,16 +160,16 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 	}
 }
 
-// mistakes returns those of the lines of a log that are errors.
+// mistakes returns the errors among the lines of a log.
 func mistakes(lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "Error: ") })
 }
 
-// sinceLine is what only a plan with a cache says.
+// sinceLine matches a line that only a plan with a cache prints.
 var sinceLine = regexp.MustCompile(`(?m)^since the last render: .*\n`)
 
-// known returns got without what it has of roots that could not be rendered: they stay as they were, and a fresh folder has nothing of them. Each
-// root has a manifest in its folder.
+// known returns got without the files of roots that could not be rendered. They stay unchanged, and
+// a fresh folder has no files for them. Each root has a manifest in its folder.
 func known(got, want map[string]string) map[string]string {
 	kept := maps.Clone(got)
 	maps.DeleteFunc(kept, func(file, _ string) bool {
@@ -184,7 +185,8 @@ func known(got, want map[string]string) map[string]string {
 	return kept
 }
 
-// messages returns the lines of a log that say something about the tree, sorted: where only some roots are made anew they come in another order.
+// messages returns the lines of a log about the tree, sorted, because their order differs if only
+// some roots are rendered.
 func messages(log string) []string {
 	var lines []string
 	for line := range strings.Lines(log) {
@@ -196,8 +198,8 @@ func messages(log string) []string {
 	return lines
 }
 
-// TestEveryFile takes away and empties each file of the trees of this repository in turn: what comes of that is the same with records of the whole tree
-// and without.
+// TestEveryFile removes and empties each file of the trees of this repository in turn. The result
+// must be the same with records of the whole tree and without.
 func TestEveryFile(t *testing.T) {
 	w := newTree(t)
 	for _, tree := range []string{"../../../testdata/kustomize/shop", "testdata/kinds"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// TestVerifyFindsForgedRecords forges what the cache says of a tree. A run takes that as it is, and one with KRMFLOW_DEBUG=cacheverify finds the difference, and prints what
-// is right.
+// TestVerifyFindsForgedRecords forges the records of a tree in the cache. A normal run trusts them.
+// A run with KRMFLOW_DEBUG=cacheverify finds the difference and prints the right output.
 func TestVerifyFindsForgedRecords(t *testing.T) {
 	w := newTree(t)
 	w.Write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
@@ -38,7 +38,7 @@ func TestVerifyFindsForgedRecords(t *testing.T) {
 	for _, tt := range []struct {
 		args   []string
 		forge  func()
-		forged string // what a run prints that trusts the cache
+		forged string // output of a run that trusts the cache
 	}{
 		{[]string{"build", "prod"}, func() {
 			forge(func(r *records.Record) {
@@ -94,7 +94,8 @@ func TestVerifyFindsForgedRecords(t *testing.T) {
 	}
 }
 
-// TestVerifyDiff forges what a file had: krmflow diff takes a root for one that is the same in the revision, and KRMFLOW_DEBUG=cacheverify finds that it is not.
+// TestVerifyDiff forges the recorded content of a file, so that krmflow diff treats a root as equal
+// to the revision. KRMFLOW_DEBUG=cacheverify finds the difference.
 func TestVerifyDiff(t *testing.T) {
 	w := newTree(t)
 	const old, now = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: old}}\n", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: now}}\n"
@@ -109,9 +110,9 @@ func TestVerifyDiff(t *testing.T) {
 	}
 	command := []string{"diff", "prod", "--against", "git:HEAD", "--stat"}
 	same, _, _ := w.run(false, command...)
-	w.run(false, command...) // learns what git calls the file
+	w.run(false, command...) // records git's hash of the file
 	w.Write("prod/cm.yaml", now)
-	time.Sleep(50 * time.Millisecond) // until the clock of the file system has gone on: the file need not be read any more
+	time.Sleep(50 * time.Millisecond) // until the file system's clock has advanced: the file need not be read again
 	want, log, code := w.run(false, command...)
 	if code != 0 || want == same {
 		t.Fatalf("%q %s", want, log)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A log is what a program that runs has printed.
+// A log is the output of a running program.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -30,8 +30,9 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// TestWatchMatchesCleanRender edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
-// nothing says when that is, the test waits for it: it takes long only if it fails.
+// TestWatchMatchesCleanRender edits a random tree at random moments while krmflow watches it. After
+// some edits, the folder must become equal to a clean render. Nothing signals that moment, so the
+// test polls, and takes long only if it fails.
 func TestWatchMatchesCleanRender(t *testing.T) {
 	w := randomTree(t)
 	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
@@ -60,9 +61,9 @@ func TestWatchMatchesCleanRender(t *testing.T) {
 		}
 		os.RemoveAll(fresh)
 		cmd := command("-o", fresh, "--no-cache")
-		cmd.Run() // its exit code is that of roots with mistakes
+		cmd.Run() // its exit code reports roots with errors
 		want := content(t, fresh)
-		delete(want, "/.krmflow-manifest") // has the way to the tree
+		delete(want, "/.krmflow-manifest") // contains the path to the tree
 		if len(want) == 0 {
 			continue
 		}
@@ -84,7 +85,7 @@ func TestWatchMatchesCleanRender(t *testing.T) {
 	}
 }
 
-// until waits until wrong returns nothing.
+// until waits until wrong returns "".
 func until(t *testing.T, wrong func() string) {
 	t.Helper()
 	text := ""

@@ -13,7 +13,7 @@ func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// Texts come in any order, from memory and from the file, and leave in the order that is asked for.
+// Texts arrive in any order, in memory or in the file, and leave in the requested order.
 func TestSpoolKeepsOrder(t *testing.T) {
 	var s spool
 	defer s.Close()
@@ -45,7 +45,7 @@ func TestSpoolKeepsOrder(t *testing.T) {
 	}
 }
 
-// A spool that was closed takes texts as one whose file cannot be made: in memory.
+// A closed spool keeps texts in memory, as does a spool whose file cannot be created.
 func TestSpoolClosed(t *testing.T) {
 	var s spool
 	s.Close()

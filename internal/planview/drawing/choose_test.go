@@ -43,7 +43,7 @@ func TestChooseSelectsConnectedBoxes(t *testing.T) {
 	}
 }
 
-// A layer that has no steps is replaced by those that it uses, or that use it.
+// A layer without steps is replaced by the layers that it uses, or that use it.
 func TestChooseLayerWithoutSteps(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "base/kustomization.yaml", "resources: [a.yaml]\n")

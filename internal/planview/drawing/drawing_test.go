@@ -30,7 +30,7 @@ func compile(t *testing.T, cwd string, dirs ...string) *planner.Plan {
 	return plan
 }
 
-// overlays plans n overlays over one base and a component, each with steps of its own.
+// overlays plans n overlays over one base and a component, each with its own steps.
 func overlays(t *testing.T, n int) *planner.Plan {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// pictures are plans with what is special about them.
+// pictures returns plans by their special property.
 func pictures(t *testing.T) map[string]*planner.Plan {
 	return map[string]*planner.Plan{
 		"one overlay":               compile(t, testdata+"/kustomize/shop", "overlays/prod"),
@@ -108,7 +108,7 @@ func TestSameTreeSameBytes(t *testing.T) {
 	}
 }
 
-// What is alike is one box if there are many boxes, and only then.
+// Similar boxes become one box only if there are many boxes.
 func TestSimilarBoxesAreFolded(t *testing.T) {
 	boxes := func(n int, o Options) []string {
 		var names []string
@@ -158,7 +158,7 @@ func TestChainsBecomeOneBox(t *testing.T) {
 	}
 }
 
-// Many thousands of layers are drawn in a moment, whatever is connected with what.
+// Many thousands of layers are drawn quickly, whatever their connections.
 func TestManyBoxes(t *testing.T) {
 	const n = 6000
 	input := []string{asInput}

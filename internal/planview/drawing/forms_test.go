@@ -14,7 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// evil is text that would change the structure of a drawing if it were not escaped, or the terminal that shows it.
+// evil is text that, unescaped, would change the structure of a drawing or control the terminal
+// that shows it.
 const evil = `a"]; evil [label="<b>&amp;#quot;` + "`end`" + `|{x}--> y;%%{init}%% ]]> --></title><script>` + "\n\r\t\x1b[31m\u202e\ufffe" + `\N\` + "\xff"
 
 func evilDrawing() *Drawing {
@@ -75,7 +76,7 @@ func dot(t *testing.T, text string, args ...string) string {
 
 var svgSize = regexp.MustCompile(`<svg width="(\d+)(?:pt)?" height="(\d+)(?:pt)?"`)
 
-// Graphviz draws everything, and in a size that can be looked at.
+// Graphviz draws everything, in a readable size.
 func TestDotDraws(t *testing.T) {
 	for name, plan := range pictures(t) {
 		for _, o := range []Options{{Legend: true, Fold: true}, {Legend: true}, {Steps: true, Fold: true, Legend: true}, {Steps: true}} {
@@ -115,7 +116,7 @@ func parseXML(t *testing.T, text string) (all []xml.StartElement) {
 	}
 }
 
-// attr returns a number of an element, or its text with 0.
+// attr returns an attribute of an element as a number, or as text with 0.
 func attr(e xml.StartElement, name string) (string, int) {
 	for _, a := range e.Attr {
 		if a.Name.Local == name {
@@ -126,7 +127,7 @@ func attr(e xml.StartElement, name string) (string, int) {
 	return "", 0
 }
 
-// An SVG has every layer, no two boxes overlap, and all of them are inside.
+// An SVG contains every layer, all boxes are inside, and no two overlap.
 func TestSVG(t *testing.T) {
 	for name, plan := range pictures(t) {
 		for _, o := range []Options{{Legend: true, Fold: true}, {Legend: true}, {Steps: true, Fold: true}, {Steps: true, Legend: true}} {
@@ -173,7 +174,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// What a line of a flowchart may be. A label has no mark that Mermaid or HTML could take for something else, but for line breaks and numbers of marks.
+// The valid lines of a flowchart. A label contains no character with a meaning in Mermaid or HTML,
+// except line breaks and numeric entities.
 var (
 	mermaidLabel = `"(?:[^"#;:&<>\x60\\\[\]{}|*_~%]|#\d+;|<br/>)*"`
 	mermaidLines = []*regexp.Regexp{

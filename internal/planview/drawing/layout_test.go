@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever leads where: no two boxes overlap, edges go from left to right, and nothing is outside of the drawing.
+// For random graphs, no two boxes overlap, edges go from left to right, and everything is inside
+// the drawing.
 func TestRandomLayouts(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/drawing"
 )
 
-// No two boxes overlap, edges lead to the right, and so do the points on their way.
+// No two boxes overlap, and edges and their bend points lead to the right.
 func TestPlacedBoxesDoNotOverlap(t *testing.T) {
 	const w, h = 100, 30
 	for seed := range uint64(60) {

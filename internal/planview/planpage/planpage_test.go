@@ -17,10 +17,11 @@ import (
 	"github.com/krmflow/krmflow/internal/planview/planpage"
 )
 
-// hostile is a name that does harm where it is more than text.
+// hostile is a name that does harm unless it is treated as plain text.
 const hostile = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&amp;`${1}`\n\x1b[31m\u2028\u2029\u202e<!--"
 
-// document returns a plan of layers, each with as many steps and used by the next but for every tenth. Names begin with prefix.
+// document returns a plan of layers with this number of steps each. Each layer is used by the next,
+// except for every tenth. Names start with prefix.
 func document(layers, steps int, prefix string) *planview.Document {
 	d := &planview.Document{APIVersion: planview.Version, Kind: "Plan", Secrets: "pbkdf2-sha256:1"}
 	last := ""
@@ -75,7 +76,7 @@ func write(t *testing.T, d *planview.Document) []byte {
 	return b.Bytes()
 }
 
-// Names of the tree are text wherever they stand, in the lists and in what the script reads.
+// Names from the tree are plain text everywhere, both in the lists and in the data for the script.
 func TestHostileNames(t *testing.T) {
 	old, now := document(10, 3, hostile), document(11, 3, hostile)
 	d := planview.Compare(old, now)
@@ -85,7 +86,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	if n := strings.Count(text, "<script"); n != 2 { // the data, and what reads it
+	if n := strings.Count(text, "<script"); n != 2 { // the data, and its reader
 		t.Errorf("%d scripts", n)
 	}
 	for _, bad := range []string{"<img", "onerror=\"", "\x1b", "\u2028", "\u2029", "\u202e", "<!--\n", "</script><script>"} {
@@ -99,7 +100,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// The page needs nothing from elsewhere.
+// The page needs no external resources.
 func TestSelfContained(t *testing.T) {
 	text := string(write(t, document(10, 3, "")))
 	if found := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*"[^#"]|url\(|@import|https?:|<link|<iframe| style=|unsafe-`).FindAllString(text, -1); found != nil {
@@ -110,14 +111,12 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// The same plan gives the same bytes.
 func TestSameBytes(t *testing.T) {
 	if !bytes.Equal(write(t, document(30, 4, "a/")), write(t, document(30, 4, "a/"))) {
 		t.Error("two pages of one plan differ")
 	}
 }
 
-// A plan without anything has a page, too.
 func TestEmptyPlanHasPage(t *testing.T) {
 	b := pagetest.Open(t, write(t, &planview.Document{}), 1000, 700, false)
 	b.Wait(`canvas.dataset.view === "layers"`)
@@ -126,7 +125,8 @@ func TestEmptyPlanHasPage(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.ArrowDown+kb.Enter+kb.Escape))
 }
 
-// In a browser the graph can be moved and searched, by mouse and by keyboard; what is chosen is told; and no name of the tree is more than text.
+// In a browser the graph can be moved and searched with mouse and keyboard, the selection is
+// announced, and every name of the tree stays plain text.
 func TestPageWorksInBrowser(t *testing.T) {
 	b := pagetest.Open(t, write(t, document(40, 5, hostile)), 1400, 900, false)
 	b.Wait(`canvas.dataset.boxes === "40" && canvas.dataset.shown === "40"`)
@@ -134,7 +134,7 @@ func TestPageWorksInBrowser(t *testing.T) {
 		t.Errorf("the title is %q", title)
 	}
 
-	// A drag moves the graph, and the wheel makes it larger once it was clicked on.
+	// A drag moves the graph. After a click on the graph, the wheel enlarges it.
 	x := pagetest.Eval[int](b, "+canvas.dataset.x")
 	b.Do(drag(300, 700, 460, 640)...)
 	b.Wait(fmt.Sprintf(`+canvas.dataset.x === %d`, x+160))
@@ -163,7 +163,7 @@ func TestPageWorksInBrowser(t *testing.T) {
 	}
 	b.Picture("plan-step")
 
-	// Arrows go along the edges, Escape goes back to the layers, and Enter opens one.
+	// Arrow keys follow the edges, Escape returns to the layers, and Enter opens a layer.
 	b.Do(chromedp.Focus(chromedp.CSS("#canvas")), chromedp.KeyEvent(kb.ArrowRight))
 	b.Wait(`canvas.dataset.chosen === "26"`)
 	b.Do(chromedp.KeyEvent(kb.ArrowLeft))
@@ -177,7 +177,7 @@ func TestPageWorksInBrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	b.Wait(`canvas.dataset.view === "steps" && canvas.dataset.layer === "6"`)
 
-	// The list has the steps, too, and leads to the graph.
+	// The list also contains the steps and links to the graph.
 	b.Do(chromedp.Focus(chromedp.CSS(`details.layer[data-layer="3"] > summary`)), chromedp.KeyEvent(kb.Enter))
 	b.Picture("plan-list")
 	b.Wait(`document.querySelectorAll('details.layer[data-layer="3"] li').length === 5`)
@@ -190,7 +190,7 @@ func TestPageWorksInBrowser(t *testing.T) {
 	b.Confined()
 }
 
-// What has changed since another plan is marked, also what is gone.
+// Changes since a different plan are marked, including removals.
 func TestChangesAreMarked(t *testing.T) {
 	old, now := document(20, 3, ""), document(20, 3, "")
 	now.Nodes[4].Summary = "another one"
@@ -222,7 +222,7 @@ func TestChangesAreMarked(t *testing.T) {
 	b.Picture("plan-diff-layers-dark")
 }
 
-// 20,000 steps load and can be searched, in many layers and in one.
+// 20,000 steps load and can be searched, whether in many layers or in one.
 func TestLargePlan(t *testing.T) {
 	longtest.Only(t)
 	for _, c := range []struct{ layers, steps int }{{2000, 10}, {1, 20_000}, {20_000, 1}} {

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The step that has brought something is found in a root with thousands of resources and steps.
+// The step that introduced a value is found in a root with thousands of resources and steps.
 func TestCulpritOfMany(t *testing.T) {
 	const resources, steps = 3000, 1000
 	before, after := krm.NewList(), krm.NewList()

@@ -16,7 +16,8 @@ func field(t *testing.T, text string) Field {
 	return f
 }
 
-// An operation of a JSON patch sets a field if it sets it, something in it, or something with it.
+// An operation of a JSON patch sets a field if it sets the field itself, a part of it, or a parent
+// of it.
 func TestPatchPathsMatchFields(t *testing.T) {
 	const value = `{op: add, path: /spec/template, value: {spec: {containers: [{name: web, image: x}]}}}`
 	for _, c := range []struct {
@@ -50,7 +51,7 @@ func TestPatchPathsMatchFields(t *testing.T) {
 	}
 }
 
-// Fields of replacements are read as theirs are written.
+// Field paths are read in the same syntax as in replacements.
 func TestLikeComparesFieldSpellings(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -70,7 +71,8 @@ func TestLikeComparesFieldSpellings(t *testing.T) {
 	}
 }
 
-// A field can be read again from every text that it is read from, or is an error: nothing panics.
+// Every text is a valid field that can be read again from its printed form, or an error. Nothing
+// panics.
 func FuzzParseField(f *testing.F) {
 	for _, text := range []string{"a.b[0].c", "/a/~1/0", `a["b"]`, "a.[x=y]", "a[*].b", ".", "[", `"`, "a..b", ".[", "[=]"} {
 		f.Add(text)

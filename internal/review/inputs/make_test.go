@@ -14,7 +14,8 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
-// GNU make finds the files that a makefile names, whatever characters they have: a target is made again when one is newer, and not before.
+// GNU make finds the files named in a makefile, whatever characters their names have. A target is
+// rebuilt if one of them is newer, and only then.
 func TestMakeNames(t *testing.T) {
 	program, err := exec.LookPath("make")
 	if err != nil {
@@ -22,10 +23,10 @@ func TestMakeNames(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	names := []string{"a b", "a#b", "a$b", "a%b", "a:b", "a*b", "a?b", "a[b", "a=b", "a|b", "(&", "a\tb", "é", "x~", "-a", "'", `"`}
-	if runtime.GOOS == "linux" { // others have no such names
+	if runtime.GOOS == "linux" { // other systems do not allow such names
 		names = append(names, "a\xff")
 	}
-	for len(names) < 60 { // without those that no makefile can tell
+	for len(names) < 60 { // without names that a makefile cannot express
 		var b strings.Builder
 		for range 1 + rnd.IntN(6) {
 			b.WriteByte(`ab #$%:*?[]=|'"&()!,{}+-`[rnd.IntN(24)])

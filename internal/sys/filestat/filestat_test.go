@@ -26,9 +26,9 @@ func TestRecentFilesAreNotSettled(t *testing.T) {
 	}{
 		{Stat{}, false}, {at(0), false}, {at(time.Millisecond), false}, {at(50 * time.Millisecond), true}, {old, true},
 		{at(-time.Hour), false},              // in the future
-		{at(1500 * time.Millisecond), false}, // whole seconds alone
+		{at(1500 * time.Millisecond), false}, // whole seconds only
 		{at(3500 * time.Millisecond), true},
-		{Stat{Ino: 1, Mtime: old.Mtime, Ctime: at(time.Millisecond).Ctime}, false}, // somebody has set the time
+		{Stat{Ino: 1, Mtime: old.Mtime, Ctime: at(time.Millisecond).Ctime}, false}, // the time was set explicitly
 		{Stat{Ino: 1, Mtime: at(-time.Hour).Mtime, Ctime: old.Ctime}, false},
 	} {
 		if got := c.stat.Settled(now); got != c.want {
@@ -37,7 +37,7 @@ func TestRecentFilesAreNotSettled(t *testing.T) {
 	}
 }
 
-// Whatever is done to a file that was settled shows.
+// Every change to a settled file is visible.
 func TestStatShowsEveryChange(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("nothing is known of files here")
@@ -101,7 +101,7 @@ func TestDirsResolvesSymlinks(t *testing.T) {
 	}
 }
 
-// A Looker says what os.Lstat says, whatever it has looked at before.
+// A Looker returns the same as os.Lstat, whatever it looked at before.
 func TestLookerMatchesLstat(t *testing.T) {
 	top := t.TempDir()
 	var paths []string
@@ -114,7 +114,7 @@ func TestLookerMatchesLstat(t *testing.T) {
 			if err := os.WriteFile(file, make([]byte, i), 0o600+fs.FileMode(i)); err != nil {
 				t.Fatal(err)
 			}
-			_ = os.Symlink(file, file+"-link") // not all systems let everybody make one
+			_ = os.Symlink(file, file+"-link") // not every system lets every user make one
 			paths = append(paths, file, file+"-link", file+"-none", filepath.Join(file, "below"))
 		}
 		paths = append(paths, filepath.Join(top, dir), filepath.Join(top, "none", dir), os.DevNull, string(filepath.Separator))

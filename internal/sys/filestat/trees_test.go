@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTreesEndAtRepository checks that a path is found in its tree in each spelling, and that a tree ends at its
-// repository.
+// TestTreesEndAtRepository checks that a path is found in its tree in each spelling, and that a
+// tree ends at its repository.
 func TestTreesEndAtRepository(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

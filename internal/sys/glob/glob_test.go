@@ -8,7 +8,7 @@ import (
 
 func TestPatternsMatchPaths(t *testing.T) {
 	for _, c := range []struct {
-		pattern, yes, no string // paths, separated by blanks
+		pattern, yes, no string // paths separated by spaces
 	}{
 		{"a", "a", "b a/b b/a ."},
 		{"*", "a .", "a/b"},
@@ -46,7 +46,7 @@ func TestPatternsMatchPaths(t *testing.T) {
 	}
 }
 
-// A pattern that names a folder stands for what is below it.
+// A pattern that names a folder matches everything below it.
 func TestMatchBelow(t *testing.T) {
 	p, _ := Parse("a/*")
 	for name, want := range map[string]bool{"a": false, "a/b": true, "a/b/c/d": true, "b/a/c": false, "/a": false} {
@@ -56,7 +56,7 @@ func TestMatchBelow(t *testing.T) {
 	}
 }
 
-// Many ** are no more work than their number times that of the folders.
+// The cost of many ** is at most their number times the number of folders.
 func TestMatchManyFolders(t *testing.T) {
 	p, err := Parse(strings.Repeat("**/a/", 200) + "b")
 	if err != nil {

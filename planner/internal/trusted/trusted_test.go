@@ -7,7 +7,7 @@ import (
 )
 
 // TestFetchedAs checks addresses that are fetched in a different way than their reference suggests.
-// They are not below a place: its rules would be the rules for files, and the parameters would
+// They do not match a trusted place: the rules of the place are for files, and the parameters would
 // select a commit of a repository.
 func TestFetchedAs(t *testing.T) {
 	const pin = "#sha256=ae77000000000000000000000000000000000000000000000000000000000000"

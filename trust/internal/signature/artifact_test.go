@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// A signature of an artifact counts for the artifact that it names alone, and only if nothing in it was changed.
+// A signature of an artifact is valid only for the artifact that it names, and only if nothing in
+// it was changed.
 func TestVerifyArtifact(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -19,7 +19,8 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// The files in testdata were made by ssh-keygen, minisign and openssl, whose signatures have the form of cosign's.
+// The files in testdata were made by ssh-keygen, minisign and openssl. Signatures of openssl have
+// the same form as signatures of cosign.
 var pairs = []struct{ key, sig string }{
 	{"ed25519.pub", "ed25519.sig"}, {"ecdsa.pub", "ecdsa.sig"}, {"ecdsa384.pub", "ecdsa384.sig"}, {"ecdsa521.pub", "ecdsa521.sig"}, {"rsa.pub", "rsa.sig"},
 	{"minisign.pub", "hashed.minisig"}, {"minisign.pub", "legacy.minisig"}, {"cosign.pub", "cosign.sig"},
@@ -44,7 +45,7 @@ func TestVerifyRefusesChangedContent(t *testing.T) {
 				t.Errorf("%s verifies with %s", q.sig, p.key)
 			}
 		}
-		for i := range sig { // no change of a byte may be accepted that changes what is signed or the signature
+		for i := range sig { // no changed byte of the signed content or the signature may be accepted
 			changed := append([]byte(nil), sig...)
 			changed[i] ^= 1
 			if err := key.Verify(data, changed); err == nil && !ignored(string(sig), i) {
@@ -54,7 +55,8 @@ func TestVerifyRefusesChangedContent(t *testing.T) {
 	}
 }
 
-// ignored reports whether a byte is part of what is not signed: minisign's untrusted comment, line ends, and padding bits of base64.
+// ignored reports whether a byte is not signed: minisign's untrusted comment, line endings, and
+// padding bits of base64.
 func ignored(sig string, i int) bool {
 	line := strings.Count(sig[:i], "\n")
 	end := strings.HasPrefix(sig[i+1:], "=") || i+1 == len(sig) || sig[i+1] == '\n'

@@ -17,10 +17,10 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/profile"
 )
 
-// hostile is a name that does harm where it is more than text.
+// hostile is a name that does harm unless it is treated as plain text.
 const hostile = `<script>document.title="taken"</script><img src=x onerror="document.title='taken'">'"&amp;` + "\n\x1b[31m"
 
-// report returns a report of so many steps, each named after prefix, on so many workers.
+// report returns a report with this number of steps, named after prefix, on this number of workers.
 func report(steps, workers int, prefix string) *profile.Report {
 	r := rand.New(rand.NewPCG(1, 2))
 	const each = 50 * time.Microsecond
@@ -57,7 +57,7 @@ func write(t *testing.T, r *profile.Report) string {
 	return b.String()
 }
 
-// Names of the tree are text wherever they stand.
+// Names from the tree are plain text everywhere on the page.
 func TestHostileNames(t *testing.T) {
 	text := write(t, report(60, 2, hostile))
 	if n := strings.Count(text, "<script"); n != 1 {
@@ -73,7 +73,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// The page needs nothing from elsewhere.
+// The page needs no external resources.
 func TestSelfContained(t *testing.T) {
 	text := write(t, report(60, 2, ""))
 	if found := regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]|https?:|<link|<iframe`).FindAllString(text, -1); found != nil {
@@ -87,7 +87,8 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// The page of a large tree is small enough to open at once, and has the bars of all that took time.
+// The page for a large tree is small enough to open at once and has the bars of all steps that took
+// time.
 func TestLargeTree(t *testing.T) {
 	for _, workers := range []int{1, 64} {
 		text := write(t, report(20_000, workers, strings.Repeat("long-directory-name/", 4)))
@@ -100,7 +101,7 @@ func TestLargeTree(t *testing.T) {
 	}
 }
 
-// A run in which nothing ran has a page, too.
+// A run without any steps also has a page.
 func TestNothingRan(t *testing.T) {
 	p := &profile.Profile{Jobs: 1}
 	if text := write(t, &profile.Report{Dirs: []string{"k"}, Profile: p, Analysis: profile.Analyse(p)}); !strings.Contains(text, "0 steps") {
@@ -108,7 +109,8 @@ func TestNothingRan(t *testing.T) {
 	}
 }
 
-// A real browser shows the page: its main facts without scripts, tables that scripts sort, and no name that has become more than text.
+// In a real browser the page shows its main facts without scripts, scripts sort its tables, and
+// every name stays plain text.
 func TestPageWorksInBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

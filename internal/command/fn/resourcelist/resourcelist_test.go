@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 )
 
-// A list is written as it was read, with its comments.
+// A list is written as it was read, including comments.
 func TestReadsWhatItWrites(t *testing.T) {
 	const text = `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 		_ = resourcelist.Format(list.Items)
 		for _, n := range list.Items {
 			if resourcelist.SetPlace(n, "a.yaml", 1) != nil {
-				return // its annotations are no mapping
+				return // its annotations are not a mapping
 			}
 			if file, index, err := resourcelist.Place(n); err != nil || file != "a.yaml" || index != 1 {
 				t.Fatalf("%s %d %v", file, index, err)
@@ -67,7 +67,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Mistakes have places, and aliases have limits.
+// Errors have positions, and aliases have limits.
 func TestRefusedLists(t *testing.T) {
 	bomb := "kind: A\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'k'; c++ {
@@ -91,7 +91,7 @@ func TestRefusedLists(t *testing.T) {
 	}
 }
 
-// Aliases are written out: what one item has must not depend on the anchor of another one.
+// Aliases are expanded, because an item must not depend on the anchor of a different item.
 func TestAliasesAreWrittenOut(t *testing.T) {
 	list, err := resourcelist.Read("text", []byte("kind: List\nitems:\n- kind: A\n  m: &m {a: b} # m\n- kind: B\n  m: *m\n"))
 	if err != nil {

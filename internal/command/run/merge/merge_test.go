@@ -11,10 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A field is a scalar of an object, by the names that lead there.
+// fields maps paths of names to the scalars of an object.
 type fields map[string]string
 
-// object makes an object of fields: a name like "l:x" is an item of a list that has the name x.
+// object makes an object from fields. A name like "l:x" is the list item with the name x.
 func object(f fields) yaml.Value {
 	v := yaml.MapOf()
 	names := make([]string, 0, len(f))
@@ -51,7 +51,7 @@ func set(v yaml.Value, path []string, text string) yaml.Value {
 	return v.With(list, yaml.SeqOf(items...))
 }
 
-// names are those of the fields that objects may have.
+// names are the possible fields of an object.
 var names = func() (list []string) {
 	for _, a := range []string{"a", "b.c", "b.d", "list:x.e", "list:x.f", "list:y.e", "b.deep.list:z.g", "b.deep.h"} {
 		for i := range 3 {
@@ -61,7 +61,8 @@ var names = func() (list []string) {
 	return list
 }()
 
-// edited returns fields of which some are changed, added or removed: those alone that may be.
+// edited returns fields with some changed, added or removed. It touches only fields that may
+// allows.
 func edited(r *rand.Rand, base fields, side string, may func(string) bool) fields {
 	out := fields{}
 	for name, text := range base {
@@ -80,11 +81,12 @@ func edited(r *rand.Rand, base fields, side string, may func(string) bool) field
 	return out
 }
 
-// TestEditsSurvive makes random objects, and random edits of people and of a function of different fields: all of both are there (RL-13, IM-18).
+// TestEditsSurvive makes random objects, with random edits of different fields by people and by a
+// function. All edits of both must survive (RL-13, IM-18).
 func TestEditsSurvive(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		base := fields{"list:x.k": "", "list:y.k": "", "b.k": "", "b.deep.k": "", "b.deep.list:z.k": ""} // nobody removes a mapping as a whole
+		base := fields{"list:x.k": "", "list:y.k": "", "b.k": "", "b.deep.k": "", "b.deep.list:z.k": ""} // no edit removes a whole mapping
 		for _, name := range names {
 			if r.IntN(2) == 0 {
 				base[name] = fmt.Sprint(r.IntN(9))
@@ -117,7 +119,7 @@ func TestEditsSurvive(t *testing.T) {
 
 func show(v yaml.Value) string { return string(yaml.AppendJSON(nil, v)) }
 
-// flat returns the scalars of an object, without names of items, in order.
+// flat returns the scalars of an object in order, without the names of items.
 func flat(v yaml.Value) string {
 	var list []string
 	var visit func(at string, v yaml.Value)
@@ -137,7 +139,8 @@ func flat(v yaml.Value) string {
 	return strings.Join(list, " ")
 }
 
-// TestConflictReportsBothSides makes people and a function change one and the same field: both sides are told, and the values of others are not.
+// TestConflictReportsBothSides has people and a function change the same field. Both sides are
+// reported, but not the values of other fields.
 func TestConflictReportsBothSides(t *testing.T) {
 	for _, name := range names {
 		base, mine, made := fields{"other": "same", name: "0"}, fields{"other": "same", name: "mine"}, fields{"other": "same", name: "made"}
@@ -154,7 +157,7 @@ func TestConflictReportsBothSides(t *testing.T) {
 	}
 }
 
-// TestMemoryRoundTrips reads back what is remembered.
+// TestMemoryRoundTrips reads the stored memory back.
 func TestMemoryRoundTrips(t *testing.T) {
 	var m merge.Memory
 	v := object(fields{"a.b": "yes", "list:x.n": "1", "a.t": "text\nof lines\n", "a.date": "2001-01-01"})

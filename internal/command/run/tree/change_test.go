@@ -12,7 +12,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestLabelEverything adds a label to each resource of public trees: what the files hold then is that, and no line goes that does not have to.
+// TestLabelEverything adds a label to each resource of public trees. The files must then contain
+// the labelled resources, with only the necessary line changes.
 func TestLabelEverything(t *testing.T) {
 	for _, dir := range []string{"testdata/trees", os.Getenv("KRMFLOW_TEST_TREES")} {
 		if dir == "" {
@@ -55,7 +56,8 @@ func TestLabelEverything(t *testing.T) {
 	}
 }
 
-// checkLabelled compares a file with what it was, and returns how many lines are gone or others.
+// checkLabelled compares a file with its old content and returns the number of removed or changed
+// lines.
 func checkLabelled(t *testing.T, name string, f tree.Change) (lost int) {
 	t.Helper()
 	before, after := values(t, name, f.Old), values(t, name, f.New)

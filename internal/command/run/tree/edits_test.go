@@ -40,7 +40,8 @@ items:
   metadata: {name: b}
 `
 
-// TestRemovalKeepsOtherText removes resources: their text goes, with one separator, and that of the others stays.
+// TestRemovalKeepsOtherText removes resources. Their text and one separator are removed, and the
+// text of other resources stays.
 func TestRemovalKeepsOtherText(t *testing.T) {
 	b := "# above b\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
 	c := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
@@ -72,7 +73,7 @@ func TestRemovalKeepsOtherText(t *testing.T) {
 	}
 }
 
-// TestMoveKeepsText moves a resource to another file, which takes its text along, and changes it on the way.
+// TestMoveKeepsText moves a resource to another file and changes it. Its text moves with it.
 func TestMoveKeepsText(t *testing.T) {
 	for _, eol := range []string{"\n", "\r\n"} {
 		tr := treeOf([]byte(strings.ReplaceAll(three, "\n", eol)))
@@ -91,7 +92,6 @@ func TestMoveKeepsText(t *testing.T) {
 	}
 }
 
-// TestAddedResourcesAreAppended adds resources to a file that has some.
 func TestAddedResourcesAreAppended(t *testing.T) {
 	made := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("s")})})
 	text := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n"
@@ -116,7 +116,8 @@ func TestAddedResourcesAreAppended(t *testing.T) {
 	}
 }
 
-// TestNewText writes a new object: its fields are in the order of the function, and whatever their values are, they are read back (RL-15).
+// TestNewText writes a new object. Its fields are in the order of the function, and every value is
+// read back unchanged (RL-15).
 func TestNewText(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {}\ndata:\n  z: |\n    two\n    lines\n  a: \"1\"\n  list:\n  - name: x\n    image: i:1\n  - []\n"
 	odd := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "data", Value: yaml.MapOf(
@@ -134,7 +135,8 @@ func TestNewText(t *testing.T) {
 	}
 }
 
-// TestUnwrittenComments has comments of functions that have no line: each is named, also those of new resources and of documents that are written anew.
+// TestUnwrittenComments has functions add comments that have no line to go to. Each is reported,
+// including comments of new resources and of rewritten documents.
 func TestUnwrittenComments(t *testing.T) {
 	commented := "apiVersion: v1\nkind: A # kept\nmetadata:\n  name: a\ndata:\n  x: b # one\u2028# line\n"
 	comments := inplace.ItemComments([]byte(commented))[0]
@@ -174,7 +176,7 @@ func TestUnwrittenComments(t *testing.T) {
 	}
 }
 
-// TestLeftAlone has files that are no lists of resources, each for a reason that is told.
+// TestLeftAlone has files that are not lists of resources, each with a reason that is reported.
 func TestLeftAlone(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: b\n":   "it holds something that is no resource",

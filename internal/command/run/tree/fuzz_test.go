@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// treeOf returns a tree of one file, nil if it holds no resources.
+// treeOf returns a tree of one file, or nil if it contains no resources.
 func treeOf(data []byte) *Tree {
 	f := &File{Path: "f.yaml", Data: data, name: "f.yaml"}
 	if why, err := f.parse(); why != "" || err != nil {
@@ -25,7 +25,7 @@ func treeOf(data []byte) *Tree {
 	return t
 }
 
-// mutated returns a value in which something has changed.
+// mutated returns a value with a random change.
 func mutated(r *rand.Rand, v yaml.Value, depth int) yaml.Value {
 	texts := []string{"x", "", "yes", "1", "a: b", "two\nlines\n", "# no comment", " space", "é", "{{x}}", "- x"}
 	text := texts[r.IntN(len(texts))]
@@ -53,7 +53,8 @@ func mutated(r *rand.Rand, v yaml.Value, depth int) yaml.Value {
 	return yaml.Str(text)
 }
 
-// FuzzChange changes objects of files at random: the file then holds what it is to hold, and the text of all other documents stays.
+// FuzzChange changes objects of files at random. The file must then contain the new objects, and
+// the text of all other documents must stay.
 func FuzzChange(f *testing.F) {
 	for _, dir := range []string{"testdata/trees/odd"} {
 		entries, err := os.ReadDir(dir)
@@ -69,7 +70,7 @@ func FuzzChange(f *testing.F) {
 			f.Add(data, uint64(i+100))
 		}
 	}
-	if dir := os.Getenv("KRMFLOW_TEST_TREES"); dir != "" { // as seeds alone: go test -run FuzzChange
+	if dir := os.Getenv("KRMFLOW_TEST_TREES"); dir != "" { // as seeds only: go test -run FuzzChange
 		err := filepath.WalkDir(dir, func(file string, d os.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || !CanHold(d.Name()) {
 				return err

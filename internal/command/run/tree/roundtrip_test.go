@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// through sends the resources of a tree through a function that changes the text of the list, and returns what comes of the files.
+// through sends the resources of a tree through a function that changes the text of the list, and
+// returns the resulting files.
 func through(t *testing.T, tr *tree.Tree, change func([]byte) []byte) (*tree.Changes, error) {
 	t.Helper()
 	list := krm.NewList(tr.Resources()...)
@@ -24,8 +25,8 @@ func through(t *testing.T, tr *tree.Tree, change func([]byte) []byte) (*tree.Cha
 	return tr.Changes(reply.List, nil)
 }
 
-// TestNothingChanges sends files through a function that changes nothing: none of them changes by a byte. With KRMFLOW_TEST_TREES it takes those below
-// that folder, too.
+// TestNothingChanges sends files through a function that changes nothing. No file may change by a
+// byte. KRMFLOW_TEST_TREES names a folder with more files.
 func TestNothingChanges(t *testing.T) {
 	for _, dir := range []string{"testdata/trees", os.Getenv("KRMFLOW_TEST_TREES")} {
 		if dir == "" {
