@@ -33,7 +33,7 @@ var flags = []group{
 	{"Rendering", []string{"recursive", "leaves", "only", "exclude", "hidden", "load-restrictor", "reorder", "enable-managedby-label", "strict", "keep-going", "jobs", "memory-limit", "max-cpu", "max-input"}},
 	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "fetch-timeout", "max-fetch-bytes", "lock-file", "locked", "vendor"}},
 	{"Shared cache", []string{"remote-cache", "remote-cache-mode", "remote-cache-ca", "remote-cache-cert", "remote-cache-key", "remote-cache-header", "remote-cache-credential-helper", "remote-cache-timeout"}},
-	{"Functions and trust", []string{"trusted-plugin-catalog", "trusted-catalog", "require-catalog-checksums", "strict-trust", "allow-unverified", "enable-alpha-plugins", "enable-exec", "prefer-exec",
+	{"Functions and trust", []string{"trusted-plugin-catalog", "trusted-catalog", "require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins", "enable-exec", "prefer-exec",
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "executor", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output", "mount", "network", "network-name",
 		"resource-list-version"}},
 	{"Helm charts", []string{"enable-helm", "helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},

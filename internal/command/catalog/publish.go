@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PublishCommand returns the command that publishes catalogs.
+// PublishCommand returns the commands for authors of catalogs.
 func PublishCommand(a *cli.Invocation) *cobra.Command {
-	cmd := &cobra.Command{Use: "catalog", Short: "Publish catalogs"}
+	cmd := &cobra.Command{Use: "catalog", Short: "Write digests into catalogs, and publish them"}
 	publish := &cobra.Command{
 		Use:   "publish FILE oci://REGISTRY/REPOSITORY:TAG",
 		Short: "Put a catalog and its programs into a registry",
@@ -32,7 +32,7 @@ digest, and the flag that trusts it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return publishCatalog(a, cmd, args[0], args[1]) },
 	}
 	a.SourceFlags.Register(publish)
-	cmd.AddCommand(publish)
+	cmd.AddCommand(publish, digestCommand(a))
 	return cmd
 }
 
