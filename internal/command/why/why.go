@@ -51,7 +51,7 @@ The cache knows the last render of a root by build or apply-render with the flag
 				return err
 			}
 			plan := run.Plan()
-			roots, _ := run.Roots()
+			roots := run.Roots()
 			reasons := why.New(plan, run.Options().Plan.Cwd, run.States())
 			if !isStep {
 				return errors.Join(reasons.WriteRoot(a.Stdout, diag.Redact(roots[0].Dir)), plan.Err())
