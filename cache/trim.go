@@ -44,8 +44,8 @@ type Trimmed struct {
 	Removed, Left, InUse Usage
 }
 
-// Trim removes the files selected by t, and the leftovers of killed runs. It is not an error if
-// another process removes a file at the same time.
+// Trim removes the files selected by t, and the leftovers of killed runs. With t.DryRun it removes
+// nothing. It is not an error if another process removes a file at the same time.
 func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	var files []file
 	var total int64
@@ -55,7 +55,7 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	})
 	idle := false
 	if t.all || !t.DryRun { // after listing: a later run's files are not in the list
-		idle = sweep(filepath.Join(c.folder(), "tmp")) == 0 && t.all
+		idle = sweep(filepath.Join(c.folder(), "tmp"), t.DryRun) == 0 && t.all
 	}
 	now := time.Now()
 	slices.SortFunc(files, func(a, b file) int {
@@ -101,8 +101,8 @@ func (c *Cache) usedSince(f file) bool {
 }
 
 // Clean removes the whole cache. If other runs are in progress, blobs and entries used in the
-// last two hours stay, so that these runs can continue. With dryRun it only reports, but still
-// removes the leftovers of killed runs, in order to find out whether other runs are in progress.
+// last two hours stay, so that these runs can continue. With dryRun it reports the result and
+// removes nothing.
 func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 	done, err := c.Trim(Trim{all: true, DryRun: dryRun})
 	if dryRun {

@@ -430,3 +430,41 @@ func TestExistingRefusesOtherFolders(t *testing.T) {
 		}
 	}
 }
+
+func TestDryCleanKeepsLeftoversOfKilledRuns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tmp := filepath.Join(c.folder(), "tmp")
+	killed, unlocked := filepath.Join(tmp, "1"), filepath.Join(tmp, "2")
+	for _, d := range []string{killed, unlocked} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(killed+lockSuffix, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := c.Clean(true); err != nil || done.Removed.Files != 1 {
+		t.Errorf("%+v, %v: no run is in progress", done, err)
+	}
+	for _, path := range []string{killed, killed + lockSuffix, unlocked} {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("a dry run removed something: %v", err)
+		}
+	}
+	if _, err := c.Clean(false); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%q is left, %v", list, err)
+	}
+}

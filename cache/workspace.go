@@ -74,7 +74,7 @@ func newWorkspace(parent string) (*workspace, error) {
 	for try := 0; ; try++ {
 		w, err := tryWorkspace(parent)
 		if w != nil && err == nil {
-			sweep(parent)
+			sweep(parent, false)
 			return w, nil
 		}
 		if err != nil && (try == tries || !errors.Is(err, fs.ErrNotExist)) { // a concurrent Clean can remove the parent directory
@@ -122,20 +122,21 @@ func (w *workspace) close() error {
 // its own.
 func (c *Cache) Sweep() {
 	if !c.fixed {
-		sweep(filepath.Join(c.folder(), "tmp"))
+		sweep(filepath.Join(c.folder(), "tmp"), false)
 	}
 }
 
-// sweep removes the workspaces of ended runs and returns the number of live ones.
-func sweep(parent string) (live int) {
+// sweep removes the workspaces of ended runs, unless dryRun is true, and returns the number of live
+// ones.
+func sweep(parent string, dryRun bool) (live int) {
 	list, _ := os.ReadDir(parent)
 	for _, e := range list {
 		path := filepath.Join(parent, e.Name())
 		if !strings.HasSuffix(path, lockSuffix) {
-			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) { // the lock file is created first and removed last
+			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) && !dryRun { // the lock file is created first and removed last
 				os.RemoveAll(path)
 			}
-		} else if !removeAbandoned(path) {
+		} else if !removeAbandoned(path, dryRun) {
 			live++
 		}
 	}
@@ -143,8 +144,8 @@ func sweep(parent string) (live int) {
 }
 
 // removeAbandoned removes the workspace of a lock file if its run has ended, holding the lock
-// meanwhile. It reports false if the run may be live.
-func removeAbandoned(lock string) bool {
+// meanwhile. It returns false if the run may be live. With dryRun it removes nothing.
+func removeAbandoned(lock string, dryRun bool) bool {
 	if f, err := openPlain(lock, os.O_RDWR); err == nil {
 		defer f.Close()
 		if !isAbandoned(f) {
@@ -153,7 +154,7 @@ func removeAbandoned(lock string) bool {
 	} else if info, err := os.Lstat(lock); err == nil && info.Mode().IsRegular() {
 		return false // unknown: assume that the run is live
 	}
-	if os.RemoveAll(strings.TrimSuffix(lock, lockSuffix)) == nil {
+	if !dryRun && os.RemoveAll(strings.TrimSuffix(lock, lockSuffix)) == nil {
 		os.RemoveAll(lock)
 	}
 	return true

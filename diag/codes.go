@@ -148,6 +148,7 @@ const (
 	DigestMismatch Code = "KF0401"
 	PinMismatch    Code = "KF0402"
 	BadSignature   Code = "KF0403"
+	InDevelopment  Code = "KF0404"
 
 	// Functions.
 	FunctionFailed   Code = "KF0500"

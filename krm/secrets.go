@@ -6,8 +6,14 @@ import (
 	"github.com/krmflow/krmflow/krm/secret"
 )
 
-// HoldsSecrets reports whether a resource of the list is a Secret or contains one: see
-// [secret.In]. A nil list contains none.
+// HoldsSecrets reports whether [Resource.HoldsSecret] is true for a resource of the list. A nil list
+// contains none.
 func (l *List) HoldsSecrets() bool {
-	return l != nil && slices.ContainsFunc(l.items, func(r *Resource) bool { return secret.In(r.value) })
+	return l != nil && slices.ContainsFunc(l.items, (*Resource).HoldsSecret)
+}
+
+// HoldsSecret reports whether the resource is a Secret, contains one (see [secret.In]), or contains
+// a text that a step copied from one.
+func (r *Resource) HoldsSecret() bool {
+	return secret.In(r.value) || len(r.Taken) > 0 && !r.TakenSet().HideValue(r.value).Same(r.value)
 }

@@ -18,6 +18,21 @@ func (r *Resource) AddSecrets(s *secret.Set) {
 	s.Public(r.id.Name)
 	s.Public(r.id.Namespace)
 	s.Add(r.value)
+	r.addTaken(s)
+}
+
+// TakenSet returns the texts that steps copied from Secrets into the resource. It is nil if there
+// are none.
+func (r *Resource) TakenSet() *secret.Set {
+	if len(r.Taken) == 0 {
+		return nil
+	}
+	s := &secret.Set{}
+	r.addTaken(s)
+	return s
+}
+
+func (r *Resource) addTaken(s *secret.Set) {
 	for _, text := range r.Taken {
 		s.AddTaken(text)
 	}

@@ -130,7 +130,7 @@ func (f *rootFolders) putEach(paths []string, l *krm.List) ([]putFile, error) {
 			at := part.From() + i
 			w.buf = yaml.AppendFile(w.buf[:0], r.Value())
 			var err error
-			if files[at], err = w.put(paths[at], secret.Perm(secret.In(r.Value()))); err != nil {
+			if files[at], err = w.put(paths[at], secret.Perm(r.HoldsSecret())); err != nil {
 				return err
 			}
 		}

@@ -165,12 +165,20 @@ func (x *decider) search() *catalog.Entry {
 
 // trustedBy returns the origin of the trust in the catalog of e.
 func (x *decider) trustedBy(e *catalog.Entry) string {
-	for _, t := range x.r.Catalogs {
-		if t.Catalog == e.Catalog {
-			return t.By
-		}
+	if t := x.trusted(e); t != nil {
+		return t.By
 	}
 	return ""
+}
+
+// trusted returns the catalog of e as the user trusts it.
+func (x *decider) trusted(e *catalog.Entry) *Trusted {
+	for i, t := range x.r.Catalogs {
+		if t.Catalog == e.Catalog {
+			return &x.r.Catalogs[i]
+		}
+	}
+	return nil
 }
 
 // unknown denies a function that is neither in a trusted catalog nor named by its configuration.

@@ -35,6 +35,7 @@ const (
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
 	FlagOwnUser     = "--as-current-user"
+	FlagDev         = "--dev"
 	FlagHelm        = "--enable-helm"
 	FlagHelmCommand = "--helm-command"
 )
@@ -75,6 +76,9 @@ type Policy struct {
 	AsCurrentUser bool
 	// AllowUnverified allows entries without a digest.
 	AllowUnverified bool
+	// Dev lists the directories of functions under development (--dev). Programs in them may differ
+	// from the digests in a catalog: see [Developed]. It must be empty in CI.
+	Dev []Developed
 	// AllowUnsandboxed allows programs on machines that cannot isolate them.
 	AllowUnsandboxed bool
 	// Strict turns warnings about trust into denials. RequireChecksums does so only for the warning
@@ -89,6 +93,14 @@ type Policy struct {
 	// Prefer is the preferred runtime of entries with several: the container, unless it is exec.
 	Prefer function.Runtime
 	Limits function.Limits
+}
+
+// A Developed is a directory of a function whose author is editing it. A program in it may run
+// although its digest is not the one in its catalog, with a warning. The catalog must be a file that
+// is neither pinned nor signed: a pin or a signature is for a finished version.
+type Developed struct {
+	// Dir is the directory: absolute, without symbolic links. Name is its form in messages.
+	Dir, Name string
 }
 
 // A Request is a request to run a function.

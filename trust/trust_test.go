@@ -611,3 +611,48 @@ func TestDecideCatalog(t *testing.T) {
 		}
 	}
 }
+
+func TestDevelopmentAcceptsOnlyItsDirectory(t *testing.T) {
+	changed, none := "{exec: {path: fn.sh, sha256: "+hexB+"}}", "{exec: {path: fn.sh}}"
+	at := func(dirs ...string) Policy {
+		var p Policy
+		for _, dir := range dirs {
+			p.Dev = append(p.Dev, Developed{Dir: dir, Name: "fns"})
+		}
+		return p
+	}
+	strict := at("/w")
+	strict.Strict = true
+	for _, tt := range []struct {
+		name    string
+		policy  Policy
+		runtime string
+		edit    func(*Trusted)
+		exit    int
+		want    []string
+	}{
+		{"changed program", at("/w"), changed, nil, 0, []string{"warning", "fn.sh: digest changed since it was written", "because of --dev fns", "krmflow catalog digest --write /w/c0.yaml", "UNVERIFIED", hexA}},
+		{"no digest", at("/w"), none, nil, 0, []string{"no digest is written yet", "UNVERIFIED"}},
+		{"one of several directories", at("/x", "/w"), changed, nil, 0, nil},
+		{"matching digest", at("/w"), execA, nil, 0, []string{"verified"}},
+		{"another directory", at("/x"), changed, nil, 4, []string{"SECURITY ERROR"}},
+		{"no digest, another directory", at("/x"), none, nil, 3, nil},
+		{"a directory whose name begins like it", at("/w2", "/"+"w/fn"), changed, nil, 4, nil},
+		{"the program itself", at("/w/fn.sh"), changed, nil, 4, nil},
+		{"a link that leads out", at("/w"), "{exec: {path: out.sh, sha256: " + hexB + "}}", nil, 3, []string{"is outside"}},
+		{"an invalid digest", at("/w"), "{exec: {path: fn.sh, sha256: " + hexB[1:] + "}}", nil, 4, nil},
+		{"a pinned catalog", at("/w"), changed, func(x *Trusted) { x.Ref.Pin = digest(hexA) }, 4, []string{"SECURITY ERROR"}},
+		{"a catalog that a layer pins", at("/w"), changed, func(x *Trusted) { x.LayerPin = LayerPin(digest(hexA)) }, 4, nil},
+		{"a signed catalog", at("/w"), changed, func(x *Trusted) { x.Signed = "team" }, 4, nil},
+		{"strict", strict, changed, nil, 4, []string{"SECURITY ERROR"}},
+	} {
+		list := []Trusted{trusted(t, "/w/c0.yaml", tt.runtime)}
+		if tt.edit != nil {
+			tt.edit(&list[0])
+		}
+		d := check(t, tt.name, tt.policy, request(t, "", list...), tt.exit, tt.want)
+		if d.Allowed && d.Function.Digest != digest(hexA) {
+			t.Errorf("%s: it runs %v, which is not the digest of the examined program", tt.name, d.Function.Digest)
+		}
+	}
+}

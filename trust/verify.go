@@ -179,15 +179,43 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	if archive {
 		x.fn.Program, x.fn.Archive = member, found.Real
 	}
+	dev := x.developed(e, found)
 	switch {
+	case !p.Pin.Given && dev != nil:
+		x.inDevelopment(e, dev, "no digest is written yet")
 	case !p.Pin.Given:
 		x.unverified(e, found.Digest)
 	// The pin may be the digest of the file in the archive; only unpacking tells.
 	case archive:
 		x.d.Digest, x.fn.Digest = p.Pin.Digest, p.Pin.Digest
+	case p.Pin.Digest != found.Digest && dev != nil:
+		x.inDevelopment(e, dev, "digest changed since it was written")
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
 	}
+}
+
+// developed returns the directory that makes a program of an entry one under development, nil for
+// none. The program must be in it after symbolic links are resolved.
+func (x *decider) developed(e *catalog.Entry, found Program) *Developed {
+	t := x.trusted(e)
+	if t == nil || x.Strict || !t.Ref.Absolute() || !t.Ref.Pin.IsZero() || !krm.Digest(t.LayerPin).IsZero() || t.Signed != "" {
+		return nil
+	}
+	for i, d := range x.Dev {
+		if below(found.Real, d.Dir) {
+			return &x.Dev[i]
+		}
+	}
+	return nil
+}
+
+// inDevelopment lets a program under development run. Its current digest is the digest of the
+// decision, so that exactly the examined program runs.
+func (x *decider) inDevelopment(e *catalog.Entry, d *Developed, what string) {
+	x.fn.Unverified = true
+	x.warn(diag.InDevelopment, "%s: %s (%s): UNVERIFIED, it runs because of %s", x.d.Source, what, e, FlagDev+" "+d.Name)
+	x.d.Warnings[len(x.d.Warnings)-1].Hint("to write the digest: krmflow catalog digest --write %s", diag.ShellWord(e.Catalog.Ref.Show()))
 }
 
 // member returns the path inside the archive that an entry names, and false if it is invalid. A

@@ -8,32 +8,42 @@ import (
 	"strings"
 )
 
-// machine returns the name of the architecture with an ELF machine number. It is the GOARCH,
-// except that byte orders and word sizes of ppc64 and mips share a name.
-func machine(arch uint16) string {
+// machine returns the GOARCH of programs with an ELF machine number, word size and byte order. A
+// 32-bit program for a 64-bit architecture has a different name, so that it is refused: the sandbox
+// filters one set of system calls.
+func machine(arch uint16, wide, little bool) string {
 	switch arch {
 	case 3:
 		return "386"
 	case 8:
-		return "mips"
+		return ordered("mips", wide, little)
 	case 20:
 		return "ppc"
 	case 21:
-		return "ppc64"
-	case 22:
-		return "s390x"
+		return ordered("ppc", wide, little)
 	case 40:
 		return "arm"
-	case 62:
-		return "amd64"
-	case 183:
-		return "arm64"
-	case 243:
-		return "riscv64"
-	case 258:
-		return "loong64"
 	}
-	return fmt.Sprintf("machine type %d", arch)
+	name, ok := map[uint16]string{22: "s390x", 62: "amd64", 183: "arm64", 243: "riscv64", 258: "loong64"}[arch]
+	switch {
+	case !ok:
+		return fmt.Sprintf("machine type %d", arch)
+	case !wide:
+		return name + " with 32 bits"
+	}
+	return name
+}
+
+// ordered returns the GOARCH of an architecture that exists with several word sizes and byte
+// orders.
+func ordered(name string, wide, little bool) string {
+	if wide {
+		name += "64"
+	}
+	if little {
+		name += "le"
+	}
+	return name
 }
 
 // inspectELF checks the architecture and the existence of the dynamic linker.
@@ -47,8 +57,7 @@ func (p *program) inspectELF() error {
 	if little {
 		order = binary.LittleEndian
 	}
-	arch := machine(order.Uint16(h[18:]))
-	if !sameMachine(arch, wide, little) {
+	if arch := machine(order.Uint16(h[18:]), wide, little); arch != runtime.GOARCH {
 		return fmt.Errorf("is a program for %s, this machine is %s", arch, runtime.GOARCH)
 	}
 	kind := order.Uint16(h[16:])
@@ -83,19 +92,4 @@ func (p *program) inspectELF() error {
 		return errors.New("is a shared library, not a program: functions are programs that read a ResourceList")
 	}
 	return nil
-}
-
-// sameMachine reports whether a program for the architecture runs on this machine. It rejects
-// 32-bit programs on most 64-bit machines, because the sandbox filters only one set of system
-// calls.
-func sameMachine(arch string, wide, little bool) bool {
-	switch runtime.GOARCH {
-	case "amd64", "arm64", "riscv64", "loong64", "s390x":
-		return arch == runtime.GOARCH && wide
-	case "ppc64le":
-		return arch == "ppc64" && little
-	case "mipsle", "mips64", "mips64le":
-		return arch == "mips"
-	}
-	return arch == runtime.GOARCH
 }

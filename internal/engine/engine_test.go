@@ -232,7 +232,7 @@ func renderTo(t *testing.T, out string, w Writing, args ...string) (Written, *re
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _ := run.Roots()
+	list := run.Roots()
 	w.Open = func() (sink.Sink, error) { return folder(t.Context(), out, list) }
 	made, err := run.Write(t.Context(), w)
 	return made, log, err

@@ -159,7 +159,7 @@ func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 	if r.dirs == nil {
 		if r.roots == nil {
 			var err error
-			if r.roots, r.leftOut, err = e.Find(ctx, Search{Args: q.Args}); err != nil {
+			if r.roots, _, err = e.Find(ctx, Search{Args: q.Args}); err != nil {
 				return nil, err
 			}
 		}

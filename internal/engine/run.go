@@ -30,7 +30,6 @@ type Run struct {
 	request   Request
 	log       Log
 	roots     render.Roots
-	leftOut   int
 	dirs      []string // all roots, including those that are not planned
 	options   render.Options
 	seen      *lockfile.Seen
@@ -43,9 +42,8 @@ type Run struct {
 	hasText      bool
 }
 
-// Roots returns all roots of the request, including those that are not planned, and the number
-// of roots that were found but left out.
-func (r *Run) Roots() (list render.Roots, leftOut int) { return r.roots, r.leftOut }
+// Roots returns all roots of the request, including those that are not planned.
+func (r *Run) Roots() render.Roots { return r.roots }
 
 // Plan returns the plan, which has the roots that are not reused.
 func (r *Run) Plan() *planner.Plan { return r.plan }
@@ -155,10 +153,10 @@ func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
 	return list, errors.Join(err, r.e.host.Strict())
 }
 
-// Texts renders all roots and returns their YAML by their names in the plan.
-func (r *Run) Texts(ctx context.Context) (map[string][]byte, error) {
+// Texts returns the YAML of the results of a run by the names of their roots in the plan.
+func Texts(results iter.Seq2[Result, error]) (map[string][]byte, error) {
 	texts := map[string][]byte{}
-	for result, err := range r.Results(ctx, Hooks{}) {
+	for result, err := range results {
 		if err != nil {
 			return nil, err
 		}

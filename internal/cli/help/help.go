@@ -42,7 +42,7 @@ var flags = []group{
 	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder", "enable-managedby-label", "report", "log-format", "log-level"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
 	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "lock-file", "locked", "vendor"}},
-	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "enable-alpha-plugins", "enable-exec", "prefer-exec",
+	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins", "enable-exec", "prefer-exec",
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "mount", "network"}},
 	{"Helm charts", []string{"helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
 	{"Limits", []string{"jobs", "memory-limit", "max-cpu", "max-input", "fetch-timeout", "max-fetch-bytes", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output"}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/internal/cli/settings"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
@@ -27,6 +28,7 @@ type Functions struct {
 	networkName                          string
 	mounts, env                          []string
 	strictTrust, unverified, unsandboxed bool
+	dev                                  []string
 	checksums                            bool
 	preferExec                           bool
 	AllowErrorResults                    bool
@@ -54,6 +56,7 @@ func (f *Functions) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.strictTrust, "strict-trust", false, "turn warnings about trust into denials")
 	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs without a checksum or commit")
 	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
+	fs.Var((*Repeated)(&f.dev), "dev", "accept changed programs in the `DIR` of a function that you edit; not in CI")
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
 	fs.BoolVar(&f.AllowErrorResults, "allow-error-results", false, "accept error results of functions that exit 0")
 	fs.BoolVar(&f.preferExec, "prefer-exec", false, "prefer programs to containers for catalog entries with both")
@@ -92,6 +95,9 @@ func (f *Functions) Planner() (planner.Functions, error) {
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust, RequireChecksums: f.checksums,
 		Limits: function.Limits{Timeout: f.timeout, Memory: int64(f.memory), Output: int64(f.output), Procs: f.procs},
 	}
+	if policy.Dev, err = f.developed(); err != nil {
+		return planner.Functions{}, err
+	}
 	if f.preferExec {
 		policy.Prefer = function.RuntimeExec
 	}
@@ -119,6 +125,30 @@ func (f *Functions) Planner() (planner.Functions, error) {
 		policy.Env = append(policy.Env, text)
 	}
 	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: PluginHome(), ListVersion: version}, nil
+}
+
+// developed returns the directories of --dev. In CI, where nobody edits a function, there are none.
+func (f *Functions) developed() (dirs []trust.Developed, err error) {
+	if len(f.dev) > 0 && settings.Locked() {
+		return nil, ErrLocked()
+	}
+	for _, name := range f.dev {
+		real, err := filepath.EvalSymlinks(name)
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
+		if err != nil {
+			return nil, UsageError(diag.NoSuchFile.Errorf("%s %s: %w", trust.FlagDev, diag.OneLine(name), errors.Unwrap(err)))
+		}
+		if info, err := os.Stat(real); err != nil || !info.IsDir() {
+			return nil, UsageError(diag.BadValue.Errorf("%s %s is not a directory", trust.FlagDev, diag.OneLine(name)))
+		}
+		dirs = append(dirs, trust.Developed{Dir: real, Name: name})
+	}
+	if os.Getenv("CI") != "" {
+		return nil, nil
+	}
+	return dirs, nil
 }
 
 // PluginHome returns the folder in which kustomize looks for legacy plugins.

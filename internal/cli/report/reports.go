@@ -71,16 +71,6 @@ func (r *Report) Add(f Finding) {
 	r.findings = append(r.findings, f)
 }
 
-// Errors returns the number of findings that are errors.
-func (r *Report) Errors() (n int) {
-	for _, f := range r.findings {
-		if f.Level == Error {
-			n++
-		}
-	}
-	return n
-}
-
 // The forms of a report.
 const (
 	SARIF  = "sarif"

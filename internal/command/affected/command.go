@@ -91,7 +91,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	}
 	var found render.Roots
 	if run != nil {
-		found, _ = run.Roots()
+		found = run.Roots()
 	}
 	all, err := c.all(cmd, found, run, changes)
 	if err != nil {

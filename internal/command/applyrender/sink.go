@@ -96,7 +96,7 @@ func isFileName(path string) bool {
 }
 
 func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, error) {
-	roots, _ := run.Roots()
+	roots := run.Roots()
 	info, _ := os.Stat(c.output)
 	stream, folder := c.isStream(), c.isFolder(roots)
 	for _, flag := range forFolders {

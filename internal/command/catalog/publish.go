@@ -15,8 +15,8 @@ import (
 
 // Command returns the catalog command.
 func Command(a *cli.Invocation) *cobra.Command {
-	cmd := &cobra.Command{Use: "catalog", Short: "Show, check, write and publish catalogs of functions"}
-	cmd.AddCommand(ShowCommand(a, "show"), lintCommand(a, "lint"), GenerateCommand(a, "generate"), publishCommand(a))
+	cmd := &cobra.Command{Use: "catalog", Short: "Show, check, write and publish catalogs"}
+	cmd.AddCommand(ShowCommand(a, "show"), lintCommand(a, "lint"), GenerateCommand(a, "generate"), digestCommand(a), publishCommand(a))
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 	if err != nil {
 		return err
 	}
-	before, err := run.Texts(cmd.Context())
+	before, err := engine.Texts(run.Results(cmd.Context(), engine.Hooks{}))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 	var after map[string][]byte
 	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // it repeats the warnings of the first plan
 	if err == nil {
-		after, err = again.Texts(cmd.Context())
+		after, err = engine.Texts(again.Results(cmd.Context(), engine.Hooks{}))
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)

@@ -50,7 +50,7 @@ when an input changes.`,
 			if err != nil {
 				return err
 			}
-			found, _ := run.Roots()
+			found := run.Roots()
 			roots := inputs.Planned(a, run, found.Dirs())
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
 				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root", target, n))

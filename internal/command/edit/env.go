@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,22 +68,9 @@ type other struct {
 	old, new []byte
 }
 
-// readRegular reads a regular file. Opening anything else, such as a pipe, could block forever.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSource))
-}
+// readRegular reads a file of at most maxSource bytes. It returns an error for a larger file, and
+// for anything other than a regular file: opening a pipe could block forever.
+func readRegular(path string) ([]byte, error) { return loaders.ReadFile(path, maxSource) }
 
 // content returns the content of an additional file after the edits so far.
 func (s *Session) content(path string) ([]byte, error) {

@@ -141,7 +141,7 @@ func (d *draft) next() string {
 	}
 	fmt.Fprintf(&b, "krmflow fn test %s%s\nkrmflow build %s%s\n", d.Name, catalog, filepath.Join(d.Name, "example"), catalog)
 	if d.Wrapped {
-		fmt.Fprintf(&b, "# When it has changed, its sha256 in %s is what this prints:\nsha256sum %s\n", filepath.Join(d.Name, "catalog.yaml"), filepath.Join(d.Name, d.Program))
+		fmt.Fprintf(&b, "# While you edit it, add --dev %s. When it is finished, write its digest:\nkrmflow catalog digest --write %s\n", d.Name, filepath.Join(d.Name, "catalog.yaml"))
 	}
 	return b.String()
 }

@@ -73,7 +73,7 @@ func sameRender(a *cli.Invocation, cmd *cobra.Command, fetch loaders.Fetch, dir,
 	if err != nil {
 		return err
 	}
-	results, err := run.Texts(cmd.Context())
+	results, err := engine.Texts(run.Results(cmd.Context(), engine.Hooks{}))
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 		return nil, nil, nil
 	}
 	plan := run.Plan()
-	roots, _ := run.Roots()
+	roots := run.Roots()
 	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != ""}
 	if c.check != nil {
 		o.Root = c.check.Root

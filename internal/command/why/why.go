@@ -50,7 +50,7 @@ The cache records the last render of a root by build or apply-render with the sa
 				return err
 			}
 			plan := run.Plan()
-			roots, _ := run.Roots()
+			roots := run.Roots()
 			reasons := why.New(plan, run.Options().Plan.Cwd, run.States())
 			if !isStep {
 				return errors.Join(reasons.WriteRoot(a.Stdout, diag.Redact(roots[0].Dir)), plan.Err())

@@ -45,7 +45,7 @@ func WriteBuild(path string, l *krm.List, wrote func(file string, sum krm.Digest
 	var data []byte
 	for i, r := range l.All() {
 		data = yaml.AppendFile(data[:0], r.Value())
-		if err := output.WriteFile(filepath.Join(path, files[i]), data, secret.Perm(secret.In(r.Value()))); err != nil {
+		if err := output.WriteFile(filepath.Join(path, files[i]), data, secret.Perm(r.HoldsSecret())); err != nil {
 			return err
 		}
 	}

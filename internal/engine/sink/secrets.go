@@ -96,7 +96,7 @@ type refusing struct {
 
 func (s *refusing) Put(r render.Root, list *krm.List) error {
 	for _, item := range list.All() {
-		taken := takenBy(item)
+		taken := item.TakenSet()
 		if secret.HasValues(item.Value()) || !taken.HideValue(item.Value()).Same(item.Value()) {
 			s.mu.Lock()
 			s.found = append(s.found, where(r, item, taken))
@@ -104,18 +104,6 @@ func (s *refusing) Put(r render.Root, list *krm.List) error {
 		}
 	}
 	return s.Sink.Put(r, list)
-}
-
-// takenBy returns the texts that steps took from Secrets for a resource, nil if there are none.
-func takenBy(r *krm.Resource) *secret.Set {
-	if len(r.Taken) == 0 {
-		return nil
-	}
-	s := &secret.Set{}
-	for _, text := range r.Taken {
-		s.AddTaken(text)
-	}
-	return s
 }
 
 // where returns the position and the id of a resource. If its file is not known, the position

@@ -46,15 +46,33 @@ func Merge(items []*yaml.RNode) (list []*yaml.RNode, err error) {
 func merge(dest, patch *yaml.RNode) (*yaml.RNode, error) {
 	before, beforeErr := documentOf(dest)
 	isHead := dest.YNode().HeadComment != ""
+	setNulls(dest.YNode(), "", blankNull)
 	merged, err := merge2.Merge(patch, dest, yaml.MergeOptions{ListIncreaseDirection: yaml.MergeOptionsListPrepend})
 	if err != nil || merged.IsNil() {
 		return nil, err
 	}
+	setNulls(merged.YNode(), blankNull, "")
 	after, afterErr := documentOf(merged)
 	if beforeErr != nil || afterErr != nil {
 		return merged, nil // comments cannot be located
 	}
 	return restored(merged, before, after, isHead)
+}
+
+// blankNull replaces the text of a null without text during a merge. kyaml's merge drops such a
+// null (`n:`) from every mapping that it visits and keeps one with text (`n: null`). The NUL byte
+// cannot be in a YAML file.
+const blankNull = "null\x00"
+
+// setNulls replaces the text of the nulls in n whose text is from.
+func setNulls(n *yaml.Node, from, to string) {
+	null := n.Tag == yaml.NodeTagNull || n.Tag == yaml.NodeTagEmpty // a merge removes the tag of a null that it keeps
+	if n.Kind == yaml.ScalarNode && null && n.Value == from && n.Style == 0 {
+		n.Tag, n.Value = yaml.NodeTagNull, to
+	}
+	for _, x := range n.Content {
+		setNulls(x, from, to)
+	}
 }
 
 // restored returns merged, whose text is after, with the comments of before. isHead reports

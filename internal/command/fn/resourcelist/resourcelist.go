@@ -119,6 +119,7 @@ func documents(name string, data []byte) ([]document, error) {
 		if doc := n.Document(); doc != root {
 			root.HeadComment, root.FootComment = joined(doc.HeadComment, root.HeadComment), joined(root.FootComment, doc.FootComment)
 		}
+		nameNulls(root, false)
 		docs = append(docs, document{node: yaml.NewRNode(root)})
 	}
 	if len(docs) != len(values) {
@@ -141,6 +142,17 @@ func documents(name string, data []byte) ([]document, error) {
 		}
 	}
 	return docs, nil
+}
+
+// nameNulls gives nulls without text within flow style (`{n: }`) a text. Otherwise kyaml writes them
+// as empty strings.
+func nameNulls(n *yaml.Node, flow bool) {
+	if flow && n.Kind == yaml.ScalarNode && n.Tag == yaml.NodeTagNull && n.Value == "" {
+		n.Value = "null"
+	}
+	for _, x := range n.Content {
+		nameNulls(x, flow || n.Style&yaml.FlowStyle != 0)
+	}
 }
 
 // minRoom is the memory limit in bytes for parsing a short text. Long texts may use more.
