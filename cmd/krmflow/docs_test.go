@@ -269,7 +269,7 @@ func TestDocumentedProfile(t *testing.T) {
 	figure, between := regexp.MustCompile(`\d[\d.,]*( [\pL]+)?`), regexp.MustCompile(`  +`)
 	mask := func(text string) string { return between.ReplaceAllString(figure.ReplaceAllString(text, "#"), " ") }
 	got := mask(run("bench", "-q", "-n", "1", "-R", "overlays"))
-	all := run("bench", "-q", "-n", "1", "-R", "overlays", "--json")
+	all := run("bench", "-q", "-n", "1", "-R", "overlays", "-o", "json")
 	named := func(name string) bool {
 		quoted, err := json.Marshal(name)
 		return err == nil && strings.Contains(all, string(quoted))
