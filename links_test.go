@@ -19,7 +19,7 @@ var generatedPages = []string{"docs/commands.md"}
 // are relative to docs. Links to other hosts are not checked.
 func TestLinks(t *testing.T) {
 	links := 0
-	for _, file := range markdownFiles(t) {
+	for _, file := range filesOf(t, ".md") {
 		base := filepath.Dir(file)
 		if filepath.ToSlash(base) == "internal/cli/messages/pages" {
 			base, file = "docs", filepath.Join("docs", "messages.md")
@@ -49,6 +49,26 @@ func TestLinks(t *testing.T) {
 	}
 	if links < 300 {
 		t.Errorf("%d links are checked", links)
+	}
+}
+
+// TestPagesNamedInCode checks that pages of docs that Go files name exist, with their headings.
+func TestPagesNamedInCode(t *testing.T) {
+	for _, file := range filesOf(t, ".go") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pageName.FindAllStringSubmatch(string(text), -1) {
+			if isGenerated(m[1]) {
+				continue
+			}
+			if _, err := os.Stat(m[1]); err != nil {
+				t.Errorf("%s: %s: no such page", file, m[1])
+			} else if m[2] != "" && !anchors(t, m[1])[m[2]] {
+				t.Errorf("%s: %s has no heading #%s", file, m[1], m[2])
+			}
+		}
 	}
 }
 
@@ -84,9 +104,8 @@ func TestAnchorOf(t *testing.T) {
 	}
 }
 
-// markdownFiles returns the Markdown files of the repository, without hidden folders and test data
-// that is input of tests.
-func markdownFiles(t *testing.T) (files []string) {
+// filesOf returns the files of the repository with the given extension, without hidden folders.
+func filesOf(t *testing.T, extension string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -94,7 +113,7 @@ func markdownFiles(t *testing.T) (files []string) {
 			return err
 		case d.IsDir() && path != "." && strings.HasPrefix(d.Name(), "."), d.IsDir() && d.Name() == "bin":
 			return filepath.SkipDir
-		case !d.IsDir() && strings.HasSuffix(path, ".md"):
+		case !d.IsDir() && strings.HasSuffix(path, extension):
 			files = append(files, path)
 		}
 		return nil
@@ -106,6 +125,7 @@ func markdownFiles(t *testing.T) (files []string) {
 }
 
 var (
+	pageName   = regexp.MustCompile(`\b(docs/[a-z-]+\.md)(?:#([a-z0-9-]+))?`)
 	linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	linkText   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	codeSpan   = regexp.MustCompile("`[^`]*`")
