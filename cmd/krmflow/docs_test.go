@@ -20,7 +20,7 @@ import (
 
 // TestReadmeCommandsWork runs the commands of README. The commands above "Try it", and the commands
 // of docs/plan.md and docs/review.md, run on an example; the commands below it run in the
-// repository.
+// repository, without a warning.
 func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -47,6 +47,9 @@ func TestReadmeCommandsWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(repository, ".git"), 0o777); err != nil { // as in a clone
+		t.Fatal(err)
+	}
 	console := regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 	commands := 0
 	for _, b := range console.FindAllStringSubmatch(first, -1) {
@@ -60,7 +63,9 @@ func TestReadmeCommandsWork(t *testing.T) {
 			continue // a function that is a program
 		}
 		commands++
-		documented(t, repository, c[1], 0)
+		if out := documented(t, repository, c[1], 0); bytes.Contains(out, []byte("Warning:")) {
+			t.Errorf("%s warns:\n%s", c[1], out)
+		}
 	}
 	if commands < 6 {
 		t.Errorf("%d commands", commands)
@@ -269,7 +274,7 @@ func TestDocumentedProfile(t *testing.T) {
 	figure, between := regexp.MustCompile(`\d[\d.,]*( [\pL]+)?`), regexp.MustCompile(`  +`)
 	mask := func(text string) string { return between.ReplaceAllString(figure.ReplaceAllString(text, "#"), " ") }
 	got := mask(run("bench", "-q", "-n", "1", "-R", "overlays"))
-	all := run("bench", "-q", "-n", "1", "-R", "overlays", "--json")
+	all := run("bench", "-q", "-n", "1", "-R", "overlays", "-o", "json")
 	named := func(name string) bool {
 		quoted, err := json.Marshal(name)
 		return err == nil && strings.Contains(all, string(quoted))
@@ -304,9 +309,9 @@ func TestDocumentedProfile(t *testing.T) {
 // exitCommand prints the exit code of the previous command.
 const exitCommand = "echo $?\n"
 
-// documented runs a documented command and compares its complete output. … matches any text, and on
-// a line of its own any lines. A command with no documented output may print anything.
-func documented(t *testing.T, dir, block string, exit int) {
+// documented runs a documented command, compares its complete output and returns it. … matches any
+// text, and on a line of its own any lines. A command with no documented output may print anything.
+func documented(t *testing.T, dir, block string, exit int) []byte {
 	command, output, _ := strings.Cut(block, "\n")
 	cmd := exec.Command("sh", "-c", strings.Replace(command, "go run ./cmd/krmflow", "krmflow", 1))
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache")) // an empty cache, as readers of the page have
@@ -316,7 +321,7 @@ func documented(t *testing.T, dir, block string, exit int) {
 		t.Errorf("%s: %v, not exit code %d\n%s", command, err, exit, got.Bytes())
 	}
 	if output = strings.TrimRight(output, "\n"); output == "" {
-		return
+		return got.Bytes()
 	}
 	pattern := "^"
 	for line := range strings.SplitSeq(output, "\n") {
@@ -330,6 +335,7 @@ func documented(t *testing.T, dir, block string, exit int) {
 	if !regexp.MustCompile(pattern + "$").Match(shown) {
 		t.Errorf("%s does not print\n%s\nbut\n%s", command, output, got.Bytes())
 	}
+	return got.Bytes()
 }
 
 var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+ roots done, .*\n`)

@@ -7,8 +7,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/exit"
 )
 
-// exitCodes describes each exit code. It is printed by help and repeated in README;
-// docs/functions.md repeats the codes that concern functions.
+// exitCodes describes each exit code. It is printed by help and repeated in
+// docs/exit-codes.md; docs/functions.md repeats the codes that concern functions.
 var exitCodes = []struct {
 	code int
 	when string

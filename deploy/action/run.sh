@@ -77,7 +77,7 @@ find_base() {
 render() {
   local where=(-R -- "$DIR") choose=(${roots[@]+"${roots[@]}"})
   if [ -n "$base" ]; then
-    krmflow affected --since "$base" --in "$DIR" -0 ${roots[@]+"${roots[@]}"} ${args[@]+"${args[@]}"} >"$temp/affected"
+    krmflow affected --against "$base" --in "$DIR" -0 ${roots[@]+"${roots[@]}"} ${args[@]+"${args[@]}"} >"$temp/affected"
     where=(--) choose=()
     local dir
     while IFS= read -r -d '' dir; do where+=("$dir"); done <"$temp/affected"
