@@ -10,21 +10,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// doubts returns warnings about operations in src that are accepted but probably not intended:
-// kustomize treats a missing value as null and ignores unknown fields. If src is a file, the
-// warnings have the line of the operation.
-func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
+// doubts returns warnings about operations that are accepted but probably not intended:
+// kustomize treats a missing value as null and ignores unknown fields.
+func (p jsonPatch) doubts(doc yaml.Value) []*diag.Error {
 	var all []*diag.Error
 	doubt := func(i int, field string, format string, args ...any) *diag.Error {
-		w := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), fmt.Errorf(format, args...))
-		if src.File != "" {
-			w.Pos = src.Locate(0, i, field)
+		err := p.text.at(fmt.Errorf("operation %d (%s): %w", i+1, p.ops[i].describe(), fmt.Errorf(format, args...)), 0, i, field)
+		w, ok := err.(*diag.Error)
+		if !ok {
+			w = diag.Errorf(diag.Pos{}, "", "%w", err)
 		}
 		all = append(all, w)
 		return w
 	}
 	for i, op := range doc.Items() {
-		o := &p[i]
+		o := &p.ops[i]
 		for _, f := range op.Fields() {
 			if known := []string{"op", "path", "from", "value"}; !slices.Contains(known, f.Key) {
 				w := doubt(i, f.Key, "unknown field %q is ignored", f.Key).With(diag.UnknownField)

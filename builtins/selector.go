@@ -54,32 +54,25 @@ func (s *Selector) Compile() error {
 	} {
 		var err error
 		if *f.into, err = compilePattern(f.text); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
+			errs = append(errs, inField(err, f.name))
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
+		s.labelErr = diag.In(advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm), "labelSelector")
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
+		s.annotationErr = diag.In(advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm), "annotationSelector")
 	}
 	return errors.Join(errs...)
 }
 
-// compileAs compiles s unless it is nil. Its error prefixes the names of the fields with field.
-func (s *Selector) compileAs(field string) error {
+// compileAt compiles s, which is at path in a configuration, unless it is nil. Its error has the
+// paths of the invalid fields.
+func (s *Selector) compileAt(path ...any) error {
 	if s == nil {
 		return nil
 	}
-	err := s.Compile()
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		errs := slices.Clone(many.Unwrap())
-		for i := range errs {
-			errs[i] = fmt.Errorf("%s.%w", field, errs[i])
-		}
-		return errors.Join(errs...)
-	}
-	return err
+	return eachError(s.Compile(), func(err error) error { return diag.In(fmt.Errorf("%s.%w", diag.FieldPath(path), err), path...) })
 }
 
 // Match reports whether r meets all conditions. It fails if it reaches an invalid label or

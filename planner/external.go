@@ -384,7 +384,11 @@ func (s functionSteps) configureError(d document, err error) error {
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := diag.Errorf(d.r.Pos, "", "%w", err)
+	pos := d.r.Pos
+	if path := diag.PathOf(err); path != nil {
+		pos = d.locate(path...)
+	}
+	e := diag.Errorf(pos, "", "%w", err)
 	if d.r.Pos.File == s.k.Source.File {
 		e.Field = s.k.Source.Field(d.path)
 	}

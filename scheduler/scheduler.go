@@ -152,7 +152,7 @@ type NodeError struct {
 func (e *NodeError) At() *diag.Error {
 	at := *diag.AsError(e.Err)
 	if at.Pos.File == "" {
-		at.Pos = e.Node.Origin.Pos()
+		at.Pos = e.Node.Origin.PosOf(e.Err)
 		if i := e.Node.Item; i != nil {
 			at.Msg = fmt.Sprintf("%s/%s, item %d of %d: %s", i.Kind, i.Name, i.Place, i.Of, at.Msg)
 		}

@@ -59,7 +59,9 @@ func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format str
 		r.Warnings.more++ // the position is not needed
 		return
 	}
-	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...).With(code))
+	w := diag.Errorf(diag.Pos{}, src.Field(path), format, args...).With(code)
+	w.Pos = src.Locate(0, diag.Below(path, w)...)
+	r.Warnings.Add(w)
 }
 
 // maxWarnings is the maximum number of warnings kept.
@@ -113,13 +115,14 @@ func Mistakes(err error) []error {
 	return all
 }
 
-// Placed adds the position of a field to an error without a position.
+// Placed adds the position of a field, or of the part of it that err is about, to an error without
+// a position.
 func Placed(src *yaml.Source, path []any, err error) error {
 	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
+	e := diag.Errorf(src.Locate(0, diag.Below(path, err)...), src.Field(path), "%w", err)
 	e.Hints = append(e.Hints, Hints(err)...)
 	return e
 }
