@@ -4,6 +4,8 @@ package report
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -124,7 +126,60 @@ func Placed(src *yaml.Source, path []any, err error) error {
 	}
 	e := diag.Errorf(src.Locate(0, diag.Below(path, err)...), src.Field(path), "%w", err)
 	e.Hints = append(e.Hints, Hints(err)...)
+	if hint := patternHint(src, diag.Below(path, err), err); hint != "" {
+		e.Hint("%s", hint)
+	}
 	return e
+}
+
+// listings are the subcommands of edit add that expand patterns, by the field that they add to.
+var listings = map[string]string{
+	"resources": "resource", "bases": "resource", "components": "component", "configurations": "configuration",
+	"generators": "generator", "transformers": "transformer",
+	"configMapGenerator": "configmap", "secretGenerator": "secret",
+}
+
+// patternHint returns the command that lists the files of a pattern in the field at path of src, ""
+// if err is not about a pattern or there is no such command.
+func patternHint(src *yaml.Source, path []any, err error) string {
+	var pattern interface{ IsPattern() bool }
+	if !errors.As(err, &pattern) || !pattern.IsPattern() || len(path) < 2 {
+		return ""
+	}
+	field, _ := path[0].(string)
+	command := listings[field]
+	v, readErr := src.Value()
+	if command == "" || readErr != nil {
+		return ""
+	}
+	in := ""
+	if dir := filepath.Dir(src.File); dir != "." {
+		in = " -C " + diag.ShellWord(dir)
+	}
+	if len(path) == 2 {
+		return fmt.Sprintf("krmflow edit add %s %s%s lists them", command, diag.ShellWord(follow(v, path).Text()), in)
+	}
+	if path[2] != "files" {
+		return ""
+	}
+	name := follow(v, path[:2]).Get("name").Text()
+	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name), diag.ShellWord(follow(v, path).Text()), in)
+}
+
+// follow returns the value at path in v, None if there is none.
+func follow(v yaml.Value, path []any) yaml.Value {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			v = v.Get(step)
+		case int:
+			if step >= v.Len() {
+				return yaml.Value{}
+			}
+			v = v.Items()[step]
+		}
+	}
+	return v
 }
 
 // Hints returns the hints of an error of the loaders.
