@@ -52,6 +52,9 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 			}
 			found++
 			if err := r.write(list, pos, pos == from, i, &c, warn); err != nil {
+				if hint := t.rejectHint(list, pos, &c); hint != "" {
+					err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
+				}
 				return inField(err, "targets", i)
 			}
 			if err := list.CheckSize(); err != nil {
@@ -63,6 +66,49 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		}
 	}
 	return nil
+}
+
+// rejectHint returns a hint to leave out the selected resources that lack a field. It returns "" if
+// the resource at pos lacks none, if all selected resources lack one, or if the target names a
+// single resource: the path is then probably wrong.
+func (t *replacementTarget) rejectHint(list *krm.List, pos int, c *copier) string {
+	if t.sel.name.literal != "" || !t.lacks(list.At(pos), c) {
+		return ""
+	}
+	var rejects []string
+	selected := 0
+	for i := range t.candidates(list) {
+		r := list.At(i)
+		if ok, err := t.selects(r); err != nil || !ok {
+			continue
+		}
+		selected++
+		if t.lacks(r, c) {
+			id := r.ID()
+			reject := fmt.Sprintf("{kind: %s, name: %s", id.Kind, id.Name)
+			if id.Namespace != "" {
+				reject += ", namespace: " + id.Namespace
+			}
+			rejects = append(rejects, reject+"}")
+		}
+	}
+	if len(rejects) == selected {
+		return ""
+	}
+	what := "it"
+	if len(rejects) > 1 {
+		what = "those without the field"
+	}
+	return fmt.Sprintf("to leave %s out, add reject: [%s] to the target", what, diag.Some(rejects))
+}
+
+// lacks reports whether a field path of t leads nowhere in r.
+func (t *replacementTarget) lacks(r *krm.Resource, c *copier) bool {
+	return slices.ContainsFunc(t.fields, func(path *fieldPath) bool {
+		probe := copier{value: c.value, opts: t.opts, owner: r, probe: true}
+		_, _, err := probe.apply(r.Value(), path)
+		return diag.CodeOf(err) == diag.ReplacementTargetField
+	})
 }
 
 // warn warns about the part of the replacement at path.
@@ -183,13 +229,16 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	}
 	if at < 0 {
 		err := diag.Errorf(diag.Pos{}, "source", "%s selects nothing", s).With(diag.NoReplacementSource)
-		if names := s.otherNames(list); names != nil {
+		pattern := strings.ContainsAny(s.Name+s.Kind, "*?[(|")
+		if names := s.otherNames(list); pattern {
+			err.Hint("a source is one resource: its fields are texts, not patterns")
+		} else if names != nil {
 			err.Hints = diag.DidYouMean(s.Name, names)
 		} else {
 			err.Hints = diag.DidYouMean(s.Kind, kindsOf(list))
 		}
-		if err.Hints == nil {
-			err.Hints = s.candidates(list)
+		if pattern || err.Hints == nil {
+			err.Hints = append(err.Hints, s.candidates(list)...)
 		}
 		return 0, err
 	}

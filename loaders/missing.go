@@ -52,7 +52,10 @@ func (e *NotFoundError) Hints() []string {
 		return []string{fmt.Sprintf("did you mean %q?", near)}
 	}
 	if meant := reference.Corrected(e.Path); meant != "" {
-		return []string{"it has no scheme, so it is a path; " + correction(e.Path, meant)}
+		if hint := PageHint(e.Path); hint != "" {
+			return []string{hint}
+		}
+		return []string{fmt.Sprintf("without https:// or another scheme this is a path: did you mean %q?", diag.Redact(meant))}
 	}
 	switch {
 	case strings.Contains(e.Path, " - "):

@@ -22,7 +22,7 @@ func unknownScheme(start, rest string) error {
 	scheme := strings.TrimRight(start, ":/")
 	switch near := diag.Nearest(scheme, schemes); {
 	case scheme == "git":
-		e.Hint("write https:// or ssh:// in place of git://: git+ and git:// are no schemes here")
+		e.Hint("write https:// or ssh:// in place of git://")
 	case strings.HasPrefix(scheme, "git+") && slices.Contains(schemes, scheme[len("git+"):]):
 		e.Hint("did you mean %q?", diag.Redact(scheme[len("git+"):]+"://"+rest))
 	case near != "" && rest != "":

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -143,7 +144,7 @@ var listings = map[string]string{
 // if err is not about a pattern or there is no such command.
 func patternHint(src *yaml.Source, path []any, err error) string {
 	var pattern interface{ IsPattern() bool }
-	if !errors.As(err, &pattern) || !pattern.IsPattern() || len(path) < 2 {
+	if !errors.As(err, &pattern) || !pattern.IsPattern() || len(path) < 2 || strings.Contains(err.Error(), "{") {
 		return ""
 	}
 	field, _ := path[0].(string)
