@@ -23,12 +23,16 @@ func In(err error, path ...any) error {
 }
 
 // PathOf returns the path to the part of its configuration that err is about, nil if it is about
-// the whole: the paths given to [In], the outermost first.
+// the whole: the paths given to [In], the outermost first. An error type may also declare its path
+// by a method Part.
 func PathOf(err error) (path []any) {
-	var part *partError
+	var part interface {
+		error
+		Part() []any
+	}
 	for errors.As(err, &part) {
-		path = append(path, part.path...)
-		err = part.error
+		path = append(path, part.Part()...)
+		err = errors.Unwrap(part)
 	}
 	return path
 }
@@ -44,4 +48,5 @@ type partError struct {
 	path []any
 }
 
+func (e *partError) Part() []any   { return e.path }
 func (e *partError) Unwrap() error { return e.error }

@@ -91,6 +91,15 @@ func (o Origin) PosOf(err error) diag.Pos {
 	return Origin{o.Source, diag.Below(o.Path, err)}.Pos()
 }
 
+// Value returns the value at o, None if there is none.
+func (o Origin) Value() yaml.Value {
+	if o.Source == nil {
+		return yaml.Value{}
+	}
+	v, _ := o.Source.Value()
+	return v.Follow(o.Path...)
+}
+
 // File returns the path of the configuration file, "" if there is none.
 func (o Origin) File() string {
 	if o.Source == nil {

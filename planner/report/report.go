@@ -158,29 +158,13 @@ func patternHint(src *yaml.Source, path []any, err error) string {
 		in = " -C " + diag.ShellWord(dir)
 	}
 	if len(path) == 2 {
-		return fmt.Sprintf("krmflow edit add %s %s%s lists them", command, diag.ShellWord(follow(v, path).Text()), in)
+		return fmt.Sprintf("krmflow edit add %s %s%s lists them", command, diag.ShellWord(v.Follow(path...).Text()), in)
 	}
 	if path[2] != "files" {
 		return ""
 	}
-	name := follow(v, path[:2]).Get("name").Text()
-	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name), diag.ShellWord(follow(v, path).Text()), in)
-}
-
-// follow returns the value at path in v, None if there is none.
-func follow(v yaml.Value, path []any) yaml.Value {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			v = v.Get(step)
-		case int:
-			if step >= v.Len() {
-				return yaml.Value{}
-			}
-			v = v.Items()[step]
-		}
-	}
-	return v
+	name := v.Follow(path[:2]...).Get("name").Text()
+	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name), diag.ShellWord(v.Follow(path...).Text()), in)
 }
 
 // Hints returns the hints of an error of the loaders.
