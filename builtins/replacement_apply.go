@@ -206,7 +206,7 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 	}
 	x, err := (sourceValue{Value: v}).part(r.source.Options)
 	if err != nil {
-		return x, diag.In(fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err), "source", "options")
+		return x, diag.In(fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err), "source", "options", "index")
 	}
 	return x, nil
 }

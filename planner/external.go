@@ -384,11 +384,7 @@ func (s functionSteps) configureError(d document, err error) error {
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	pos := d.r.Pos
-	if path := diag.PathOf(err); path != nil {
-		pos = d.locate(path...)
-	}
-	e := diag.Errorf(pos, "", "%w", err)
+	e := diag.Errorf(d.locate(diag.PathOf(err)...), "", "%w", err)
 	if d.r.Pos.File == s.k.Source.File {
 		e.Field = s.k.Source.Field(d.path)
 	}
