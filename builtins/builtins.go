@@ -38,12 +38,16 @@ type Env struct {
 	Folder string
 }
 
-// parsed reports the warnings from parsing src.
-func (e Env) parsed(src *yaml.Source) {
-	if e.Warn != nil {
-		for _, w := range src.Warnings() {
-			e.Warn(w)
+// parsed reports the warnings from parsing text.
+func (e Env) parsed(text patchText) {
+	if e.Warn == nil {
+		return
+	}
+	for _, w := range text.src.Warnings() {
+		if at := text.onLine(w, w.Pos.Line); at != error(w) {
+			w = diag.Errorf(diag.Pos{}, "", "%w", at)
 		}
+		e.Warn(w)
 	}
 }
 

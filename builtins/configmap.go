@@ -232,17 +232,17 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 	}
 	pairs, err = a.load(env)
 	env.doubtKeys(pairs)
-	env.doubtNamespace(namespace)
+	env.doubtNamespace(namespace, "namespace")
 	if a.Options != nil {
-		env.doubtLabels(a.Options.Labels, "a label", true)
-		env.doubtLabels(a.Options.Annotations, "an annotation", false)
+		env.doubtLabels(a.Options.Labels, "a label", true, "options", "labels")
+		env.doubtLabels(a.Options.Annotations, "an annotation", false, "options", "annotations")
 	}
 	if b := a.Behavior; env.Warn != nil && b != "" && !slices.Contains(behaviors, b) {
 		w := diag.Errorf(diag.Pos{}, "", "behavior %q is unknown, and taken for create", b).With(diag.BadValue)
 		if w.Hints = diag.DidYouMean(b, behaviors); w.Hints == nil {
 			w.Hint("write create, merge or replace")
 		}
-		env.Warn(w)
+		env.warnIn(w, "behavior")
 	}
 	if name == "" {
 		err = errors.Join(advised(notGiven("name is missing"), "add name: with the name of what is made"), err)

@@ -86,7 +86,7 @@ func parsePart(s string) pathPart {
 		p.err = diag.BadFieldPath.Errorf("%s must be of the form [key=value]", s)
 	} else if regexp.QuoteMeta(p.value) != p.value {
 		if p.re, p.err = regexp.Compile(p.value); p.err != nil {
-			p.err = patternError(p.err)
+			p.err = patternError(p.value, p.err)
 		}
 	}
 	return p

@@ -68,7 +68,12 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	if !matched.Load() && warn != nil {
 		names := notes.names()
-		warn(diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
+		warnIn(warn, []any{"name"}, diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, diag.Next(func() []string {
+			if hints := t.unlisted(list); hints != nil {
+				return hints
+			}
+			return t.otherNames(names)
+		}))
 	}
 	t.after.put(notes)
 	return nil

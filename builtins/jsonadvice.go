@@ -10,21 +10,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// doubts returns warnings about operations in src that are accepted but probably not intended:
-// kustomize treats a missing value as null and ignores unknown fields. If src is a file, the
-// warnings have the line of the operation.
-func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
+// doubts returns warnings about operations that are accepted but probably not intended:
+// kustomize treats a missing value as null and ignores unknown fields.
+func (p jsonPatch) doubts(doc yaml.Value) []*diag.Error {
 	var all []*diag.Error
 	doubt := func(i int, field string, format string, args ...any) *diag.Error {
-		w := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), fmt.Errorf(format, args...))
-		if src.File != "" {
-			w.Pos = src.Locate(0, i, field)
+		err := p.text.at(fmt.Errorf("operation %d (%s): %w", i+1, p.ops[i].describe(), fmt.Errorf(format, args...)), 0, i, field)
+		w, ok := err.(*diag.Error)
+		if !ok {
+			w = diag.Errorf(diag.Pos{}, "", "%w", err)
 		}
 		all = append(all, w)
 		return w
 	}
 	for i, op := range doc.Items() {
-		o := &p[i]
+		o := &p.ops[i]
 		for _, f := range op.Fields() {
 			if known := []string{"op", "path", "from", "value"}; !slices.Contains(known, f.Key) {
 				w := doubt(i, f.Key, "unknown field %q is ignored", f.Key).With(diag.UnknownField)
@@ -100,6 +100,13 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	parent, token, rest := pointerText(p.tokens[:i]), p.tokens[i], p.tokens[i+1:]
 	switch at.Type() {
 	case yaml.Seq:
+		if n, key := itemNamed(token, at.Items()); n >= 0 {
+			return []string{fmt.Sprintf("a JSON patch counts items from 0: %s is item %d today, %q", token, n, pointerText(slices.Concat(p.tokens[:i], []string{strconv.Itoa(n)}, rest))),
+				fmt.Sprintf("to follow the item wherever it is, use replacements, whose paths take %s", key)}
+		}
+		if _, err := strconv.Atoi(token); err != nil && token != "-" {
+			return []string{fmt.Sprintf("%s is a list of %s: write the number of one, counted from 0, in place of %q%s", parent, diag.Count(at.Len(), "item"), token, itemNames(at.Items()))}
+		}
 		return []string{fmt.Sprintf("%s is a list of %s, which are counted from 0; add takes %s/- for one more", parent, diag.Count(at.Len(), "item"), parent)}
 	case yaml.Map:
 	default:
@@ -112,6 +119,14 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	if whole := strings.Join(p.tokens[i:], "/"); len(rest) > 0 && (at.Get(whole).Exists() || strings.HasSuffix(parent, "/annotations") || strings.HasSuffix(parent, "/labels")) {
 		return []string{fmt.Sprintf("a slash in a name is written ~1: %s/%s", parent, strings.ReplaceAll(whole, "/", "~1"))}
 	}
+	if name, rest, ok := strings.Cut(strings.TrimSuffix(token, "]"), "["); ok && at.Get(name).Type() == yaml.Seq {
+		inside := jsonPointer{tokens: slices.Concat(p.tokens[:i], []string{name, rest}, p.tokens[i+1:])}
+		if _, failed := follow(doc, inside.tokens); failed >= 0 && strings.Contains(rest, "=") {
+			inside.tokens[i+1] = "[" + rest + "]"
+			return inside.advice(doc, op)
+		}
+		return []string{fmt.Sprintf("did you mean %q?", pointerText(inside.tokens))}
+	}
 	if near := nearField(token, keys); near != nil {
 		return []string{fmt.Sprintf("did you mean %q?", pointerText(slices.Concat(p.tokens[:i], near, rest)))}
 	}
@@ -123,6 +138,32 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 		return []string{fmt.Sprintf("add what is missing on the way first: op: add, path: %s/%s, value: %s", parent, pointerToken(token), value)}
 	}
 	return []string{fmt.Sprintf("%s has: %s", orRoot(parent), diag.Some(keys))}
+}
+
+// itemNamed returns the index of the item that a token selects in the manner of replacements, as
+// [key=value], or by its name alone, and the form that replacements take. The index is -1 if there
+// is none.
+func itemNamed(token string, items []yaml.Value) (n int, form string) {
+	key, value, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(token, "["), "]"), "=")
+	if !ok {
+		key, value = "name", token
+	}
+	n = slices.IndexFunc(items, func(x yaml.Value) bool { return x.Get(key).Text() == value && value != "" })
+	return n, "[" + key + "=" + value + "]"
+}
+
+// itemNames lists the names of items for a hint, with their indexes.
+func itemNames(items []yaml.Value) string {
+	var names []string
+	for i, item := range items {
+		if name := item.Get("name").Text(); name != "" {
+			names = append(names, fmt.Sprintf("%d is %s", i, name))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " (" + diag.Some(names) + ")"
 }
 
 // nearField returns the path to the field that name probably means, nil if there is none. Dots in

@@ -18,7 +18,10 @@ import (
 // A jsonPatch is a list of operations from RFC 6902, with the deviations of kustomize's library:
 // replace adds a missing field, copy of a missing value copies null, a missing value is null, and
 // negative indexes count from the end.
-type jsonPatch []jsonOp
+type jsonPatch struct {
+	ops  []jsonOp
+	text patchText
+}
 
 type jsonOp struct {
 	op         string
@@ -41,41 +44,42 @@ var errNoPath = diag.JSONPatchPath.Errorf("there is nothing at this path")
 // parseJSONPatch parses a patch, as JSON if the text starts with a bracket, otherwise as YAML.
 // Mistakes within operations are reported only when the patch is applied, so they are harmless in
 // a patch that matches no resource.
-func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
+func parseJSONPatch(env Env, text patchText) (p jsonPatch, err error) {
 	var doc yaml.Value
-	var err error
+	src := text.src
 	if bytes.HasPrefix(src.Data, []byte("[")) {
 		doc, err = parseJSON(src.Data)
 	} else {
 		doc, err = src.Value()
 	}
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
-		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
+		return p, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
 			Hint("put a dash before each operation, as - {op: add, path: /spec/x, value: 1}")
 	}
-	patch := make(jsonPatch, 0, doc.Len())
+	p = jsonPatch{make([]jsonOp, 0, doc.Len()), text}
 	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != yaml.Map && !op.IsNull() {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).With(diag.JSONPatchOperation).
-				Hint("write it as {op: add, path: /spec/x, value: 1}"))
+			err := diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).With(diag.JSONPatchOperation).
+				Hint("write it as {op: add, path: /spec/x, value: 1}")
+			errs = append(errs, text.at(err, 0, i))
 		}
 		kind := op.Get("op")
 		if kind.Type() != yaml.String {
 			kind = yaml.Value{}
 		}
 		value := rewritten(op.Get("value"))
-		patch = append(patch, jsonOp{kind.Text(), pointer(op, "path"), pointer(op, "from"), value, value.Size(yaml.MaxResource + 1)})
+		p.ops = append(p.ops, jsonOp{kind.Text(), pointer(op, "path"), pointer(op, "from"), value, value.Size(yaml.MaxResource + 1)})
 	}
 	if env.Warn != nil && errs == nil {
-		for _, w := range patch.doubts(src, doc) {
+		for _, w := range p.doubts(doc) {
 			env.Warn(w)
 		}
 	}
-	return patch, errors.Join(errs...)
+	return p, errors.Join(errs...)
 }
 
 // parseJSON parses exactly one JSON document. Numbers keep their digits.
@@ -125,18 +129,41 @@ func fromJSON(x any) yaml.Value {
 // bytes.
 func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error) {
 	d := newDraft(doc)
-	for i := range p {
-		added, err := p[i].apply(d, warn)
+	current := 0
+	warnAt := func(code diag.Code, format string, args ...any) {
+		warn(code, "%w", p.text.at(diag.Errorf(diag.Pos{}, "", format, args...), 0, current))
+	}
+	for i := range p.ops {
+		op := &p.ops[i]
+		current = i
+		added, err := op.apply(d, warnAt)
 		if room -= added; room < 0 && err == nil {
 			err = errTooLarge()
 		}
 		if err != nil {
-			e := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), err)
-			e.Hints = append(e.Hints, p[i].advice(d.value(), err)...)
-			return yaml.Value{}, e
+			e := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, op.describe(), err)
+			e.Hints = append(e.Hints, op.advice(d.value(), err)...)
+			return yaml.Value{}, &opError{e, i}
 		}
 	}
 	return d.finish(), nil
+}
+
+// An opError is the failure of an operation.
+type opError struct {
+	error
+	op int
+}
+
+func (e *opError) Unwrap() error { return e.error }
+
+// at returns an error of apply with the position of the failed operation.
+func (p jsonPatch) at(err error) error {
+	var failed *opError
+	if errors.As(err, &failed) {
+		return p.text.at(err, 0, failed.op)
+	}
+	return err
 }
 
 func (o *jsonOp) describe() string {

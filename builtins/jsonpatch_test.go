@@ -9,7 +9,7 @@ import (
 
 func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, error) {
 	t.Helper()
-	p, err := parseJSONPatch(Env{}, &yaml.Source{Data: []byte(patch)})
+	p, err := parseJSONPatch(Env{}, patchText{src: &yaml.Source{Data: []byte(patch)}})
 	if err != nil {
 		return yaml.Value{}, err
 	}

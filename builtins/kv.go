@@ -5,7 +5,6 @@ package builtins
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"unicode"
@@ -31,7 +30,7 @@ type KeyValueSources struct {
 // line of a file, they may not even show the key, because it may be part of a longer text.
 type keyValue struct {
 	key, value string
-	from       string
+	path       []any        // the entry of literals or files
 	file       *yaml.Source // the file, if value is its entire content
 	pos        diag.Pos     // the line of an env file, zero for other sources
 }
@@ -53,49 +52,64 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		if err == nil {
 			all, err = appendEnvFile(all, src)
 		}
-		errs = append(errs, labelled(fmt.Sprintf("envs[%d]", i), err))
+		errs = append(errs, inField(err, "envs", i))
 	}
 	for i, text := range s.Literals {
 		key, value, ok := strings.Cut(text, "=")
-		if text == "" {
-			errs = append(errs, advised(notGiven(fmt.Sprintf("literals[%d]: must not be empty", i)), "write key=value, or remove the entry"))
+		var err error
+		switch {
+		case text == "":
+			err = advised(notGiven("must not be empty"), "write key=value, or remove the entry")
+		case !ok || key == "":
+			err = advised(diag.BadLiteral.Errorf("must be of the form key=value"), "an empty value is written key=")
+		}
+		if err != nil {
+			errs = append(errs, inField(err, "literals", i))
 			continue
 		}
-		if !ok || key == "" {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "literals[%d]: must be of the form key=value", i).With(diag.BadLiteral).Hint("an empty value is written key="))
-			continue
-		}
-		all = append(all, keyValue{key: key, value: unquote(value), from: fmt.Sprintf("literals[%d]", i)})
+		all = append(all, keyValue{key: key, value: unquote(value), path: []any{"literals", i}})
 	}
 	for i, text := range s.Files {
-		from := fmt.Sprintf("files[%d]", i)
+		path := []any{"files", i}
 		key, src, err := readFileSource(env, text)
 		if err == nil {
 			if size += len(src.Data); size > yaml.MaxResource {
 				// One file may be listed many times.
-				return nil, diag.Limitf("%s: %v", from, errTooLarge())
+				return nil, inField(errTooLarge(), path...)
 			}
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", from, err))
+			errs = append(errs, inField(err, path...))
 			continue
 		}
-		all = append(all, keyValue{key: key, value: src.Text(), from: from, file: src})
+		all = append(all, keyValue{key: key, value: src.Text(), path: path, file: src})
 	}
 	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }
 
+// String returns the place of the entry for messages.
+func (kv *keyValue) String() string {
+	if kv.pos.Line > 0 {
+		return kv.pos.String()
+	}
+	return diag.FieldPath(kv.path)
+}
+
 func checkKeys(all []keyValue) (errs []error) {
-	seen := make(map[string]string, len(all))
-	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok && (kv.pos.Line > 0 || !isDataKey(kv.key)) {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).With(diag.DuplicateKey).Hint("remove one of them"))
-			continue
-		} else if ok {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: key %q is already given by %s", kv.from, kv.key, first).With(diag.DuplicateKey).Hint("remove one, or give it another key, for a file as key=path"))
-			continue
+	seen := make(map[string]*keyValue, len(all))
+	for i := range all {
+		kv := &all[i]
+		first, ok := seen[kv.key]
+		switch {
+		case !ok:
+			seen[kv.key] = kv
+		case kv.pos.Line > 0:
+			errs = append(errs, diag.Errorf(kv.pos, "", "the key of this line is already given by %s", first).With(diag.DuplicateKey).Hint("remove one of them"))
+		case !isDataKey(kv.key):
+			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("its key is already given by %s", first), "remove one of them"), kv.path...))
+		default:
+			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("key %q is already given by %s", kv.key, first), "remove one, or give it another key, for a file as key=path"), kv.path...))
 		}
-		seen[kv.key] = kv.from
 	}
 	return errs
 }
@@ -157,7 +171,7 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key: key, value: value, from: pos.String(), pos: pos})
+		all = append(all, keyValue{key: key, value: value, pos: pos})
 	}
 	return all, nil
 }

@@ -4,7 +4,6 @@ package builtins
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -34,7 +33,7 @@ func seqDirective(v yaml.Value) (directive, yaml.Value, error) {
 	return mergeDirective, v, nil
 }
 
-func atItem(i int, err error) error { return atField(strconv.Itoa(i), err) }
+func atItem(i int, err error) error { return atStep(i, err) }
 
 // maxItemSteps limits the steps of an [itemMerge], which grow with the square of the number of
 // items.

@@ -34,11 +34,10 @@ func IsMissing(err error) bool {
 // labelled prefixes err, or each error joined in err, with label. It returns err unchanged if
 // label is empty or err is nil.
 func labelled(label string, err error) error {
-	if label == "" || err == nil {
+	if label == "" {
 		return err
 	}
-	many, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	return eachError(err, func(err error) error {
 		var at *diag.Error
 		if errors.As(err, &at) && at.Pos.File != "" {
 			e := *at // keep the position in front of the label
@@ -46,10 +45,40 @@ func labelled(label string, err error) error {
 			return &e
 		}
 		return fmt.Errorf("%s: %w", label, err)
+	})
+}
+
+// inField returns err, or each error joined in err, as an error about the field at path of the
+// configuration. It prefixes the text with the path.
+func inField(err error, path ...any) error {
+	return eachError(err, func(e error) error { return diag.In(labelled(diag.FieldPath(path), e), path...) })
+}
+
+// eachError returns err, or each error joined in err, after a change by f.
+func eachError(err error, f func(error) error) error {
+	many, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return f(err)
 	}
 	var errs []error
 	for _, e := range many.Unwrap() {
-		errs = append(errs, labelled(label, e))
+		errs = append(errs, eachError(e, f))
 	}
 	return errors.Join(errs...)
+}
+
+// warnIn warns about the part of the configuration at path.
+func warnIn(warn Warn, path []any, code diag.Code, format string, args ...any) {
+	warn(code, "%w", diag.In(diag.Errorf(diag.Pos{}, "", format, args...), path...))
+}
+
+// warnIn passes on a warning about the part of the configuration at path.
+func (e Env) warnIn(w *diag.Error, path ...any) {
+	if w.Pos.File == "" {
+		w = diag.Errorf(diag.Pos{}, "", "%w", diag.In(w, path...))
+	}
+	e.Warn(w)
 }

@@ -112,8 +112,8 @@ func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) 
 // say warns about a place in the patch.
 func (d *doubter) say(code diag.Code, path []any, format string, args ...any) {
 	w := diag.Errorf(diag.Pos{}, diag.FieldPath(path), format, args...)
-	if d.patch.src != nil && d.patch.src.File != "" {
-		w.Pos = d.patch.src.Locate(d.patch.doc, path...)
+	if src := d.patch.text.src; src.File != "" {
+		w.Pos = src.Locate(d.patch.doc, path...)
 	}
-	d.warn(code, "%w", w)
+	d.warn(code, "%w", d.patch.text.at(w, d.patch.doc, path...))
 }

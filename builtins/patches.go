@@ -42,31 +42,32 @@ type PatchOptions struct {
 // fails if the text is neither a strategic merge patch nor a JSON patch, or if the target is
 // invalid. A text without documents is a patch that does nothing.
 func (t *PatchTransformer) Configure(env Env) error {
-	t.Patch = strings.TrimSpace(t.Patch)
+	inline := inlineText(t.Patch, "patch").trimmed()
+	t.Patch = inline.src.Text()
 	t.kinds = env.Schema
-	err := t.Target.compileAs("target")
+	err := t.Target.compileAt("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
 		return errors.Join(advised(notGiven("one of path and patch must be given"), "path names a file, patch holds the text of the patch"), err)
 	case t.Patch != "" && t.Path != "":
 		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
 	case t.Patch != "":
-		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
+		return errors.Join(t.configure(env, inline), err)
 	}
-	src, readErr := readPatch(env, t.Path, t.Target)
+	text, readErr := readPatch(env, t.Path, t.Target)
 	if readErr != nil {
 		return errors.Join(readErr, err)
 	}
-	return errors.Join(t.configure(env, src), err)
+	return errors.Join(t.configure(env, text), err)
 }
 
 // readPatch reads the file of a patch. If target selects Secrets, it marks the content as secret.
-func readPatch(env Env, path string, target *Selector) (*yaml.Source, error) {
+func readPatch(env Env, path string, target *Selector) (patchText, error) {
 	src, err := env.Read(path)
 	if err == nil && target.selectsSecrets() {
 		src.HoldSecret()
 	}
-	return src, err
+	return patchText{src: src}, diag.In(err, "path")
 }
 
 // ForSecrets reports whether the target's kind matches Secrets. The patch may then contain their
@@ -76,13 +77,13 @@ func (t *PatchTransformer) ForSecrets() bool { return t.Target.selectsSecrets() 
 // selectsSecrets reports whether the kind in s is given and matches Secrets.
 func (s *Selector) selectsSecrets() bool { return s != nil && s.Kind != "" && s.kind.match("Secret") }
 
-// configure parses the patch in src.
-func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
-	docs, err := krm.Patches(src, env.Schema)
+// configure parses the patch in text.
+func (t *PatchTransformer) configure(env Env, text patchText) error {
+	docs, err := krm.Patches(text.src, env.Schema)
 	if err != nil {
-		return t.configureJSON(env, src, err)
+		return t.configureJSON(env, text, err)
 	}
-	env.parsed(src)
+	env.parsed(text)
 	if t.Target != nil && len(docs) > 1 {
 		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
 	}
@@ -92,28 +93,28 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	}
 	for i, r := range docs {
 		if err := checkMetadata(r); err != nil {
-			return err
+			return text.syntax(err)
 		}
 		p := newSMPatch(r, options, t.Target != nil)
-		p.src, p.doc = src, i
+		p.text, p.doc = text, i
 		t.merge = append(t.merge, p)
 	}
 	return nil
 }
 
 // configureJSON parses a text that is not a strategic merge patch because of mergeErr.
-func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr error) error {
+func (t *PatchTransformer) configureJSON(env Env, text patchText, mergeErr error) error {
 	if errors.Is(mergeErr, yaml.ErrConflict) {
 		return mergeErr
 	}
 	var err error
-	if t.json, err = parseJSONPatch(env, src); err != nil {
-		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
+	if t.json, err = parseJSONPatch(env, text); err != nil {
+		if text := strings.TrimSpace(text.src.Text()); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
 			mergeErr = err
 		}
-		return labelled("neither a strategic merge patch nor a JSON patch", mergeErr)
+		return labelled("neither a strategic merge patch nor a JSON patch", text.syntax(mergeErr))
 	}
-	env.parsed(src)
+	env.parsed(text)
 	if t.Target == nil {
 		return advised(diag.PatchForm.Errorf("a JSON patch needs a target"), "add target: with kind and name of what it changes")
 	}
@@ -125,19 +126,19 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 // fails. A target that selects nothing only causes a warning.
 func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	switch {
-	case t.merge == nil && t.json == nil:
+	case t.merge == nil && t.json.ops == nil:
 		return nil
 	case t.merge == nil:
-		return applyJSON(t.json, t.Target, list, warn, true)
+		return t.json.applyTo(t.Target, list, warn, true)
 	case t.Target == nil:
 		return applyByID(t.kinds, t.merge, list, warn, false)
 	}
 	found, err := t.Target.Select(list)
 	if err != nil {
-		return diag.BadSelector.Errorf("target: %w", err)
+		return diag.In(diag.BadSelector.Errorf("target: %w", err), "target")
 	}
 	if len(found) == 0 {
-		warn(diag.TargetMatchesNothing, "the target (%s) matches no resource%s", t.Target, t.Target.near(list))
+		warnIn(warn, []any{"target"}, diag.TargetMatchesNothing, "the target (%s) matches no resource%s", t.Target, t.Target.near(list))
 	}
 	if err := applyToSet(t.kinds, t.merge[0], found, list, warn); err != nil {
 		return err
@@ -284,7 +285,7 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	}
 	var errs []error
 	for i, path := range t.Paths {
-		patches, err := readInline(env, path)
+		patches, err := patchesOf(env, inlineText(path))
 		if err != nil && !strings.Contains(path, "\n") { // not a patch, so it should be a file
 			patches, err = readPatches(env, path)
 		}
@@ -296,7 +297,7 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 		t.merge = append(t.merge, patches...)
 	}
 	if t.Patches != "" {
-		patches, err := readInline(env, t.Patches)
+		patches, err := patchesOf(env, inlineText(t.Patches, "patches"))
 		errs = append(errs, labelled("patches", err))
 		t.merge = append(t.merge, patches...)
 	}
@@ -314,25 +315,21 @@ func readPatches(env Env, path string) ([]*smPatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patchesOf(env, src)
+	return patchesOf(env, patchText{src: src})
 }
 
-func readInline(env Env, text string) ([]*smPatch, error) {
-	return patchesOf(env, &yaml.Source{Data: []byte(text)})
-}
-
-func patchesOf(env Env, src *yaml.Source) (patches []*smPatch, _ error) {
-	docs, err := krm.Patches(src, env.Schema)
+func patchesOf(env Env, text patchText) (patches []*smPatch, _ error) {
+	docs, err := krm.Patches(text.src, env.Schema)
 	if err == nil {
-		env.parsed(src)
+		env.parsed(text)
 	}
 	for i, r := range docs {
 		err = errors.Join(err, checkMetadata(r))
 		p := newSMPatch(r, PatchOptions{}, true)
-		p.src, p.doc = src, i
+		p.text, p.doc = text, i
 		patches = append(patches, p)
 	}
-	return patches, err
+	return patches, text.syntax(err)
 }
 
 // Transform applies the patches. It fails if a patch matches no resource or several.
@@ -377,7 +374,7 @@ type PatchJson6902Transformer struct {
 // Configure reads the patch. It fails if the target has no name, unless exactly one of Path and
 // JsonOp is given, or if the patch is invalid or has no operations.
 func (t *PatchJson6902Transformer) Configure(env Env) error {
-	err := t.Target.compileAs("target")
+	err := t.Target.compileAt("target")
 	if t.Target == nil || t.Target.Name == "" {
 		err = errors.Join(advised(notGiven("the target must have a name"), "use patches, whose target may select by kind or labels alone"), err)
 	}
@@ -385,22 +382,22 @@ func (t *PatchJson6902Transformer) Configure(env Env) error {
 }
 
 func (t *PatchJson6902Transformer) read(env Env) (err error) {
-	src := &yaml.Source{Data: []byte(t.JsonOp)}
+	text := inlineText(t.JsonOp, "patch")
 	switch {
 	case t.Path == "" && t.JsonOp == "":
 		return advised(notGiven("one of path and jsonOp must be given"), "path names a file, jsonOp holds the text of the patch")
 	case t.Path != "" && t.JsonOp != "":
 		return advised(diag.Exclusive.Errorf("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
 	case t.Path != "":
-		if src, err = readPatch(env, t.Path, t.Target); err != nil {
+		if text, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
 		}
 	}
-	if t.patch, err = parseJSONPatch(env, src); err != nil {
-		return err
+	if t.patch, err = parseJSONPatch(env, text); err != nil {
+		return text.syntax(err)
 	}
-	env.parsed(src)
-	if len(t.patch) == 0 {
+	env.parsed(text)
+	if len(t.patch.ops) == 0 {
 		return advised(diag.PatchForm.Errorf("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
@@ -408,7 +405,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 
 // Transform applies the patch to all resources selected by the target.
 func (t *PatchJson6902Transformer) Transform(list *krm.List, warn Warn) error {
-	return applyJSON(t.patch, t.Target, list, warn, false)
+	return t.patch.applyTo(t.Target, list, warn, false)
 }
 
 // Selects implements [Chooser].

@@ -13,15 +13,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// applyJSON applies a JSON patch to the resources selected by target. With remember, it records
-// the previous identities of the resources.
-func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, remember bool) error {
+// applyTo applies the patch to the resources selected by target. With remember, it records the
+// previous identities of the resources.
+func (p jsonPatch) applyTo(target *Selector, list *krm.List, warn Warn, remember bool) error {
 	found, err := target.Select(list)
 	if err != nil {
-		return err
+		return diag.In(err, "target")
 	}
 	if len(found) == 0 {
-		warn(diag.TargetMatchesNothing, "the target (%s) matches no resource%s", target, target.near(list))
+		warnIn(warn, []any{"target"}, diag.TargetMatchesNothing, "the target (%s) matches no resource%s", target, target.near(list))
 		return nil
 	}
 	anyChanged := false
@@ -29,9 +29,9 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		r := list.At(i)
 		c := r.Copy()
 		c.Unlink() // kustomize makes a new object from the patched JSON
-		v, err := patchObject(patch, c, remember, warn)
+		v, err := patchObject(p, c, remember, warn)
 		if err != nil {
-			return resourceError(r, err)
+			return p.at(resourceError(r, err))
 		}
 		anyChanged = anyChanged || !v.Equal(r.Value())
 		if remember {
@@ -98,7 +98,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (ya
 
 // reads reports whether p compares, copies or moves values.
 func (p jsonPatch) reads() bool {
-	return slices.ContainsFunc(p, func(o jsonOp) bool { return o.op == "test" || o.op == "copy" || o.op == "move" })
+	return slices.ContainsFunc(p.ops, func(o jsonOp) bool { return o.op == "test" || o.op == "copy" || o.op == "move" })
 }
 
 // withAnnotations adds an empty mapping of annotations to v if v has metadata without

@@ -5,9 +5,7 @@ package builtins
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -82,7 +80,9 @@ type ReplacementTransformer struct {
 
 // A replacement is a validated Replacement with compiled paths and patterns.
 type replacement struct {
-	label   string // for messages
+	// at leads to the replacement in the configuration or, if src is set, in that file.
+	at      []any
+	src     *yaml.Source
 	source  *ReplacementSource
 	field   *fieldPath
 	value   sourceValue // the constant if source is nil
@@ -102,19 +102,19 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 	paths := fieldPaths{}
 	var errs []error
 	for i, r := range t.Replacements {
-		label := ""
+		var at []any
 		if len(t.Replacements) > 1 {
-			label = "replacements[" + strconv.Itoa(i) + "]"
+			at = []any{"replacements", i}
 		}
 		if r.Path == "" {
-			errs = append(errs, t.add(label, r, paths))
+			errs = append(errs, t.add(r, nil, at, paths))
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			errs = append(errs, labelled(label, advised(diag.Exclusive.Errorf("path and an inline replacement exclude each other"), "make two entries of them")))
+			errs = append(errs, inField(advised(diag.Exclusive.Errorf("path and an inline replacement exclude each other"), "make two entries of them"), at...))
 			continue
 		}
-		errs = append(errs, labelled(label, t.addFile(env, r.Path, paths)))
+		errs = append(errs, inField(t.addFile(env, r.Path, paths), at...))
 	}
 	return errors.Join(errs...)
 }
@@ -122,13 +122,13 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths) error {
 	src, err := env.Read(path)
 	if err != nil {
-		return err
+		return diag.In(err, "path")
 	}
 	doc, err := src.Value()
 	if err != nil {
 		return err
 	}
-	env.parsed(src)
+	env.parsed(patchText{src: src})
 	decoding := yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
 	switch doc.Type() {
 	case yaml.Map:
@@ -136,7 +136,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &r))...); err != nil {
 			return err
 		}
-		return t.add(src.File, r, paths)
+		return t.add(r, src, nil, paths)
 	case yaml.Seq:
 		var rs []Replacement
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &rs))...); err != nil {
@@ -144,7 +144,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 		}
 		var errs []error
 		for i, r := range rs {
-			errs = append(errs, t.add(src.File+": ["+strconv.Itoa(i)+"]", r, paths))
+			errs = append(errs, t.add(r, src, []any{i}, paths))
 		}
 		return errors.Join(errs...)
 	}
@@ -160,14 +160,25 @@ func asErrors(src *yaml.Source, mistakes []*yaml.DecodeError) []error {
 	return errs
 }
 
-func (t *ReplacementTransformer) add(label string, r Replacement, paths fieldPaths) error {
+// add adds a replacement, which is at the path at in the configuration or, if src is not nil, in src.
+func (t *ReplacementTransformer) add(r Replacement, src *yaml.Source, at []any, paths fieldPaths) error {
 	c, err := r.compile(paths)
+	c.src, c.at = src, at
 	if err != nil {
-		return labelled(label, err)
+		return c.placed(err)
 	}
-	c.label = label
 	t.compiled = append(t.compiled, c)
 	return nil
+}
+
+// placed returns err, or each error joined in err, as an error about a part of the replacement.
+func (r *replacement) placed(err error) error {
+	if r.src == nil {
+		return inField(err, r.at...)
+	}
+	return eachError(err, func(e error) error {
+		return diag.Errorf(r.src.Locate(0, diag.Below(r.at, e)...), diag.FieldPath(r.at), "%w", e)
+	})
 }
 
 func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
@@ -190,7 +201,7 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	for i, t := range r.Targets {
 		compiled, err := t.compile(paths)
 		if err != nil {
-			errs = append(errs, labelled(fmt.Sprintf("targets[%d]", i), err))
+			errs = append(errs, inField(err, "targets", i))
 		}
 		c.targets = append(c.targets, compiled)
 	}
@@ -211,7 +222,7 @@ func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error)
 	}
 	sel := *t.Select
 	var errs []error
-	if err := sel.compileAs("select"); err != nil {
+	if err := sel.compileAt("select"); err != nil {
 		errs = append(errs, err)
 	}
 	c.sel = &sel
@@ -220,7 +231,7 @@ func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error)
 			continue
 		}
 		reject := *s
-		if err := reject.compileAs(fmt.Sprintf("reject[%d]", i)); err != nil {
+		if err := reject.compileAt("reject", i); err != nil {
 			errs = append(errs, err)
 		}
 		c.reject = append(c.reject, &reject)

@@ -18,7 +18,7 @@ import (
 func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
 	for i := range t.compiled {
 		if err := t.compiled[i].apply(list, warn); err != nil {
-			return labelled(t.compiled[i].label, err)
+			return t.compiled[i].placed(err)
 		}
 	}
 	return nil
@@ -29,7 +29,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 	if r.source != nil {
 		var err error
 		if from, err = r.source.find(list); err != nil {
-			return err
+			return diag.In(err, "source")
 		}
 		if c.value, err = r.read(list.At(from)); err != nil {
 			return err
@@ -40,45 +40,98 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		t := &r.targets[i]
 		found := 0
 		if err := t.checkSelectors(list); err != nil {
-			return fmt.Errorf("targets[%d]: %w", i, err)
+			return inField(err, "targets", i)
 		}
 		for pos := range t.candidates(list) {
 			ok, err := t.selects(list.At(pos))
 			if err != nil {
-				return fmt.Errorf("targets[%d]: %w", i, err)
+				return inField(err, "targets", i)
 			}
 			if !ok {
 				continue
 			}
 			found++
-			if err := r.write(list, pos, pos == from, t, &c, warn); err != nil {
-				return fmt.Errorf("targets[%d]: %w", i, err)
+			if err := r.write(list, pos, pos == from, i, &c, warn); err != nil {
+				if hint := t.rejectHint(list, pos, &c); hint != "" {
+					err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
+				}
+				return inField(err, "targets", i)
 			}
 			if err := list.CheckSize(); err != nil {
 				return err
 			}
 		}
 		if found == 0 {
-			warn(diag.ReplacementTargetNothing, "targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
+			r.warn(warn, []any{"targets", i, "select"}, "targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
 		}
 	}
 	return nil
 }
 
-// write copies the value into the fields of one resource.
-func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replacementTarget, c *copier, warn Warn) (err error) {
+// rejectHint returns a hint to leave out the selected resources that lack a field. It returns "" if
+// the resource at pos lacks none, if all selected resources lack one, or if the target names a
+// single resource: the path is then probably wrong.
+func (t *replacementTarget) rejectHint(list *krm.List, pos int, c *copier) string {
+	if t.sel.name.literal != "" || !t.lacks(list.At(pos), c) {
+		return ""
+	}
+	var rejects []string
+	selected := 0
+	for i := range t.candidates(list) {
+		r := list.At(i)
+		if ok, err := t.selects(r); err != nil || !ok {
+			continue
+		}
+		selected++
+		if t.lacks(r, c) {
+			id := r.ID()
+			reject := fmt.Sprintf("{kind: %s, name: %s", id.Kind, id.Name)
+			if id.Namespace != "" {
+				reject += ", namespace: " + id.Namespace
+			}
+			rejects = append(rejects, reject+"}")
+		}
+	}
+	if len(rejects) == selected {
+		return ""
+	}
+	what := "it"
+	if len(rejects) > 1 {
+		what = "those without the field"
+	}
+	return fmt.Sprintf("to leave %s out, add reject: [%s] to the target", what, diag.Some(rejects))
+}
+
+// lacks reports whether a field path of t leads nowhere in r.
+func (t *replacementTarget) lacks(r *krm.Resource, c *copier) bool {
+	return slices.ContainsFunc(t.fields, func(path *fieldPath) bool {
+		probe := copier{value: c.value, opts: t.opts, owner: r, probe: true}
+		_, _, err := probe.apply(r.Value(), path)
+		return diag.CodeOf(err) == diag.ReplacementTargetField
+	})
+}
+
+// warn warns about the part of the replacement at path.
+func (r *replacement) warn(warn Warn, path []any, format string, args ...any) {
+	warn(diag.ReplacementTargetNothing, "%w", r.placed(diag.In(diag.Errorf(diag.Pos{}, "", format, args...), path...)))
+}
+
+// write copies the value into the fields of one resource that the target with the given index
+// lists.
+func (r *replacement) write(list *krm.List, pos int, isSource bool, target int, c *copier, warn Warn) (err error) {
+	t := &r.targets[target]
 	list.Change(pos, func(res *krm.Resource) {
 		c.opts, c.owner = t.opts, res
 		res.Taken = append(res.Taken, c.taken...)
 		id := res.ID()
-		for _, path := range t.fields {
+		for i, path := range t.fields {
 			var lost bool
 			if lost, err = r.writeField(res, isSource, path, c); err != nil {
-				err = fmt.Errorf("%s: %w", id, err)
+				err = diag.In(fmt.Errorf("%s: %w", id, err), "fieldPaths", i)
 				return
 			}
 			if lost {
-				warn(diag.ReplacementTargetNothing, "%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
+				r.warn(warn, []any{"targets", target, "fieldPaths", i}, "%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
 			}
 			if res.Room() < 0 {
 				err = resourceError(res, errTooLarge())
@@ -144,19 +197,22 @@ func replacesState(path *fieldPath) bool {
 func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 	v, err := r.field.lookup(res.Value())
 	if err != nil {
-		return sourceValue{}, diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
+		return sourceValue{}, r.inSource(diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err))
 	}
 	if v.IsEmpty() {
 		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text).With(diag.ReplacementSourceField)
 		err.Hints = r.field.advice(res.Value())
-		return sourceValue{}, err
+		return sourceValue{}, r.inSource(err)
 	}
 	x, err := (sourceValue{Value: v}).part(r.source.Options)
 	if err != nil {
-		return x, fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
+		return x, diag.In(fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err), "source", "options", "index")
 	}
 	return x, nil
 }
+
+// inSource returns err as an error about the path of the source's field.
+func (r *replacement) inSource(err error) error { return diag.In(err, "source", "fieldPath") }
 
 // find returns the position of the resource that s selects. It fails unless there is exactly one.
 func (s *ReplacementSource) find(list *krm.List) (int, error) {
@@ -173,13 +229,16 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	}
 	if at < 0 {
 		err := diag.Errorf(diag.Pos{}, "source", "%s selects nothing", s).With(diag.NoReplacementSource)
-		if names := s.otherNames(list); names != nil {
+		pattern := strings.ContainsAny(s.Name+s.Kind, "*?[(|")
+		if names := s.otherNames(list); pattern {
+			err.Hint("a source is one resource: its fields are texts, not patterns")
+		} else if names != nil {
 			err.Hints = diag.DidYouMean(s.Name, names)
 		} else {
 			err.Hints = diag.DidYouMean(s.Kind, kindsOf(list))
 		}
-		if err.Hints == nil {
-			err.Hints = s.candidates(list)
+		if pattern || err.Hints == nil {
+			err.Hints = append(err.Hints, s.candidates(list)...)
 		}
 		return 0, err
 	}

@@ -205,7 +205,7 @@ spec: {port: 80, ports: [1]}
 		{"path: nope", "nope: no such file"},
 		{"path: bad.yaml", `dir/bad.yaml:3: [0].targets[0].fieldPaths: must be a list, not a string`},
 		{"path: text.yaml", "dir/text.yaml: must hold a replacement or a list of them"},
-		{"path: nosource.yaml", "dir/nosource.yaml: [1]: source is missing"},
+		{"path: nosource.yaml", "dir/nosource.yaml:1: [1]: source is missing"},
 		{"source: {name: web}\n  targets: [{fieldPaths: [a]}]", "targets[0]: select is missing: it says which resources to change"},
 		{"source: {name: web}\n  targets: [null]", "targets[0]: select is missing: it says which resources to change"},
 		{"source: {name: web}\n  targets: [{select: {name: '('}}]", "targets[0]: select.name: no regular expression: missing closing ): `(`"},

@@ -129,12 +129,15 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 	e := &diag.Error{
 		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
 		Code:  diag.NoReplicas,
-		Hints: diag.DidYouMean(t.Replica.Name, names),
+		Hints: t.unlisted(list),
+	}
+	if e.Hints == nil {
+		e.Hints = diag.DidYouMean(t.Replica.Name, names)
 	}
 	if e.Hints == nil && len(names) > 0 {
-		return e.Hint("what has replicas is called: %s", diag.Some(slices.Compact(slices.Sorted(slices.Values(names)))))
+		e.Hint("what has replicas is called: %s", diag.Some(slices.Compact(slices.Sorted(slices.Values(names)))))
 	} else if e.Hints == nil {
-		return e.Hint("nothing here has them: is the entry in the layer that has the resource?")
+		e.Hint("nothing here has them: is the entry in the layer that has the resource?")
 	}
-	return e
+	return diag.In(e, "name")
 }

@@ -54,32 +54,25 @@ func (s *Selector) Compile() error {
 	} {
 		var err error
 		if *f.into, err = compilePattern(f.text); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
+			errs = append(errs, inField(err, f.name))
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
+		s.labelErr = diag.In(advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm), "labelSelector")
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
+		s.annotationErr = diag.In(advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm), "annotationSelector")
 	}
 	return errors.Join(errs...)
 }
 
-// compileAs compiles s unless it is nil. Its error prefixes the names of the fields with field.
-func (s *Selector) compileAs(field string) error {
+// compileAt compiles s, which is at path in a configuration, unless it is nil. Its error has the
+// paths of the invalid fields.
+func (s *Selector) compileAt(path ...any) error {
 	if s == nil {
 		return nil
 	}
-	err := s.Compile()
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		errs := slices.Clone(many.Unwrap())
-		for i := range errs {
-			errs[i] = fmt.Errorf("%s.%w", field, errs[i])
-		}
-		return errors.Join(errs...)
-	}
-	return err
+	return eachError(s.Compile(), func(err error) error { return diag.In(fmt.Errorf("%s.%w", diag.FieldPath(path), err), path...) })
 }
 
 // Match reports whether r meets all conditions. It fails if it reaches an invalid label or
@@ -146,21 +139,31 @@ func (s *Selector) near(list *krm.List) diag.Next {
 }
 
 func (s *Selector) otherNames(list *krm.List) []string {
-	var kinds, names []string
-	rest := *s
-	rest.name = pattern{any: true}
+	var kinds, names, namespaces []string
+	noName, noNamespace := *s, *s
+	noName.name, noNamespace.namespace = pattern{any: true}, pattern{any: true}
 	for _, r := range list.All() {
-		if id := r.ID(); s.kind.match(id.Kind) {
-			if ok, err := rest.Match(r); ok && err == nil {
-				names = append(names, id.Name)
-			}
-		} else if !slices.Contains(kinds, id.Kind) {
+		id := r.ID()
+		if !s.kind.match(id.Kind) {
 			kinds = append(kinds, id.Kind)
+			continue
+		}
+		if ok, err := noName.Match(r); ok && err == nil {
+			names = append(names, id.Name)
+		}
+		if ok, err := noNamespace.Match(r); ok && err == nil {
+			namespaces = append(namespaces, id.EffectiveNamespace())
 		}
 	}
-	near := diag.DidYouMean(s.name.literal, names)
-	if names == nil {
-		near = diag.DidYouMean(s.kind.literal, kinds)
+	kinds = slices.Compact(slices.Sorted(slices.Values(kinds)))
+	var near []string
+	switch {
+	case names != nil:
+		near = s.name.advice("name", s.Name, names)
+	case namespaces != nil:
+		near = s.namespace.advice("namespace", s.Namespace, namespaces)
+	default:
+		near = s.kind.advice("kind", s.Kind, kinds)
 	}
 	switch {
 	case near != nil:
@@ -169,10 +172,39 @@ func (s *Selector) otherNames(list *krm.List) []string {
 		return []string{"there are no resources at this step"}
 	case names != nil && s.Name != "":
 		return []string{"it selects by the name that a resource has at this step, or had before: " + diag.Some(names)}
-	case s.Kind != "" && len(kinds) == len(kindsOf(list)):
-		return []string{"the kinds are: " + diag.Some(slices.Sorted(slices.Values(kinds)))}
+	case s.Kind != "" && len(kinds) == len(slices.Compact(slices.Sorted(slices.Values(kindsOf(list))))):
+		return []string{"the kinds are: " + diag.Some(kinds)}
 	}
 	return []string{"remove it, or change what it selects"}
+}
+
+// advice returns hints for a pattern that matches none of the names of a field: a similar name, or
+// an expression for the names that the text was probably meant to match.
+func (p *pattern) advice(field, text string, names []string) []string {
+	if p.literal != "" {
+		if near := diag.DidYouMean(p.literal, names); near != nil {
+			return near
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	for _, other := range []string{fromGlob(text), text + ".*", ".*" + text + ".*"} {
+		wider, err := compilePattern(other)
+		if err != nil || len(text) < 2 {
+			continue
+		}
+		matched := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wider.match(name) })
+		if slices.Sort(matched); len(matched) > 0 {
+			return []string{fmt.Sprintf("%s is a regular expression for the whole text: %s matches %s", field, other, diag.Some(slices.Compact(matched)))}
+		}
+	}
+	return nil
+}
+
+// fromGlob returns the regular expression for a text with the wildcards of a shell.
+func fromGlob(text string) string {
+	return strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(text))
 }
 
 // String formats the conditions for messages.
@@ -213,15 +245,21 @@ func compilePattern(text string) (pattern, error) {
 	}
 	// Compile the pattern without anchors first, so that errors quote the user's text.
 	if _, err := regexp.Compile(text); err != nil {
-		return pattern{}, patternError(err)
+		return pattern{}, patternError(text, err)
 	}
 	re, err := regexp.Compile("^(?:" + text + ")$")
 	return pattern{re: re}, err
 }
 
 // patternError formats the error of an invalid regular expression.
-func patternError(err error) error {
-	return advised(diag.BadSelector.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
+func patternError(text string, err error) error {
+	e := diag.Errorf(diag.Pos{}, "", "no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).With(diag.BadSelector)
+	if meant := fromGlob(text); strings.ContainsAny(text, "*?") {
+		e.Hint("did you mean %q? any text is .*, and a single character is a dot", meant)
+	} else {
+		e.Hint("any text is .*, and a backslash makes a sign mean itself")
+	}
+	return e
 }
 
 func (p *pattern) match(text string) bool {

@@ -4,6 +4,7 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 type smPatch struct {
 	id         krm.ID
 	pos        diag.Pos
-	src        *yaml.Source // the text of the patch, which is its document doc
+	text       patchText // contains the patch as document doc
 	doc        int
 	value      yaml.Value
 	allowName  bool // the patch may change the name
@@ -105,7 +106,7 @@ func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm
 	}
 	merged, deleted, err := MergePatch(kinds, old, patch)
 	if err != nil {
-		return nil, resourceError(r, err)
+		return nil, p.text.at(resourceError(r, err), p.doc, p.path(err)...)
 	}
 	if deleted {
 		return nil, nil
@@ -127,6 +128,30 @@ func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm
 	}
 	c.SetValue(merged)
 	return c, nil
+}
+
+// path returns the path to the field of the patch that an error of its merge is about. It ends at a
+// list with several items, because the error has the index in the result.
+func (p *smPatch) path(err error) (path []any) {
+	var at *mergeError
+	if !errors.As(err, &at) {
+		return nil
+	}
+	v := p.value
+	for _, step := range at.path {
+		switch step := step.(type) {
+		case string:
+			v = v.Get(step)
+			path = append(path, step)
+		case int:
+			if v.Len() != 1 {
+				return path
+			}
+			v = v.Items()[0]
+			path = append(path, 0)
+		}
+	}
+	return path
 }
 
 // restore returns v, the result of a merge, with the parts of the identity id that the patch may
@@ -196,17 +221,17 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id).With(diag.NoPatchTarget)
+		err := diag.Errorf(diag.Pos{}, "", "no resource matches the patch for %s", p.id).With(diag.NoPatchTarget)
 		if err.Hints = p.near(list); err.Hints == nil {
 			err.Hints = p.others(list)
 		}
-		return 0, err
+		return 0, p.text.at(err, p.doc)
 	}
-	err := diag.Errorf(p.pos, "", "several resources match the patch for %s", p.id).With(diag.SeveralPatchTargets)
+	err := diag.Errorf(diag.Pos{}, "", "several resources match the patch for %s", p.id).With(diag.SeveralPatchTargets)
 	for _, i := range found {
 		err.Hint("%s is or was called that", list.At(i).ID())
 	}
-	return 0, err
+	return 0, p.text.at(err, p.doc)
 }
 
 // others returns a hint at possible targets of the patch: resources with its name, or names of

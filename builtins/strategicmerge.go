@@ -4,7 +4,9 @@
 package builtins
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -296,17 +298,26 @@ func (m *merger) mergeSeq(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 
 // A mergeError adds the position within the object to an error.
 type mergeError struct {
-	path string
+	path []any
 	err  error
 }
 
-func atField(key string, err error) error {
+func atField(key string, err error) error { return atStep(key, err) }
+
+func atStep(step any, err error) error {
 	if e, ok := err.(*mergeError); ok {
-		e.path = key + "." + e.path
+		e.path = slices.Insert(e.path, 0, step)
 		return e
 	}
-	return &mergeError{key, err}
+	return &mergeError{[]any{step}, err}
 }
 
-func (e *mergeError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *mergeError) Error() string {
+	steps := make([]string, len(e.path))
+	for i, step := range e.path {
+		steps[i] = fmt.Sprint(step)
+	}
+	return strings.Join(steps, ".") + ": " + e.err.Error()
+}
+
 func (e *mergeError) Unwrap() error { return e.err }

@@ -12,10 +12,10 @@ import (
 // the place where they are written. They skip texts that contain $ or {{, which a later tool may
 // replace.
 
-// doubt warns about a text that Kubernetes rejects.
-func (e Env) doubt(text string, valid bool, what, form string) {
+// doubt warns about a text that Kubernetes rejects, at path in the configuration.
+func (e Env) doubt(text string, valid bool, what, form string, path ...any) {
 	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
-		e.Warn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form))
+		e.warnIn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form), path...)
 	}
 }
 
@@ -26,19 +26,21 @@ const (
 	dataKeyForm   = "write up to 253 letters, digits, -, _ and ."
 )
 
-func (e Env) doubtNamespace(name string) {
-	e.doubt(name, len(name) <= 63 && !strings.Contains(name, ".") && isDNSName(name), "namespace", namespaceForm)
+func (e Env) doubtNamespace(name string, path ...any) {
+	e.doubt(name, len(name) <= 63 && !strings.Contains(name, ".") && isDNSName(name), "namespace", namespaceForm, path...)
 }
 
-// doubtLabels checks labels or, if values is false, annotations, whose values may be any text.
-func (e Env) doubtLabels(pairs map[string]string, what string, values bool) {
+// doubtLabels checks labels or, if values is false, annotations, whose values may be any text. The
+// pairs are at path in the configuration.
+func (e Env) doubtLabels(pairs map[string]string, what string, values bool, path ...any) {
 	if e.Warn == nil {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		e.doubt(key, isQualifiedName(key), "name of "+what, keyForm)
+		path := append(slices.Clip(path), key)
+		e.doubt(key, isQualifiedName(key), "name of "+what, keyForm, path...)
 		if value := pairs[key]; values {
-			e.doubt(value, len(value) <= 63 && isLabelWord(value), "value of the label "+key, valueForm)
+			e.doubt(value, len(value) <= 63 && isLabelWord(value), "value of the label "+key, valueForm, path...)
 		}
 	}
 }
@@ -50,14 +52,14 @@ func (e Env) doubtKeys(pairs []keyValue) {
 	}
 	for i := range pairs {
 		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
-			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key).With(diag.InvalidName)
+			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", &pairs[i], key).With(diag.InvalidName)
 			switch { // an invalid key may be secret
 			case pairs[i].pos.Line > 0:
 				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName)
 			case pairs[i].file == nil:
-				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes", pairs[i].from).With(diag.InvalidName)
+				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes", &pairs[i]).With(diag.InvalidName)
 			}
-			e.Warn(w.Hint("%s", dataKeyForm))
+			e.warnIn(w.Hint("%s", dataKeyForm), pairs[i].path...)
 		}
 	}
 }

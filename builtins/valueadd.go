@@ -48,21 +48,20 @@ func (t *ValueAddTransformer) Configure(env Env) error {
 	var errs []error
 	if t.TargetFilePath != "" {
 		more, err := readTargets(env, t.TargetFilePath)
-		errs = append(errs, labelled("targetFilePath", err))
+		errs = append(errs, inField(err, "targetFilePath"))
 		t.targets = append(t.targets, more...)
 	}
 	if len(t.targets) == 0 && errors.Join(errs...) == nil {
 		return notGiven("must specify at least one target")
 	}
 	for i, target := range t.targets {
-		field := fmt.Sprintf("targets[%d]", i)
 		if target.FieldPath == "" {
-			errs = append(errs, notGiven(field+": fieldPath cannot be empty"))
+			errs = append(errs, inField(notGiven("fieldPath cannot be empty"), "targets", i))
 		}
 		if target.FilePathPosition < 0 {
-			errs = append(errs, diag.BadValue.Errorf("%s: filePathPosition %d cannot be negative", field, target.FilePathPosition))
+			errs = append(errs, inField(diag.BadValue.Errorf("filePathPosition %d cannot be negative", target.FilePathPosition), "targets", i))
 		}
-		errs = append(errs, target.Selector.compileAs(field+".selector"))
+		errs = append(errs, target.Selector.compileAt("targets", i, "selector"))
 	}
 	return errors.Join(errs...)
 }
@@ -79,7 +78,7 @@ func readTargets(env Env, path string) ([]ValueAddTarget, error) {
 	var file struct {
 		Targets []ValueAddTarget `json:"targets,omitempty"`
 	}
-	env.parsed(src)
+	env.parsed(patchText{src: src})
 	d := yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
 	return file.Targets, errors.Join(asErrors(src, d.Decode(v, &file))...)
 }

@@ -86,6 +86,20 @@ func (o Origin) Pos() diag.Pos {
 	return o.Source.Locate(0, o.Path...)
 }
 
+// PosOf returns the position of the part of the configuration at o that err is about.
+func (o Origin) PosOf(err error) diag.Pos {
+	return Origin{o.Source, diag.Below(o.Path, err)}.Pos()
+}
+
+// Value returns the value at o, None if there is none.
+func (o Origin) Value() yaml.Value {
+	if o.Source == nil {
+		return yaml.Value{}
+	}
+	v, _ := o.Source.Value()
+	return v.Follow(o.Path...)
+}
+
 // File returns the path of the configuration file, "" if there is none.
 func (o Origin) File() string {
 	if o.Source == nil {
@@ -110,7 +124,7 @@ func (o Origin) Warning(code diag.Code, format string, args ...any) *diag.Error 
 	if at, ok := w.Err.(*diag.Error); ok && at.Pos.File != "" {
 		return at.With(code)
 	}
-	w.Pos, w.Field = o.Pos(), o.Field()
+	w.Pos, w.Field = o.PosOf(w), o.Field()
 	return w
 }
 

@@ -143,6 +143,9 @@ type DuplicateError struct {
 	// Inputs are the indexes of the merged lists that contain the resources. Both are 0 if there
 	// is only one list.
 	Inputs [2]int
+	// Entry leads from the field of the merged lists to the entry that brings the second resource,
+	// if known.
+	Entry []any
 	// Ways are the chains of references from the root to the file of each resource, if known.
 	Ways []string
 }
@@ -168,6 +171,9 @@ func (e *DuplicateError) Diag() *diag.Error {
 	}
 	return d
 }
+
+// Part returns Entry: see [diag.PathOf].
+func (e *DuplicateError) Part() []any { return e.Entry }
 
 // Kind returns the error code: see [diag.CodeOf].
 func (e *DuplicateError) Kind() diag.Code { return diag.SameID }

@@ -36,6 +36,7 @@ func resources(s *yaml.Source, docs []yaml.Document, kinds *schema.Schema) []*Re
 		r := &rs[i]
 		r.scopes = kinds
 		r.Pos = diag.Pos{File: s.File, Line: d.Line}
+		r.src, r.doc = s, i
 		r.size = d.Size
 		r.adopt(d.Value)
 		ptrs[i] = r

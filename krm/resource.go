@@ -49,6 +49,9 @@ type Resource struct {
 	Transformations []*Origin
 	// Pos is the start of the document.
 	Pos diag.Pos
+	// The resource was read from document doc of src, nil if it was generated.
+	src *yaml.Source
+	doc int
 }
 
 // An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations
@@ -69,6 +72,15 @@ func NewResource(value yaml.Value, kinds *schema.Schema) *Resource {
 	r := &Resource{scopes: kinds}
 	r.SetValue(value)
 	return r
+}
+
+// Locate returns the position of a field in the file that the resource was read from, or of its
+// nearest parent that is there. For a generated resource it returns Pos.
+func (r *Resource) Locate(path ...any) diag.Pos {
+	if r.src == nil {
+		return r.Pos
+	}
+	return r.src.Locate(r.doc, path...)
 }
 
 // Value returns the object.

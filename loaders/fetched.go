@@ -165,7 +165,34 @@ func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
 	return l.obtain(d, text, reference.Any)
 }
 
-func (l *Local) obtain(d *Dir, text string, use reference.Use) (dir *Dir, src *yaml.Source, err error) {
+// obtain returns the directory or file for a reference. An error has a hint if the reference is
+// probably misspelled.
+func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Source, error) {
+	dir, src, err := l.fetchReference(d, text, use)
+	if meant := reference.Corrected(text); err != nil && meant != "" {
+		err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", correction(text, meant))
+	}
+	return dir, src, err
+}
+
+// correction returns the hint at the reference that was probably meant by text.
+func correction(text, meant string) string {
+	if hint := PageHint(text); hint != "" {
+		return hint
+	}
+	return fmt.Sprintf("did you mean %q?", diag.Redact(meant))
+}
+
+// PageHint returns a hint at the repository for the address of a web page that shows a file or
+// directory of it, "" for any other text.
+func PageHint(text string) string {
+	if !reference.IsPage(text) {
+		return ""
+	}
+	return fmt.Sprintf("this is the address of a web page: write %q", diag.Redact(reference.Corrected(text)))
+}
+
+func (l *Local) fetchReference(d *Dir, text string, use reference.Use) (dir *Dir, src *yaml.Source, err error) {
 	if l.fetch == nil {
 		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
 	}
@@ -350,7 +377,11 @@ func (t *fetchedTree) error(err error, place, as string) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return diag.NotReadable.Errorf("cannot read %q: %w", diag.Redact(as), err)
+	e := diag.Errorf(diag.Pos{}, "", "cannot read %q: %w", diag.Redact(as), err).With(diag.NotReadable)
+	if errors.Is(err, cache.ErrAbsent) && !t.isGiven() {
+		e.Hint("%s", t.submoduleHint(place))
+	}
+	return e
 }
 
 // errOutside returns the error for a path that leads out of a tree.

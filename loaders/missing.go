@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A NotFoundError reports a path that does not exist.
@@ -36,29 +38,101 @@ func (e *NotFoundError) Hints() []string {
 			return []string{hint}
 		}
 	}
-	names := e.siblings()
-	if near := diag.Nearest(filepath.Base(e.abs), names); near != "" {
-		return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(e.Path), near))}
+	if strings.Contains(e.Path, `\`) && filepath.Separator == '/' {
+		return []string{fmt.Sprintf("did you mean %q? paths have slashes", e.withSlashes())}
+	}
+	if e.IsPattern() {
+		hint := "patterns are not expanded: list each file"
+		if names := e.matches(); len(names) > 0 {
+			hint += ", here " + diag.Some(names)
+		}
+		return []string{hint}
+	}
+	if near := e.near(); near != "" {
+		return []string{fmt.Sprintf("did you mean %q?", near)}
+	}
+	if meant := reference.Corrected(e.Path); meant != "" {
+		if hint := PageHint(e.Path); hint != "" {
+			return []string{hint}
+		}
+		return []string{fmt.Sprintf("without https:// or another scheme this is a path: did you mean %q?", diag.Redact(meant))}
 	}
 	switch {
 	case strings.Contains(e.Path, " - "):
 		return []string{"it looks like two entries in one: items of one list begin in the same column"}
-	case strings.ContainsAny(e.Path, "*?["):
-		return []string{"patterns are not expanded: list each file"}
 	case filepath.IsAbs(e.Path):
 		return []string{"write a path that is relative to the directory of this file"}
 	}
 	if way := e.otherWay(); way != "" {
 		return []string{fmt.Sprintf("did you mean %q?", way)}
 	}
+	dir, names := e.parent()
 	if len(names) == 0 {
 		return []string{"paths are relative to the directory of the file that has them"}
 	}
 	slices.Sort(names)
-	if dir := filepath.Dir(e.Path); dir != "." { // dir is relative to the file with the path, not to the working directory
+	if dir != "." { // dir is relative to the file with the path, not to the working directory
 		return []string{fmt.Sprintf("in %q there are: %s", diag.Redact(dir), diag.Some(names))}
 	}
 	return []string{"there are: " + diag.Some(names)}
+}
+
+// withSlashes returns the path with slashes in place of backslashes, relative to the drive.
+func (e *NotFoundError) withSlashes() string {
+	text := strings.ReplaceAll(e.Path, `\`, "/")
+	if len(text) > 1 && text[1] == ':' {
+		text = strings.TrimLeft(text[2:], "/")
+	}
+	return diag.Redact(text)
+}
+
+// braces matches the alternatives of a pattern.
+var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*,[^{}]*\}`) })
+
+// IsPattern reports whether the path was probably meant as a pattern for several files. The question
+// mark and the equals sign of a web address are none.
+func (e *NotFoundError) IsPattern() bool {
+	text, query, _ := strings.Cut(e.Path, "?")
+	return strings.Contains(text, "*") || braces().MatchString(text) || strings.Contains(e.Path, "?") && !strings.Contains(query, "=") ||
+		strings.Contains(text, "[") && len(e.matches()) > 0
+}
+
+// matches returns the names that match the last part of a pattern, without files of layers.
+func (e *NotFoundError) matches() (names []string) {
+	if e.abs == "" {
+		return nil
+	}
+	for _, name := range e.list(filepath.Dir(e.abs)) {
+		layer := strings.EqualFold(strings.TrimSuffix(name, filepath.Ext(name)), "kustomization")
+		if ok, err := filepath.Match(filepath.Base(e.abs), name); ok && err == nil && !layer {
+			names = append(names, filepath.Join(filepath.Dir(e.Path), name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// near returns an existing path that differs from the missing one only by misspelled names, "" if
+// there is none.
+func (e *NotFoundError) near() string {
+	if e.abs == "" {
+		return ""
+	}
+	written := strings.Split(filepath.Clean(e.Path), string(filepath.Separator))
+	dir, depth := filepath.Dir(e.abs), 1
+	for ; depth < len(written) && len(e.list(dir)) == 0; depth++ {
+		dir = filepath.Dir(dir)
+	}
+	for i := len(written) - depth; i < len(written); i++ {
+		names := e.list(dir)
+		if !slices.Contains(names, written[i]) {
+			if written[i] = diag.Nearest(written[i], names); written[i] == "" {
+				return ""
+			}
+		}
+		dir = filepath.Join(dir, written[i])
+	}
+	return filepath.Join(written...)
 }
 
 // otherWay returns the path with one more ".." in front, if that exists.
@@ -77,19 +151,30 @@ func (e *NotFoundError) otherWay() string {
 	return filepath.Join("..", e.Path)
 }
 
-// siblings returns the names in the directory in which the path is missing.
-func (e *NotFoundError) siblings() (names []string) {
+// parent returns the nearest existing directory above the missing path, as the user would write it,
+// and the names in it.
+func (e *NotFoundError) parent() (dir string, names []string) {
 	if e.abs == "" {
-		return nil
+		return "", nil
 	}
+	dir = filepath.Dir(e.Path)
+	for abs := filepath.Dir(e.abs); ; abs, dir = filepath.Dir(abs), filepath.Dir(dir) {
+		if names = e.list(abs); names != nil || dir == "." || filepath.Base(dir) == ".." {
+			return dir, names
+		}
+	}
+}
+
+// list returns the names in a directory, nil if it does not exist. Partial results are sufficient.
+func (e *NotFoundError) list(dir string) (names []string) {
 	if e.fs != nil {
-		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // partial results are sufficient
+		list, _ := fs.ReadDir(e.fs, dir)
 		for _, d := range list {
 			names = append(names, d.Name())
 		}
 		return names
 	}
-	f, err := os.Open(filepath.Dir(e.abs))
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}

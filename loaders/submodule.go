@@ -1,7 +1,9 @@
 package loaders
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -32,15 +34,59 @@ func SubmoduleHint(abs string) string {
 	}
 }
 
+// submoduleHint returns a hint at the repository of the submodule at or above a place in t.
+func (t *fetchedTree) submoduleHint(place string) string {
+	text, _ := t.ReadFile(".gitmodules")
+	for dir, inside := place, ""; dir != "."; dir, inside = path.Dir(dir), path.Join(path.Base(dir), inside) {
+		address, ok := submodules(string(text))[dir]
+		if !ok {
+			continue
+		}
+		if strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../") {
+			base := strings.TrimSuffix(t.repo, "/")
+			for strings.HasPrefix(address, "../") && strings.Contains(base, "/") {
+				base, address = base[:strings.LastIndexByte(base, '/')], strings.TrimPrefix(address, "../")
+			}
+			address = base + "/" + strings.TrimPrefix(address, "./")
+		}
+		if inside != "" {
+			address += "//" + inside
+		}
+		return fmt.Sprintf("refer to the repository of the submodule directly: %s?ref=COMMIT", diag.Redact(address))
+	}
+	return "refer to the repository of the submodule directly"
+}
+
 // namesSubmodule reports whether the text of a .gitmodules file has a submodule at a path.
 func namesSubmodule(text, path string) bool {
+	_, ok := submodules(text)[path]
+	return ok
+}
+
+// submodules returns the addresses in the text of a .gitmodules file, by their paths.
+func submodules(text string) map[string]string {
+	all := map[string]string{}
+	path, address := "", ""
+	add := func() {
+		if path != "" {
+			all[path] = address
+		}
+		path, address = "", ""
+	}
 	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(line, "=")
-		if ok && strings.TrimSpace(key) == "path" && strings.Trim(strings.TrimSpace(value), `"`) == path {
-			return true
+		if strings.HasPrefix(strings.TrimSpace(line), "[") {
+			add()
+		}
+		key, value, _ := strings.Cut(line, "=")
+		switch value = strings.Trim(strings.TrimSpace(value), `"`); strings.TrimSpace(key) {
+		case "path":
+			path = value
+		case "url":
+			address = value
 		}
 	}
-	return false
+	add()
+	return all
 }
 
 // updateCommand returns the command that checks out a submodule. Its path is relative to the

@@ -384,7 +384,7 @@ func (s functionSteps) configureError(d document, err error) error {
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := diag.Errorf(d.r.Pos, "", "%w", err)
+	e := diag.Errorf(d.locate(diag.PathOf(err)...), "", "%w", err)
 	if d.r.Pos.File == s.k.Source.File {
 		e.Field = s.k.Source.Field(d.path)
 	}

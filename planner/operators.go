@@ -189,7 +189,10 @@ func (s fieldSteps) labels() {
 			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
-		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, summary.Pairs(l.Pairs))
+		t := &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}
+		if s.configure(append(path, "pairs"), t) {
+			s.transformer(path, t, summary.Pairs(l.Pairs), true)
+		}
 	}
 	if len(s.k.CommonLabels) > 0 {
 		s.ofField([]any{"commonLabels"}, &builtins.LabelTransformer{Labels: s.k.CommonLabels}, summary.Pairs(s.k.CommonLabels))

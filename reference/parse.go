@@ -70,7 +70,7 @@ func parse(text string, use Use) (Reference, error) {
 	}
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
-			return Reference{}, diag.BadReference.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
+			return Reference{}, unknownScheme(forced+"::", rest)
 		}
 		r, err := parseGit(rest)
 		return r, noRepository(err)
@@ -89,7 +89,7 @@ func parse(text string, use Use) (Reference, error) {
 	case scheme == "ssh", scheme == "file":
 		return parseGit(text)
 	}
-	return Reference{}, diag.BadReference.Errorf("what begins with %q is not known: only files, https, git and oci are", scheme+"://")
+	return Reference{}, unknownScheme(scheme+"://", rest)
 }
 
 // parseHTTP decides whether a URL names a file or a repository.

@@ -5,6 +5,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,11 +153,11 @@ type NodeError struct {
 func (e *NodeError) At() *diag.Error {
 	at := *diag.AsError(e.Err)
 	if at.Pos.File == "" {
-		at.Pos = e.Node.Origin.Pos()
+		at.Pos = e.Node.Origin.PosOf(e.Err)
 		if i := e.Node.Item; i != nil {
 			at.Msg = fmt.Sprintf("%s/%s, item %d of %d: %s", i.Kind, i.Name, i.Place, i.Of, at.Msg)
 		}
-		if f := e.Node.Origin.Field(); f != "" && at.Field != "" {
+		if f := e.field(); f != "" && at.Field != "" {
 			at.Field = f + ": " + at.Field
 		} else if f != "" {
 			at.Field = f
@@ -166,6 +167,16 @@ func (e *NodeError) At() *diag.Error {
 		at.Hints = append(slices.Clip(at.Hints), "needed by "+diag.Some(e.Roots))
 	}
 	return &at
+}
+
+// field returns the field of the node's configuration, or its entry that brings a duplicate.
+func (e *NodeError) field() string {
+	o := e.Node.Origin
+	var twice *krm.DuplicateError
+	if errors.As(e.Err, &twice) {
+		o.Path = diag.Below(o.Path, twice)
+	}
+	return o.Field()
 }
 
 func (e *NodeError) Error() string { return e.At().Error() }

@@ -408,7 +408,11 @@ func elsewhere(cmd *cobra.Command, args, names []string) []string {
 		hint = "krmflow build DIR prints the rendered resources; krmflow apply-render DIR -o FOLDER writes them"
 	}
 	if hint != "" && slices.Contains(names, "apply-render") {
-		return []string{hint}
+		hints := []string{hint}
+		if args[0] == "apply" {
+			hints = append(hints, "for all directories below one: krmflow apply-render -R DIR | kubectl apply -f-")
+		}
+		return hints
 	}
 	if slices.Contains(names, "composition") {
 		names = []string{"composition"}

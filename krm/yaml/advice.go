@@ -71,6 +71,8 @@ func adviceFor(reason string) string {
 		}
 	}
 	switch {
+	case strings.Contains(reason, "has metadata.generateName"):
+		return "write metadata.name; for a new object each time, change nameSuffix each time, or keep the file out of resources and run kubectl create -f"
 	case strings.HasSuffix(reason, "has no metadata.name"):
 		return "give it one: objects are told apart by apiVersion, kind, namespace and name"
 	case strings.HasSuffix(reason, "has no apiVersion"):

@@ -9,9 +9,10 @@ import (
 )
 
 // Locate returns the position of the field at path (mapping keys and list indexes) in document
-// doc. If the field does not exist, it returns the line of the nearest existing parent. doc is an
-// index into the result of [Source.Documents]. A file that was read only by [Source.Value] has
-// only document 0.
+// doc. If the field does not exist, it returns the line of the nearest existing parent. A
+// [diag.TextLine] as the last step leads to a line of a literal block; a text in another style has
+// only one position. doc is an index into the result of [Source.Documents]. A file that was read
+// only by [Source.Value] has only document 0.
 //
 // Values do not store their positions, so Locate parses the document again. It is meant for
 // messages.
@@ -64,7 +65,9 @@ func (s *Source) LocateQuickly(path ...any) diag.Pos {
 // lineOf returns the line of the field at path in a part of the file, 0 if the part cannot be
 // parsed.
 func (s *Source) lineOf(part int, pc piece, path []any) int {
-	if s.located.Add(1) <= 8 {
+	if n := len(path); n > 0 && isTextLine(path[n-1]) {
+		// Only the tree has the styles of texts.
+	} else if s.located.Add(1) <= 8 {
 		if line := lineOfPath(pc.text, path); line > 0 {
 			return pc.line - 1 + line
 		}
@@ -96,6 +99,10 @@ func lineAt(n *yaml.Node, path []any) int {
 		}
 		var at, child *yaml.Node
 		switch step := step.(type) {
+		case diag.TextLine:
+			if n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 {
+				return n.Line + int(step)
+			}
 		case int:
 			if n.Kind == yaml.SequenceNode && step >= 0 && step < len(n.Content) {
 				at, child = n.Content[step], n.Content[step]
@@ -113,4 +120,9 @@ func lineAt(n *yaml.Node, path []any) int {
 		n, line = child, at.Line
 	}
 	return line
+}
+
+func isTextLine(step any) bool {
+	_, ok := step.(diag.TextLine)
+	return ok
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // TestTraceLine compares the lines of all fields with the slow parser's.
@@ -50,5 +52,16 @@ func eachPath(v Value, path []any, fn func([]any)) {
 	}
 	for i, item := range v.Items() {
 		eachPath(item, append(slices.Clip(path), i), fn)
+	}
+}
+
+func TestLocateLineOfText(t *testing.T) {
+	src := &Source{File: "k.yaml", Data: []byte("patches:\n- patch: |\n    a\n\n    b\n- patch: 'a\n    b'\n- {patch: a}\n")}
+	for _, tc := range []struct {
+		entry, line, want int
+	}{{0, 1, 3}, {0, 3, 5}, {1, 2, 6}, {2, 1, 8}} {
+		if got := src.Locate(0, "patches", tc.entry, "patch", diag.TextLine(tc.line)).Line; got != tc.want {
+			t.Errorf("line %d of patch %d is on line %d, want %d", tc.line, tc.entry, got, tc.want)
+		}
 	}
 }

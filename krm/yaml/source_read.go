@@ -306,7 +306,7 @@ func (s *Source) checkDocument(d Document) error {
 	case strings.HasSuffix(kind, "List"):
 	case d.Value.At("metadata", "name").Text() == "":
 		if s.unnamed == nil {
-			s.unnamed = s.errorIn(d, "the %s has no metadata.name", kind).With(diag.Nameless)
+			s.unnamed = s.errorIn(d, s.nameless(d), kind).With(diag.Nameless)
 		}
 	}
 	if v := d.Value.Get("apiVersion"); !v.Exists() {
@@ -315,6 +315,14 @@ func (s *Source) checkDocument(d Document) error {
 		s.warn(diag.OddValue, d.Line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.Article())
 	}
 	return nil
+}
+
+// nameless returns the format of the message for an object without a name.
+func (s *Source) nameless(d Document) string {
+	if d.Value.At("metadata", "generateName").Exists() {
+		return "the %s has metadata.generateName, which is not supported, and no metadata.name"
+	}
+	return "the %s has no metadata.name"
 }
 
 // errorIn returns an error about d. For an item of a List, it parses the text again to find the

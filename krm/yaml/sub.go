@@ -57,25 +57,25 @@ func (s *Source) locateSub(path []any) diag.Pos {
 // subOf returns the last part with a value at path, or the first part if none has one.
 func (s *Source) subOf(path []any) sub {
 	for i := len(s.subs) - 1; i > 0; i-- {
-		if len(path) > 0 && s.subs[i].value.has(path) {
+		if len(path) > 0 && s.subs[i].value.Follow(path...).Exists() {
 			return s.subs[i]
 		}
 	}
 	return s.subs[0]
 }
 
-// has reports whether path leads from v to a value.
-func (v Value) has(path []any) bool {
+// Follow returns the value at path (mapping keys and list indexes) in v, None if there is none.
+func (v Value) Follow(path ...any) Value {
 	for _, step := range path {
 		switch step := step.(type) {
 		case string:
 			v = v.Get(step)
 		case int:
 			if step < 0 || step >= len(v.Items()) {
-				return false
+				return Value{}
 			}
 			v = v.Items()[step]
 		}
 	}
-	return v.Exists()
+	return v
 }

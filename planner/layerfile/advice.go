@@ -24,6 +24,10 @@ func ResourceError(text string, src *yaml.Source, err error) error {
 	case src == nil || !errors.As(err, &e) || errors.Is(err, yaml.ErrConflict):
 		return err
 	}
+	if hint := loaders.PageHint(text); hint != "" {
+		e.Hint("%s", hint)
+		return err
+	}
 	if v, _ := src.Value(); v.Type() == yaml.Seq && v.Len() > 0 && v.Items()[0].Get("op").Exists() {
 		e.Hint("this is a JSON patch: list it under patches, as {path: %s, target: {kind: ...}}", text)
 	} else if v.Type() == yaml.Map && !v.Get("kind").Exists() && !v.Get("apiVersion").Exists() {

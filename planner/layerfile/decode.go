@@ -1,6 +1,7 @@
 package layerfile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,10 @@ func Decode(src *yaml.Source, early *Kustomization, r *report.Reporter) *File {
 		return nil
 	}
 	r.Warnings.Add(src.Warnings()...)
+	if err := foreign(src, v); err != nil {
+		r.Fail(err)
+		return nil
+	}
 	k := &File{Source: src}
 	var errs []*yaml.DecodeError
 	if early != nil {
@@ -50,6 +55,35 @@ func Decode(src *yaml.Source, early *Kustomization, r *report.Reporter) *File {
 	k.fix()
 	check(r, k, v)
 	return k
+}
+
+// foreign returns an error if a file with the name of a kustomization file holds an object of a
+// cluster, for instance a Kustomization of Flux.
+func foreign(src *yaml.Source, v yaml.Value) error {
+	apiVersion, kind := v.Get("apiVersion").Text(), v.Get("kind").Text()
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	content := v.Get("spec").Exists() || v.Get("data").Exists() || v.Get("rules").Exists()
+	own := kind == "" || diag.Nearest(kind, []string{"Kustomization", "Component"}) != "" || slices.Contains([]string{"Kustomization", "Component"}, kind)
+	switch {
+	case apiVersion == "" || group == Group || diag.Near(group, Group, 4):
+		return nil
+	case own && (!grouped || !content):
+		return nil // a Kustomization with a wrong apiVersion
+	case !own && !content && !v.At("metadata", "name").Exists():
+		return nil
+	}
+	of := "the group " + group
+	switch {
+	case !grouped:
+		of = "Kubernetes"
+	case strings.HasSuffix(group, ".fluxcd.io"):
+		of = "Flux"
+	case group == "argoproj.io":
+		of = "Argo"
+	}
+	name := strings.ToLower(cmp.Or(v.At("metadata", "name").Text(), kind)) + ".yaml"
+	return diag.Errorf(src.Locate(0, "apiVersion"), "apiVersion", "this is the %s %s of %s, not a kustomization file", kind, apiVersion, of).With(diag.WrongKind).
+		Hint("give the file another name, for instance %s, and list it under resources of a kustomization file", name)
 }
 
 // IsUnread reports whether the field at path, or the list entry that contains it, could not be

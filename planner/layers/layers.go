@@ -65,6 +65,15 @@ func (l *Layer) Place(u Use) diag.Pos {
 	return diag.Pos{}
 }
 
+// Text returns the text of a reference as written, "" if it is not a text.
+func (l *Layer) Text(u Use) string {
+	i := slices.Index(l.Uses, u)
+	if i < 0 || i >= len(l.places) {
+		return ""
+	}
+	return l.places[i].Value().Text()
+}
+
 // Is reports whether name is the file of l or its directory.
 func (l *Layer) Is(name string) bool {
 	name = filepath.Clean(name)

@@ -4,6 +4,9 @@ package report
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -59,7 +62,9 @@ func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format str
 		r.Warnings.more++ // the position is not needed
 		return
 	}
-	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...).With(code))
+	w := diag.Errorf(diag.Pos{}, src.Field(path), format, args...).With(code)
+	w.Pos = src.Locate(0, diag.Below(path, w)...)
+	r.Warnings.Add(w)
 }
 
 // maxWarnings is the maximum number of warnings kept.
@@ -113,15 +118,53 @@ func Mistakes(err error) []error {
 	return all
 }
 
-// Placed adds the position of a field to an error without a position.
+// Placed adds the position of a field, or of the part of it that err is about, to an error without
+// a position.
 func Placed(src *yaml.Source, path []any, err error) error {
 	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
+	e := diag.Errorf(src.Locate(0, diag.Below(path, err)...), src.Field(path), "%w", err)
 	e.Hints = append(e.Hints, Hints(err)...)
+	if hint := patternHint(src, diag.Below(path, err), err); hint != "" {
+		e.Hint("%s", hint)
+	}
 	return e
+}
+
+// listings are the subcommands of edit add that expand patterns, by the field that they add to.
+var listings = map[string]string{
+	"resources": "resource", "bases": "resource", "components": "component", "configurations": "configuration",
+	"generators": "generator", "transformers": "transformer",
+	"configMapGenerator": "configmap", "secretGenerator": "secret",
+}
+
+// patternHint returns the command that lists the files of a pattern in the field at path of src, ""
+// if err is not about a pattern or there is no such command.
+func patternHint(src *yaml.Source, path []any, err error) string {
+	var pattern interface{ IsPattern() bool }
+	if !errors.As(err, &pattern) || !pattern.IsPattern() || len(path) < 2 || strings.Contains(err.Error(), "{") {
+		return ""
+	}
+	field, _ := path[0].(string)
+	command := listings[field]
+	v, readErr := src.Value()
+	if command == "" || readErr != nil {
+		return ""
+	}
+	in := ""
+	if dir := filepath.Dir(src.File); dir != "." {
+		in = " -C " + diag.ShellWord(dir)
+	}
+	if len(path) == 2 {
+		return fmt.Sprintf("krmflow edit add %s %s%s lists them", command, diag.ShellWord(v.Follow(path...).Text()), in)
+	}
+	if path[2] != "files" {
+		return ""
+	}
+	name := v.Follow(path[:2]...).Get("name").Text()
+	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name), diag.ShellWord(v.Follow(path...).Text()), in)
 }
 
 // Hints returns the hints of an error of the loaders.

@@ -76,6 +76,9 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 		if t.layers.Layer(layer).Kind == "Component" {
 			before = 1
 		}
+		if at := e.Inputs[1] - before; at >= 0 {
+			e.Entry = t.entry(n, at)
+		}
 		for i, to := range []diag.Pos{e.First, e.Second} {
 			if at := e.Inputs[i] - before; at < 0 && to.File == "" {
 				return nil
@@ -100,6 +103,15 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 		return nil
 	}
 	return found
+}
+
+// entry returns the entry at an index of the field of a merge, nil if the field has none.
+func (t *tracer) entry(n *graph.Node, at int) []any {
+	v, err := n.Origin.Source.Value()
+	if field, ok := n.Origin.Path[0].(string); err != nil || !ok || at >= v.Get(field).Len() {
+		return nil
+	}
+	return []any{at}
 }
 
 // root returns the layer of the first root that needs a node.
@@ -207,5 +219,9 @@ func (t *tracer) ends(layer string, s search) map[string][]end {
 
 // step formats a reference from one layer to another.
 func (t *tracer) step(file string, u layers.Use) string {
-	return t.layers.Layer(file).Place(u).String() + ": " + u.Field
+	l := t.layers.Layer(file)
+	if text := l.Text(u); text != "" {
+		return fmt.Sprintf("%s: %s %q", l.Place(u), u.Field, diag.Redact(text))
+	}
+	return l.Place(u).String() + ": " + u.Field
 }

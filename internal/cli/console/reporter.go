@@ -206,11 +206,17 @@ func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
 	if r.Source == nil || e.Pos.Line == 0 || !strings.HasPrefix(string(code), "KF01") || code == diag.General || code == diag.BadChart {
 		return
 	}
-	if src := r.Source(e.Pos.File); src != nil {
+	if src := r.Source(e.Pos.File); src != nil && !(src.MayHoldSecrets() && aboutValues(e)) {
 		for _, line := range excerpt(src.Text(), e, code) {
 			fmt.Fprintln(r.W, line)
 		}
 	}
+}
+
+// aboutValues reports whether an error is about a part of a file that may be the value of a Secret: a
+// literal or a line of an inline patch.
+func aboutValues(e *diag.Error) bool {
+	return strings.Contains(e.Msg, "literals[") || strings.HasPrefix(e.Field, "patches")
 }
 
 // atPlace returns err as a [diag.Error] with its position.

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -23,6 +24,11 @@ func FlagError(cmd, root *cobra.Command, err error) error {
 			name, _, _ = strings.Cut(letters, "=")
 		}
 		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)
+		if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() && cmd.Args != nil {
+			if none := cmd.Args(cmd, cmd.Flags().Args()); none != nil {
+				return none // without the command, the flag means nothing
+			}
+		}
 		e.Hints = unknownFlagHints(cmd, root, name)
 		err = e
 	}
@@ -40,15 +46,19 @@ func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 	}
 	output := cmd.Flags().Lookup("output")
 	switch {
+	case !cmd.HasParent() && len(commandsWith(root, name)) > 0:
+		return []string{fmt.Sprintf("write %s after the command, for instance %s %s", dashed(name), exampleOf(commandsWith(root, name)), dashed(name))}
 	case name == "R" && cmd.Flags().Lookup("recursive") != nil:
 		return []string{"write --recursive"}
 	case name == "R" || name == "recursive":
 		return []string{"plan, validate and apply-render take all roots below a directory with -R; " + cmd.Name() + " takes one directory"}
+	case name == "C" && strings.Contains(cmd.Use, "DIR"):
+		return []string{fmt.Sprintf("%s takes the directory as an argument, after the command: %s DIR", cmd.CommandPath(), cmd.CommandPath())}
 	case (name == "json" || name == "yaml") && output != nil && strings.Contains(output.Usage, name):
 		return []string{"write -o " + name}
 	}
 	if have := commandsWith(root, name); len(have) > 0 {
-		return []string{fmt.Sprintf("%s is a flag of %s", dashed(name), diag.Some(have))}
+		return []string{fmt.Sprintf("%s is a flag of %s", dashed(name), diag.Some(highest(have)))}
 	}
 	if near := nearFlag(shownFlags(cmd), name); near != "" {
 		return []string{fmt.Sprintf("did you mean %s?", dashed(near))}
@@ -58,7 +68,7 @@ func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 		all = append(all, shownFlags(c)...)
 	}
 	if near := nearFlag(all, name); near != "" {
-		return []string{fmt.Sprintf("did you mean %s? that is a flag of %s", dashed(near), diag.Some(commandsWith(root, near)))}
+		return []string{fmt.Sprintf("did you mean %s? that is a flag of %s", dashed(near), diag.Some(highest(commandsWith(root, near))))}
 	}
 	return nil
 }
@@ -75,6 +85,23 @@ func nearFlag(flags []*pflag.Flag, name string) string {
 		names = append(names, f.Name)
 	}
 	return diag.Nearest(name, names)
+}
+
+// exampleOf returns the path of plan, if it is in the list, or else the first one.
+func exampleOf(paths []string) string {
+	for _, path := range paths {
+		if strings.HasSuffix(path, " plan") {
+			return path
+		}
+	}
+	return paths[0]
+}
+
+// highest returns the paths of commands without those below another one in the list.
+func highest(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return slices.ContainsFunc(paths, func(up string) bool { return strings.HasPrefix(path, up+" ") })
+	})
 }
 
 // dashed returns a flag name with its dashes.
