@@ -28,15 +28,15 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 	case len(found) == 0:
 		return list.Append(r)
 	case len(found) > 1:
-		err := diag.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID()).With(diag.CannotMerge)
+		err := diag.Errorf(r.Pos, "", "%d resources match %s: expected one to merge into", len(found), r.ID()).With(diag.CannotMerge)
 		for _, i := range found {
 			err.Hint("%s", list.At(i).ID())
 		}
 		return err
 	case !merges:
-		err := diag.Errorf(r.Pos, "", "%s exists already", r.ID()).With(diag.ExistsAlready)
+		err := diag.Errorf(r.Pos, "", "%s already exists", r.ID()).With(diag.ExistsAlready)
 		if isHelm(r) { // charts have no behavior
-			return err.Hint("another releaseName makes other names, unless the chart has names of its own")
+			return err.Hint("set a different releaseName, unless the chart has fixed names")
 		}
 		return err.Hint("set the generator's behavior to merge or replace to change it")
 	}
@@ -59,12 +59,12 @@ func missing(list *krm.List, r *krm.Resource) error {
 			names = append(names, other.OrigID().Name)
 		}
 	}
-	err := diag.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior).With(diag.NothingToMerge)
+	err := diag.Errorf(r.Pos, "", "found no %s to %s", r.ID(), r.Behavior).With(diag.NothingToMerge)
 	if slices.Contains(names, r.ID().Name) {
-		return err.Hint("there is one in another namespace or of another apiVersion")
+		return err.Hint("a resource with this name exists in a different namespace or with a different apiVersion")
 	}
 	if err.Hints = diag.DidYouMean(r.ID().Name, names); err.Hints == nil {
-		err.Hint("behavior: create makes it; merge and replace change what resources, or generators of a base, have made")
+		err.Hint("use behavior: create to create it; merge and replace change resources that already exist")
 	}
 	return err
 }

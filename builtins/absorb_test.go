@@ -132,10 +132,10 @@ func TestAbsorbState(t *testing.T) {
 
 func TestAbsorbErrors(t *testing.T) {
 	for _, test := range []struct{ name, behavior, want string }{
-		{"frontent", "merge", "there is no v1 ConfigMap frontent to merge\n  did you mean \"frontend\"?"},
-		{"frontend", "", "v1 ConfigMap frontend exists already\n  set the generator's behavior to merge or replace to change it"},
-		{"renamed", "merge", "there are 2 resources that v1 ConfigMap renamed could be merged into\n  v1 ConfigMap x\n  v1 ConfigMap y"},
-		{"elsewhere", "replace", "there is no v1 ConfigMap elsewhere to replace\n  there is one in another namespace or of another apiVersion"},
+		{"frontent", "merge", "found no v1 ConfigMap frontent to merge\n  did you mean \"frontend\"?"},
+		{"frontend", "", "v1 ConfigMap frontend already exists\n  set the generator's behavior to merge or replace to change it"},
+		{"renamed", "merge", "2 resources match v1 ConfigMap renamed: expected one to merge into\n  v1 ConfigMap x\n  v1 ConfigMap y"},
+		{"elsewhere", "replace", "found no v1 ConfigMap elsewhere to replace\n  a resource with this name exists in a different namespace or with a different apiVersion"},
 	} {
 		rs := docs(t, `
 apiVersion: v1

@@ -238,14 +238,14 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 		env.doubtLabels(a.Options.Annotations, "an annotation", false, "options", "annotations")
 	}
 	if b := a.Behavior; env.Warn != nil && b != "" && !slices.Contains(behaviors, b) {
-		w := diag.Errorf(diag.Pos{}, "", "behavior %q is unknown, and taken for create", b).With(diag.BadValue)
+		w := diag.Errorf(diag.Pos{}, "", "unknown behavior %q is treated as create", b).With(diag.BadValue)
 		if w.Hints = diag.DidYouMean(b, behaviors); w.Hints == nil {
 			w.Hint("write create, merge or replace")
 		}
 		env.warnIn(w, "behavior")
 	}
 	if name == "" {
-		err = errors.Join(advised(notGiven("name is missing"), "add name: with the name of what is made"), err)
+		err = errors.Join(advised(notGiven("name is missing"), "set name to the name of the generated resource"), err)
 	}
 	return base, pairs, err
 }

@@ -51,7 +51,7 @@ func ExampleAbsorb() {
 	fmt.Println(builtins.Absorb(list, made[0].Copy()))
 	// Output:
 	// <nil> v1 ConfigMap settings true
-	// v1 ConfigMap settings exists already
+	// v1 ConfigMap settings already exists
 	//   set the generator's behavior to merge or replace to change it
 }
 

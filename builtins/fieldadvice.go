@@ -30,12 +30,12 @@ func (p *fieldPath) advice(v yaml.Value) []string {
 			}
 			next = v.Items()[at]
 		default:
-			return []string{fmt.Sprintf("%s is %s, and has nothing below it", p.upTo(i), v.Type().Article())}
+			return []string{fmt.Sprintf("%s is %s and has no fields", p.upTo(i), v.Type().Article())}
 		}
 		v = next
 	}
 	if v.IsEmpty() {
-		return []string{fmt.Sprintf("%s is there, but empty: give it a value, or take another field", p.upTo(len(p.parts)))}
+		return []string{fmt.Sprintf("%s exists but is empty: give it a value, or use a different field", p.upTo(len(p.parts)))}
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (p *fieldPath) otherField(i int, v yaml.Value) []string {
 		return []string{fmt.Sprintf("did you mean %q?", p.with(i, near))}
 	}
 	if strings.Contains(p.text, "/") && len(p.parts) == 1 {
-		return []string{fmt.Sprintf("write dots between names: %q", strings.ReplaceAll(strings.Trim(p.text, "/"), "/", "."))}
+		return []string{fmt.Sprintf("separate names with dots: %q", strings.ReplaceAll(strings.Trim(p.text, "/"), "/", "."))}
 	}
 	return []string{fmt.Sprintf("%s has: %s", p.upTo(i), diag.Some(keys))}
 }
@@ -71,7 +71,7 @@ func (p *fieldPath) otherField(i int, v yaml.Value) []string {
 func (p *fieldPath) otherItem(i int, v yaml.Value) []string {
 	part := &p.parts[i]
 	if part.kind != itemPart {
-		return []string{fmt.Sprintf("%s is a list of %s: write the number of one, counted from 0, [name=...], or * for all", p.upTo(i), diag.Count(v.Len(), "item"))}
+		return []string{fmt.Sprintf("%s is a list of %s: select an item by its index (from 0) or [name=...], or all items with *", p.upTo(i), diag.Count(v.Len(), "item"))}
 	}
 	var values []string
 	for _, item := range v.Items() {

@@ -123,7 +123,7 @@ func (e *editor[T]) index(n T, i int, rest []pathPart) (T, int, error) {
 		items = append(items[:i:i], e.empty(e.kindBefore(rest)))
 	}
 	if i >= len(items) {
-		return n, 0, diag.ReplacementTargetField.Errorf("there is no item %d in a list of %d", i, len(items))
+		return n, 0, diag.ReplacementTargetField.Errorf("index %d is out of range for a list of length %d", i, len(items))
 	}
 	item, count, err := e.edit(items[i], rest)
 	if err != nil || count == 0 {

@@ -210,7 +210,7 @@ func (p *pathPart) lookup(v yaml.Value) (yaml.Value, valueStep, error) {
 	case text == "":
 		return v, valueStep{index: -1}, nil
 	case p.kind == everyPart:
-		return v, valueStep{}, diag.BadFieldPath.Errorf("* is not possible in the field path of a source")
+		return v, valueStep{}, diag.BadFieldPath.Errorf("* is not allowed in the field path of a source")
 	case p.kind == itemPart:
 		if p.err != nil {
 			return v, valueStep{}, p.err

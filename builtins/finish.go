@@ -113,7 +113,7 @@ func (f *Finish) clean(r *krm.Resource) (yaml.Value, error) {
 
 func (f *Finish) addManagedBy(labels yaml.Value) (yaml.Value, error) {
 	if labels.Type() != yaml.Map {
-		return labels, diag.UnfitField.Errorf("metadata.labels is a %s", labels.Type())
+		return labels, diag.UnfitField.Errorf("metadata.labels must be a mapping, not a %s", labels.Type())
 	}
 	return labels.With("app.kubernetes.io/managed-by", yaml.Str(f.ManagedBy)), nil
 }

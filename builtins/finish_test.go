@@ -266,7 +266,7 @@ func TestFinishErrors(t *testing.T) {
 	for _, test := range []struct{ text, without, want string }{
 		{"kind: A\nmetadata: {name: a}\n", "kind", "the kind is missing"},
 		{"kind: A\nmetadata: {name: a}\n", "metadata", "metadata.name is missing"},
-		{"kind: A\nmetadata: {name: a, labels: x}\n", "", "metadata.labels is a string"},
+		{"kind: A\nmetadata: {name: a, labels: x}\n", "", "metadata.labels must be a mapping, not a string"},
 		{"kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a, namespace: default}\n", "", "duplicate resource"},
 	} {
 		f := Finish{ManagedBy: "x", Sort: LegacyOrder()}

@@ -295,8 +295,8 @@ func TestGeneratorMistakes(t *testing.T) {
 		{"{name: s, files: [nope]}", "files[0]: nope: no such file"},
 		{"{name: s, envs: [nope]}", "envs[0]: nope: no such file"},
 		{"{name: s, envs: [bad.env]}", "dir/bad.env:2: envs[0]: line is not valid UTF-8"},
-		{"{name: s, envs: [big.env]}", "dir/big.env:2: envs[0]: line of more than 64 KiB\n" +
-			"  files takes longer values: KEY=PATH"},
+		{"{name: s, envs: [big.env]}", "dir/big.env:2: envs[0]: the line is longer than 64 KiB\n" +
+			"  use files for longer values: KEY=PATH"},
 		{"{name: s, envs: [fits.env]}", ""},
 	} {
 		for _, g := range []Generator{&ConfigMapGenerator{}, &SecretGenerator{}} {

@@ -39,7 +39,7 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		if annotated {
-			warn(diag.Deprecated, "%s: the annotation %s gives its name a content hash: it is internal to kustomize, and may lose that meaning",
+			warn(diag.Deprecated, "%s: the annotation %s adds a content hash to its name, but is internal to kustomize and may change its meaning",
 				r.ID(), needsHashAnnotation)
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {

@@ -85,7 +85,7 @@ func (t *ImageTagTransformer) UseFields(c *Config) { t.FieldSpecs = c.Images }
 // Sets implements [Setter]. Lists of containers are searched in any object, regardless of
 // FieldSpecs.
 func (t *ImageTagTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
-	s.Where = "it is for images named " + diag.OneLine(t.ImageTag.Name)
+	s.Where = "it applies to images named " + diag.OneLine(t.ImageTag.Name)
 	s.Missed = t.isNearly(q.Value.Text())
 	return s, q.ends("containers", "image") || q.ends("initContainers", "image") || q.among(t.FieldSpecs)
 }
@@ -121,13 +121,13 @@ func (t *ImageTagTransformer) StandsFor() []KustomizationField {
 func (t *ImageTagTransformer) otherNames(names []string) []string {
 	name := t.ImageTag.Name
 	if i := strings.IndexAny(name, ":@"); i > 0 && slices.Contains(names, name[:i]) {
-		return []string{fmt.Sprintf("write %q: the name of an image is without its tag and digest", name[:i])}
+		return []string{fmt.Sprintf("write %q: give image names without tag and digest", name[:i])}
 	}
 	if near := diag.DidYouMean(name, names); near != nil {
 		return near
 	}
 	if len(names) == 0 {
-		return []string{"there are no images here: is the entry in the layer that has the resources?"}
+		return []string{"no images were found here: check that the entry is in the layer that has the resources"}
 	}
 	return []string{"the images are: " + diag.Some(slices.Sorted(slices.Values(names)))}
 }

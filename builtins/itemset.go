@@ -80,11 +80,11 @@ func matches(item yaml.Value, keys, values []string) (bool, error) {
 		}
 		switch {
 		case key == "" && !item.IsScalar():
-			return false, diag.PatchTypes.Errorf("%s among scalars", item.Type().Article())
+			return false, diag.PatchTypes.Errorf("found %s in a list of scalars", item.Type().Article())
 		case key == "":
 			found = item.Text() == values[j]
 		case item.Type() != yaml.Map:
-			return false, diag.PatchTypes.Errorf("%s among mappings", item.Type().Article())
+			return false, diag.PatchTypes.Errorf("found %s in a list of mappings", item.Type().Article())
 		default:
 			f := item.Get(key)
 			found = f.Exists() && (values[j] == "" || f.SourceText() == values[j])
@@ -110,7 +110,7 @@ func appendItems(dst, src []yaml.Value, keys []string) ([]yaml.Value, error) {
 		var values []string
 		for _, key := range keys {
 			if item.Type() != yaml.Map && !item.IsNull() {
-				return nil, fmt.Errorf("%s among mappings", item.Type().Article())
+				return nil, fmt.Errorf("found %s in a list of mappings", item.Type().Article())
 			}
 			if f := item.Get(key); f.Exists() {
 				values = append(values, f.SourceText())

@@ -34,10 +34,10 @@ func (p jsonPatch) doubts(doc yaml.Value) []*diag.Error {
 			}
 		}
 		if (o.op == "add" || o.op == "replace" || o.op == "test") && !o.value.Exists() {
-			doubt(i, "path", "it has no value, which means null").With(diag.JSONPatchOperation).Hint("add value: with what the field shall have, or use op: remove")
+			doubt(i, "path", "has no value, so null is used").With(diag.JSONPatchOperation).Hint("add a value, or use op: remove")
 		}
 		if o.path.err == nil && o.path.text != "" && o.path.text[0] != '/' {
-			doubt(i, "path", "the path does not begin with a slash: what stands before the first one is ignored").With(diag.JSONPatchOperation).Hint("write path: /%s", o.path.text)
+			doubt(i, "path", "the path does not begin with a slash: the text before the first slash is ignored").With(diag.JSONPatchOperation).Hint("write path: /%s", o.path.text)
 		}
 	}
 	return all
@@ -48,9 +48,9 @@ func (p jsonPatch) doubts(doc yaml.Value) []*diag.Error {
 func (o *jsonOp) advice(doc yaml.Value, err error) []string {
 	switch {
 	case (o.op == "move" || o.op == "copy") && o.from.err != nil:
-		return []string{"write from: with the path of what is taken"}
+		return []string{"set from to the path of the value to move or copy"}
 	case o.path.err != nil:
-		return []string{"write path: with a slash before each name, as /spec/replicas"}
+		return []string{"write path with a slash before each name, for example /spec/replicas"}
 	case !slices.Contains(jsonOps, o.op):
 		if near := diag.DidYouMean(o.op, jsonOps); near != nil {
 			return near
@@ -58,7 +58,7 @@ func (o *jsonOp) advice(doc yaml.Value, err error) []string {
 		return []string{"use add, which sets a field whether it exists or not, or replace"}
 	case o.op == "test":
 		if v, failed := follow(doc, o.path.tokens); failed < 0 {
-			return []string{fmt.Sprintf("there is %s at %s: change that, or the value of the operation", v.Type().Article(), o.path.text)}
+			return []string{fmt.Sprintf("found %s at %s: change it, or the value of the operation", v.Type().Article(), o.path.text)}
 		}
 	}
 	path := o.path
@@ -101,23 +101,23 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	switch at.Type() {
 	case yaml.Seq:
 		if n, key := itemNamed(token, at.Items()); n >= 0 {
-			return []string{fmt.Sprintf("a JSON patch counts items from 0: %s is item %d today, %q", token, n, pointerText(slices.Concat(p.tokens[:i], []string{strconv.Itoa(n)}, rest))),
-				fmt.Sprintf("to follow the item wherever it is, use replacements, whose paths take %s", key)}
+			return []string{fmt.Sprintf("JSON patches count items from 0: %s is item %d today, %q", token, n, pointerText(slices.Concat(p.tokens[:i], []string{strconv.Itoa(n)}, rest))),
+				fmt.Sprintf("to select the item by name, use replacements, whose paths accept %s", key)}
 		}
 		if _, err := strconv.Atoi(token); err != nil && token != "-" {
-			return []string{fmt.Sprintf("%s is a list of %s: write the number of one, counted from 0, in place of %q%s", parent, diag.Count(at.Len(), "item"), token, itemNames(at.Items()))}
+			return []string{fmt.Sprintf("%s is a list of %s: write an index, counted from 0, instead of %q%s", parent, diag.Count(at.Len(), "item"), token, itemNames(at.Items()))}
 		}
-		return []string{fmt.Sprintf("%s is a list of %s, which are counted from 0; add takes %s/- for one more", parent, diag.Count(at.Len(), "item"), parent)}
+		return []string{fmt.Sprintf("%s is a list of %s, counted from 0; to append an item, use %s/- with op: add", parent, diag.Count(at.Len(), "item"), parent)}
 	case yaml.Map:
 	default:
-		return []string{fmt.Sprintf("%s is %s, and has nothing below it", orRoot(parent), at.Type().Article())}
+		return []string{fmt.Sprintf("%s is %s and has no fields", orRoot(parent), at.Type().Article())}
 	}
 	keys := make([]string, 0, at.Len())
 	for _, f := range at.Fields() {
 		keys = append(keys, f.Key)
 	}
 	if whole := strings.Join(p.tokens[i:], "/"); len(rest) > 0 && (at.Get(whole).Exists() || strings.HasSuffix(parent, "/annotations") || strings.HasSuffix(parent, "/labels")) {
-		return []string{fmt.Sprintf("a slash in a name is written ~1: %s/%s", parent, strings.ReplaceAll(whole, "/", "~1"))}
+		return []string{fmt.Sprintf("write a slash in a name as ~1: %s/%s", parent, strings.ReplaceAll(whole, "/", "~1"))}
 	}
 	if name, rest, ok := strings.Cut(strings.TrimSuffix(token, "]"), "["); ok && at.Get(name).Type() == yaml.Seq {
 		inside := jsonPointer{tokens: slices.Concat(p.tokens[:i], []string{name, rest}, p.tokens[i+1:])}
@@ -135,7 +135,7 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 		if _, err := strconv.Atoi(rest[0]); err == nil || rest[0] == "-" {
 			value = "[]"
 		}
-		return []string{fmt.Sprintf("add what is missing on the way first: op: add, path: %s/%s, value: %s", parent, pointerToken(token), value)}
+		return []string{fmt.Sprintf("add the missing parent first: op: add, path: %s/%s, value: %s", parent, pointerToken(token), value)}
 	}
 	return []string{fmt.Sprintf("%s has: %s", orRoot(parent), diag.Some(keys))}
 }
@@ -210,7 +210,7 @@ func (o *jsonOp) missed(in *draft, key string, warn Warn) {
 	}
 	if near := nearField(key, fields); near != nil {
 		path := slices.Concat(o.path.tokens[:len(o.path.tokens)-1], near)
-		warn(diag.JSONPatchPath, "there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
+		warn(diag.JSONPatchPath, "%s does not exist, so replace adds it%s", o.path.text, diag.Next(func() []string {
 			return []string{fmt.Sprintf("did you mean %q?", pointerText(path))}
 		}))
 	}

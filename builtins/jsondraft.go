@@ -238,7 +238,7 @@ func (d *draft) remove(token string) error {
 func index(token string, n int) (int, error) {
 	i, err := strconv.Atoi(token)
 	if err != nil {
-		return 0, diag.JSONPatchPath.Errorf("%q is no index of a list", token)
+		return 0, diag.JSONPatchPath.Errorf("%q is not a list index", token)
 	}
 	if i < 0 {
 		i += n

@@ -39,7 +39,7 @@ type jsonPointer struct {
 }
 
 // errNoPath reports an operation on a path that does not exist.
-var errNoPath = diag.JSONPatchPath.Errorf("there is nothing at this path")
+var errNoPath = diag.JSONPatchPath.Errorf("the path does not exist")
 
 // parseJSONPatch parses a patch, as JSON if the text starts with a bracket, otherwise as YAML.
 // Mistakes within operations are reported only when the patch is applied, so they are harmless in
@@ -57,7 +57,7 @@ func parseJSONPatch(env Env, text patchText) (p jsonPatch, err error) {
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
 		return p, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
-			Hint("put a dash before each operation, as - {op: add, path: /spec/x, value: 1}")
+			Hint("put a dash before each operation, for example - {op: add, path: /spec/x, value: 1}")
 	}
 	p = jsonPatch{make([]jsonOp, 0, doc.Len()), text}
 	var errs []error
@@ -91,7 +91,7 @@ func parseJSON(data []byte) (yaml.Value, error) {
 		return yaml.Value{}, diag.JSONPatchOperation.Errorf("not JSON, although it starts with a bracket: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return yaml.Value{}, diag.JSONPatchOperation.Errorf("found more text behind the JSON patch")
+		return yaml.Value{}, diag.JSONPatchOperation.Errorf("found more text after the JSON patch")
 	}
 	return fromJSON(x), nil
 }
@@ -251,7 +251,7 @@ func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
 		return err
 	}
 	if !bytes.Equal(yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want)) {
-		return diag.JSONPatchTest.Errorf("the value is another one")
+		return diag.JSONPatchTest.Errorf("the value is different")
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, erro
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 	doc := parseYAML(t, "{a: {b: [1, 2]}, n: null}")
 	for patch, want := range map[string]string{
-		"- {op: add, path: /a/c, value: 1}\n- {op: remove, path: /x}": "operation 2 (remove /x): there is nothing at this path",
-		"- {op: add, path: /n/x, value: 1}":                           "operation 1 (add /n/x): there is nothing at this path",
+		"- {op: add, path: /a/c, value: 1}\n- {op: remove, path: /x}": "operation 2 (remove /x): the path does not exist",
+		"- {op: add, path: /n/x, value: 1}":                           "operation 1 (add /n/x): the path does not exist",
 		"- {op: replace, path: /a/b/5, value: 1}":                     "operation 1 (replace /a/b/5): index 5 is out of range",
-		"- {op: replace, path: /a/b/c, value: 1}":                     `operation 1 (replace /a/b/c): "c" is no index of a list`,
-		"- {op: test, path: /a/b/0, value: 2}":                        "operation 1 (test /a/b/0): the value is another one",
-		"- {op: move, from: /q, path: /r}":                            "operation 1 (move /r): from /q: there is nothing at this path",
+		"- {op: replace, path: /a/b/c, value: 1}":                     `operation 1 (replace /a/b/c): "c" is not a list index`,
+		"- {op: test, path: /a/b/0, value: 2}":                        "operation 1 (test /a/b/0): the value is different",
+		"- {op: move, from: /q, path: /r}":                            "operation 1 (move /r): from /q: the path does not exist",
 		"- {op: move, path: /r}":                                      "operation 1 (move /r): from must be a string",
 		"- {op: add, path: 5}":                                        "operation 1 (add): path must be a string",
 		"- {path: /a}":                                                "operation 1 (/a): op must be add, remove, replace, move, copy or test",
@@ -32,7 +32,7 @@ func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 		"a: b":                                                        "a JSON patch is a list of operations, this is a mapping",
 		"[a]":                                                         "not JSON, although it starts with a bracket: invalid character 'a' looking for beginning of value",
 		"- a":                                                         "operation 1 must be a mapping, and is of type string",
-		`[{"op": "remove", "path": "/a"}] x`:                          "found more text behind the JSON patch",
+		`[{"op": "remove", "path": "/a"}] x`:                          "found more text after the JSON patch",
 		`[{"op": "add", "path": "/a/b/-3", "value": 1},{"op":"remove","path":"/a/b/-4"}]`: "operation 2 (remove /a/b/-4): index -4 is out of range",
 	} {
 		if _, err := applyJSONText(t, doc, patch); err == nil || said(err) != want {

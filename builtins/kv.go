@@ -133,7 +133,7 @@ func parseFileSource(text string) (key, name string, err error) {
 	case key == "":
 		return "", "", advised(diag.BadFileArgument.Errorf("no key before '='"), "write key=path, or the path alone")
 	case name == "":
-		return "", "", advised(diag.BadFileArgument.Errorf("no path after '='"), "write key=path; a value itself stands in literals")
+		return "", "", advised(diag.BadFileArgument.Errorf("no path after '='"), "write key=path; for literal values, use literals")
 	}
 	return key, name, nil
 }
@@ -161,8 +161,8 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		pos := diag.Pos{File: src.File, Line: n}
 		switch {
 		case len(line) >= maxEnvLine:
-			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).With(diag.BadEnvFile).
-				Hint("files takes longer values: KEY=PATH")
+			return nil, diag.Errorf(pos, "", "the line is longer than %s", diag.Size(maxEnvLine)).With(diag.BadEnvFile).
+				Hint("use files for longer values: KEY=PATH")
 		case !utf8.ValidString(line):
 			return nil, diag.Errorf(pos, "", "line is not valid UTF-8").With(diag.BadEnvFile)
 		}

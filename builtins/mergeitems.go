@@ -64,7 +64,7 @@ func (l *itemMerge) run() (yaml.Value, error) {
 		return yaml.SeqOf(l.dest...), nil
 	}
 	if len(ids)*(len(l.dest)+len(l.patch)) > maxItemSteps {
-		return yaml.Value{}, diag.Limitf("lists of %d and %d items, some of them without their key, take too long to merge", len(l.dest), len(l.patch))
+		return yaml.Value{}, diag.Limitf("lists of %d and %d items, some without a key, take too long to merge", len(l.dest), len(l.patch))
 	}
 	if len(l.keys) > 1 {
 		unifyIDs(ids)

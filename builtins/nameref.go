@@ -94,7 +94,7 @@ func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (yaml.Valu
 	v := r.Value()
 	if version := v.Get("apiVersion"); version.Exists() && version.SourceText() != r.ID().APIVersion() {
 		text := version.SourceText()
-		return v, diag.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text).With(diag.UnfitField)
+		return v, diag.Errorf(r.Pos, "apiVersion", "%s: %q is not a valid apiVersion", r.ID(), text).With(diag.UnfitField)
 	}
 	from, err := reachOf(r)
 	if err != nil {

@@ -32,7 +32,7 @@ func (t *NamespaceTransformer) Configure(env Env) error {
 		t.SetRoleBindingSubjects = "defaultOnly"
 	case "defaultOnly", "allServiceAccounts", "none":
 	default:
-		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
+		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "the default is defaultOnly")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {
 func (s *namespaceSetter) setMetadata(v yaml.Value) (yaml.Value, error) {
 	meta := v.Get("metadata")
 	if !meta.IsNull() && meta.Type() != yaml.Map {
-		return v, diag.UnfitField.Errorf("metadata is no mapping")
+		return v, diag.UnfitField.Errorf("metadata is not a mapping")
 	}
 	old := meta.Get("namespace")
 	if s.unsetOnly && old.SourceText() != "" {

@@ -92,11 +92,11 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 		names = append(names, c.Get("name").Text())
 	}
 	name := item.Get("name").Text()
-	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q, which has no image%s", name, diag.Next(func() []string {
+	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q without an image%s", name, diag.Next(func() []string {
 		if near := diag.DidYouMean(name, names); near != nil {
 			return near
 		}
-		return []string{"a container is changed by its name: " + diag.Some(names)}
+		return []string{"containers are matched by name; the containers are: " + diag.Some(names)}
 	}))
 }
 

@@ -48,9 +48,9 @@ func (t *PatchTransformer) Configure(env Env) error {
 	err := t.Target.compileAt("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
-		return errors.Join(advised(notGiven("one of path and patch must be given"), "path names a file, patch holds the text of the patch"), err)
+		return errors.Join(advised(notGiven("one of path and patch must be given"), "use path for a file, or patch for an inline patch"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
+		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"), "remove one, or split them into two entries"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, inline), err)
 	}
@@ -85,7 +85,7 @@ func (t *PatchTransformer) configure(env Env, text patchText) error {
 	}
 	env.parsed(text)
 	if t.Target != nil && len(docs) > 1 {
-		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
+		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"), "make a separate entry for each document, or remove the target so that each applies to the resource it names")
 	}
 	var options PatchOptions
 	if t.Options != nil {
@@ -116,7 +116,7 @@ func (t *PatchTransformer) configureJSON(env Env, text patchText, mergeErr error
 	}
 	env.parsed(text)
 	if t.Target == nil {
-		return advised(diag.PatchForm.Errorf("a JSON patch needs a target"), "add target: with kind and name of what it changes")
+		return advised(diag.PatchForm.Errorf("a JSON patch needs a target"), "set target to the kind and name of the resource to change")
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func isVersioned(object yaml.Value) bool { return object.Get("apiVersion").Text(
 
 // nothingChanged is the hint for a patch that changes nothing.
 var nothingChanged diag.Next = func() []string {
-	return []string{"what it says is there already: remove it, or what it should change is said elsewhere"}
+	return []string{"the target already has these values; remove the patch, or check that it targets the right field"}
 }
 
 // PatchStrategicMergeTransformer applies strategic merge patches (`patchesStrategicMerge:`).
@@ -376,7 +376,7 @@ type PatchJson6902Transformer struct {
 func (t *PatchJson6902Transformer) Configure(env Env) error {
 	err := t.Target.compileAt("target")
 	if t.Target == nil || t.Target.Name == "" {
-		err = errors.Join(advised(notGiven("the target must have a name"), "use patches, whose target may select by kind or labels alone"), err)
+		err = errors.Join(advised(notGiven("the target must have a name"), "use patches: its target may select by kind or labels alone"), err)
 	}
 	return errors.Join(err, t.read(env))
 }
@@ -385,9 +385,9 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	text := inlineText(t.JsonOp, "patch")
 	switch {
 	case t.Path == "" && t.JsonOp == "":
-		return advised(notGiven("one of path and jsonOp must be given"), "path names a file, jsonOp holds the text of the patch")
+		return advised(notGiven("one of path and jsonOp must be given"), "use path for a file, or jsonOp for an inline patch")
 	case t.Path != "" && t.JsonOp != "":
-		return advised(diag.Exclusive.Errorf("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
+		return advised(diag.Exclusive.Errorf("path and jsonOp cannot both be given"), "remove one, or split them into two entries")
 	case t.Path != "":
 		if text, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
@@ -398,7 +398,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	}
 	env.parsed(text)
 	if len(t.patch.ops) == 0 {
-		return advised(diag.PatchForm.Errorf("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
+		return advised(diag.PatchForm.Errorf("the patch is empty"), "write operations, for example - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
 }

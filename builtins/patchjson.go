@@ -75,7 +75,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (ya
 		return v, err
 	}
 	if v.Type() != yaml.Map {
-		return v, diag.JSONPatchOperation.Errorf("the patch leaves no object")
+		return v, diag.JSONPatchOperation.Errorf("the result of the patch is not an object")
 	}
 	for _, field := range []string{"labels", "annotations"} { // a list would be lost
 		if v.At("metadata", field).Type() == yaml.Seq && r.Value().At("metadata", field).Type() != yaml.Seq {

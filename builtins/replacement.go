@@ -148,7 +148,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 		}
 		return errors.Join(errs...)
 	}
-	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them").With(diag.ReplacementForm)
+	return diag.Errorf(diag.Pos{File: src.File}, "", "must contain a replacement or a list of replacements").With(diag.ReplacementForm)
 }
 
 // asErrors adds line numbers to mistakes in src.
@@ -186,9 +186,9 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	var errs []error
 	switch {
 	case r.Source == nil && r.SourceValue == nil:
-		errs = append(errs, advised(notGiven("source is missing"), "add source: with kind and name of the resource that has the value, or sourceValue: with the value itself"))
+		errs = append(errs, advised(notGiven("source is missing"), "set source to the kind and name of the resource with the value, or sourceValue to the value itself"))
 	case r.Source != nil && r.SourceValue != nil:
-		errs = append(errs, advised(diag.Exclusive.Errorf("source and sourceValue exclude each other"), "remove one of them"))
+		errs = append(errs, advised(diag.Exclusive.Errorf("source and sourceValue are mutually exclusive"), "remove one of them"))
 	case r.Source != nil:
 		c.source = r.Source
 		c.field = paths.of(orDefault(r.Source.FieldPath))
@@ -218,7 +218,7 @@ func orDefault(path string) string {
 func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error) {
 	var c replacementTarget
 	if t == nil || t.Select == nil {
-		return c, advised(notGiven("select is missing: it says which resources to change"), "add select: {kind: Deployment, name: web}")
+		return c, advised(notGiven("select is missing: it selects the resources to change"), "add select: {kind: Deployment, name: web}")
 	}
 	sel := *t.Select
 	var errs []error

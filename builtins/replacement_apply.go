@@ -223,7 +223,7 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 		}
 		if at >= 0 {
 			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).With(diag.SeveralReplacementSources).
-				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the one that is meant")
+				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the intended one")
 		}
 		at = pos
 	}
@@ -249,10 +249,10 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 // there are none, all kinds.
 func (s *ReplacementSource) candidates(list *krm.List) []string {
 	if list.Len() == 0 {
-		return []string{"there are no resources at this step"}
+		return []string{"no resources exist at this step"}
 	}
 	if names := s.otherNames(list); names != nil {
-		return []string{"what it could be is called: " + diag.Some(names)}
+		return []string{"possible sources are: " + diag.Some(names)}
 	}
 	kinds := slices.Sorted(slices.Values(kindsOf(list)))
 	return []string{"the kinds are: " + diag.Some(slices.Compact(kinds))}

@@ -50,10 +50,10 @@ func (c *copier) countIn(text string, path []pathPart) (int, error) {
 func parseDocument(text string) (*yamlv3.Node, error) {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, diag.ReplacementTargetField.Errorf("the text on the way is no YAML")
+		return nil, diag.ReplacementTargetField.Errorf("the embedded text is not valid YAML")
 	}
 	if len(doc.Content) == 0 {
-		return nil, diag.ReplacementTargetField.Errorf("the text on the way is empty")
+		return nil, diag.ReplacementTargetField.Errorf("the embedded text is empty")
 	}
 	return &doc, nil
 }

@@ -27,7 +27,7 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 		return v, nil
 	}
 	if !v.IsScalar() {
-		return v, diag.ReplacementOptions.Of(diag.ReplacementOptions.Of(errors.New("options.delimiter needs a text, not a " + v.Type().String())))
+		return v, diag.ReplacementOptions.Of(diag.ReplacementOptions.Of(errors.New("options.delimiter needs a string, not a " + v.Type().String())))
 	}
 	parts := strings.Split(v.Text(), opts.Delimiter)
 	if opts.Index < 0 || opts.Index >= len(parts) {
@@ -98,7 +98,7 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	case count == 0:
 		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text).With(diag.ReplacementTargetField)
 		if err.Hints = path.advice(v); !c.opts.Create {
-			err.Hint("to make the field, set options.create: true")
+			err.Hint("to create the field, set options.create: true")
 		}
 		return v, false, err
 	}
@@ -187,7 +187,7 @@ func (c *copier) text(old string) string {
 	return joined
 }
 
-var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a text in the field")
+var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a string in the field")
 
 // valueTree edits values. A fresh scalar is None, and freshText holds its text until set is
 // called, which happens before the next scalar is made.
@@ -272,7 +272,7 @@ func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	case t.asText:
 		return yaml.SetStr(text), nil
 	}
-	return v, diag.ReplacementOptions.Errorf("its type is %s, and the value has another one", v.Type())
+	return v, diag.ReplacementOptions.Errorf("the field has type %s, but the value has a different type", v.Type())
 }
 
 // withText returns a scalar of v's type with the given text. ok is false if the text has a

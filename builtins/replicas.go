@@ -73,7 +73,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
+		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that sets the count"} }))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (t *ReplicaCountTransformer) Selects(Files) (list []*Selector) {
 
 // Sets implements [Setter].
 func (t *ReplicaCountTransformer) Sets(q FieldQuery) (Setting, bool) {
-	return Setting{Where: "it is for resources named " + diag.OneLine(t.Replica.Name)}, q.among(t.FieldSpecs)
+	return Setting{Where: "it applies to resources named " + diag.OneLine(t.Replica.Name)}, q.among(t.FieldSpecs)
 }
 
 // Causes implements [Causer].
@@ -135,9 +135,9 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 		e.Hints = diag.DidYouMean(t.Replica.Name, names)
 	}
 	if e.Hints == nil && len(names) > 0 {
-		e.Hint("what has replicas is called: %s", diag.Some(slices.Compact(slices.Sorted(slices.Values(names)))))
+		e.Hint("resources with replicas are: %s", diag.Some(slices.Compact(slices.Sorted(slices.Values(names)))))
 	} else if e.Hints == nil {
-		e.Hint("nothing here has them: is the entry in the layer that has the resource?")
+		e.Hint("no resource here has replicas: check that the entry is in the layer that has the resource")
 	}
 	return diag.In(e, "name")
 }

@@ -131,7 +131,7 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 	return found, nil
 }
 
-const selectorForm = "it is written as key=value, key!=value, key in (a,b) or key, separated by commas"
+const selectorForm = "write key=value, key!=value, key in (a,b) or key, separated by commas"
 
 // near returns hints for a selector that selects nothing, which suggest possible intentions.
 func (s *Selector) near(list *krm.List) diag.Next {
@@ -169,13 +169,13 @@ func (s *Selector) otherNames(list *krm.List) []string {
 	case near != nil:
 		return near
 	case list.Len() == 0:
-		return []string{"there are no resources at this step"}
+		return []string{"no resources exist at this step"}
 	case names != nil && s.Name != "":
-		return []string{"it selects by the name that a resource has at this step, or had before: " + diag.Some(names)}
+		return []string{"it matches the current and earlier names of a resource: " + diag.Some(names)}
 	case s.Kind != "" && len(kinds) == len(slices.Compact(slices.Sorted(slices.Values(kindsOf(list))))):
 		return []string{"the kinds are: " + diag.Some(kinds)}
 	}
-	return []string{"remove it, or change what it selects"}
+	return []string{"remove it, or change the selector"}
 }
 
 // advice returns hints for a pattern that matches none of the names of a field: a similar name, or

@@ -229,7 +229,7 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	}
 	err := diag.Errorf(diag.Pos{}, "", "several resources match the patch for %s", p.id).With(diag.SeveralPatchTargets)
 	for _, i := range found {
-		err.Hint("%s is or was called that", list.At(i).ID())
+		err.Hint("%s has or had this name", list.At(i).ID())
 	}
 	return 0, p.text.at(err, p.doc)
 }
@@ -245,11 +245,11 @@ func (p *smPatch) others(list *krm.List) []string {
 	}
 	switch {
 	case list.Len() == 0:
-		return []string{"there are no resources at this step"}
+		return []string{"no resources exist at this step"}
 	case kinds != nil:
-		return []string{"of this name there is: " + diag.Some(kinds)}
+		return []string{"resources with this name are: " + diag.Some(kinds)}
 	case names != nil:
-		return []string{fmt.Sprintf("a patch names what it changes as it is called at this step; of the kind %s there is: %s", p.id.Kind, diag.Some(names))}
+		return []string{fmt.Sprintf("a patch must use the name that a resource has at this step; resources of kind %s are: %s", p.id.Kind, diag.Some(names))}
 	}
 	return []string{"the kinds are: " + diag.Some(slices.Compact(slices.Sorted(slices.Values(kindsOf(list)))))}
 }

@@ -49,7 +49,7 @@ func parseDirective(v yaml.Value) (directive, error) {
 	case d == mergeDirective, d == replaceDirective, d == deleteDirective:
 		return d, nil
 	default:
-		return "", diag.PatchTypes.Errorf("unknown value %q of %s, it may be delete, replace or merge", d, directiveKey)
+		return "", diag.PatchTypes.Errorf("unknown value %q of %s: must be delete, replace or merge", d, directiveKey)
 	}
 }
 
@@ -95,7 +95,7 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	case patch.IsNull():
 		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return yaml.Value{}, advised(diag.PatchTypes.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
+		return yaml.Value{}, advised(diag.PatchTypes.Errorf("%s cannot replace %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
 	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err
@@ -110,9 +110,9 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 func otherShape(dest yaml.Value) string {
 	switch dest.Type() {
 	case yaml.Seq:
-		return "write a list: a dash before each item"
+		return "write a list, with a dash before each item"
 	case yaml.Map:
-		return "write a mapping: key: value"
+		return "write a mapping, as key: value"
 	}
 	return "write a single value"
 }

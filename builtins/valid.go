@@ -20,9 +20,9 @@ func (e Env) doubt(text string, valid bool, what, form string, path ...any) {
 }
 
 const (
-	namespaceForm = "write up to 63 small letters, digits and -, with a letter or digit at both ends"
-	keyForm       = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends; a DNS name and / may stand before it"
-	valueForm     = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends; any other text can be an annotation"
+	namespaceForm = "write up to 63 lower-case letters, digits and -, with a letter or digit at both ends"
+	keyForm       = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends, optionally after a DNS name and /"
+	valueForm     = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends; use an annotation for any other text"
 	dataKeyForm   = "write up to 253 letters, digits, -, _ and ."
 )
 
@@ -55,7 +55,7 @@ func (e Env) doubtKeys(pairs []keyValue) {
 			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", &pairs[i], key).With(diag.InvalidName)
 			switch { // an invalid key may be secret
 			case pairs[i].pos.Line > 0:
-				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName)
+				w = diag.Errorf(pairs[i].pos, "", "the key on this line is not valid in Kubernetes").With(diag.InvalidName)
 			case pairs[i].file == nil:
 				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes", &pairs[i]).With(diag.InvalidName)
 			}

@@ -102,11 +102,11 @@ func RecordVars(list *krm.List, vars []Var) error {
 			r.RefVars = append(r.RefVars, v.Name)
 			list.Set(found[0], r)
 		default:
-			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found)).With(diag.VarSource)
+			err := diag.Errorf(v.Pos, "", "var %q matches %d resources", v.Name, len(found)).With(diag.VarSource)
 			for _, i := range found {
 				err.Hint("%s", list.At(i).ID())
 			}
-			return err.Hint("name the namespace of the one you mean in its objref")
+			return err.Hint("set the namespace of the intended resource in its objref")
 		}
 	}
 	return nil
@@ -168,8 +168,8 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 	}
 	for _, v := range vars {
 		if !e.values[v.Name].used {
-			warn(diag.UnusedVar, "%w", diag.Errorf(v.Pos, "", "var %q is used nowhere", v.Name).
-				Hint("write $(%s) where its value shall stand, in a field that varReference of a configuration lists, or remove the var", v.Name))
+			warn(diag.UnusedVar, "%w", diag.Errorf(v.Pos, "", "var %q is not used", v.Name).
+				Hint("write $(%s) in a field that varReference of a configuration lists, or remove the var", v.Name))
 		}
 	}
 	return nil
@@ -200,9 +200,9 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	for _, v := range vars {
 		r := sources[v.Name]
 		if r == nil {
-			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID()).With(diag.VarSource)
+			err := diag.Errorf(v.Pos, "", "var %q: resource %s not found", v.Name, v.ObjRef.ID()).With(diag.VarSource)
 			if err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list)); err.Hints == nil {
-				err.Hint("its objref must have apiVersion, kind and name of a resource as it is, or was, called")
+				err.Hint("its objref must have the apiVersion, kind and name of a resource, or an earlier name")
 			}
 			return err
 		}

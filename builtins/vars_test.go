@@ -184,7 +184,7 @@ spec:
 	if got := render(t, list.At(1)); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if !slices.Equal(warnings, []string{`var "MAP" is used nowhere`, `var "UNUSED" is used nowhere`}) {
+	if !slices.Equal(warnings, []string{`var "MAP" is not used`, `var "UNUSED" is not used`}) {
 		t.Errorf("warnings %q", warnings)
 	}
 	if pod.Value().At("spec", "containers").Items()[0].Get("args").Items()[0].Text() != "--name=$(NAME)" {
@@ -196,7 +196,7 @@ func TestVarErrors(t *testing.T) {
 	two := docs(t, "kind: X\napiVersion: v1\nmetadata: {name: a, namespace: n1}\n---\nkind: X\napiVersion: v1\nmetadata: {name: a, namespace: n2}\n")
 	x := VarObject{APIVersion: "v1", Kind: "X", Name: "a"}
 	err := RecordVars(krm.NewList(slices.Clone(two)...), []Var{{Name: "V", ObjRef: x}})
-	if err == nil || !strings.HasPrefix(err.Error(), "var \"V\" fits 2 resources\n  v1 X n1/a\n  v1 X n2/a\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), "var \"V\" matches 2 resources\n  v1 X n1/a\n  v1 X n2/a\n") {
 		t.Errorf("error %v", err)
 	}
 	x.Namespace = "n2"
@@ -208,7 +208,7 @@ func TestVarErrors(t *testing.T) {
 		v    Var
 		want string
 	}{
-		{Var{Name: "W", ObjRef: x}, `var "W": there is no resource v1 X n2/a`},
+		{Var{Name: "W", ObjRef: x}, `var "W": resource v1 X n2/a not found`},
 		{Var{Name: "V", FieldRef: VarFieldRef{"spec.x"}}, `var "V": field "spec.x" of v1 X n2/a: not found`},
 	} {
 		if err := ResolveVars(list, VarSet{test.v}, nil, noWarn); err == nil || said(err) != test.want {

@@ -21,7 +21,7 @@ func (c *Catalog) Serial() (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s: %q is no positive number", SerialAnnotation, text)
+		return 0, fmt.Errorf("%s: %q is not a positive number", SerialAnnotation, text)
 	}
 	return n, nil
 }
@@ -37,5 +37,5 @@ func (c *Catalog) Expires() (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is no date such as 2027-01-31", ExpiresAnnotation, text)
+	return time.Time{}, fmt.Errorf("%s: %q is not a date such as 2027-01-31", ExpiresAnnotation, text)
 }

@@ -84,7 +84,7 @@ func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 		return nil, err
 	}
 	if !doc.Value.Exists() {
-		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").With(diag.BadCatalog).Hint("it has no document at all, or only comments")
+		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").With(diag.BadCatalog).Hint("the file is empty or has only comments")
 	}
 	c := &Catalog{Ref: ref, Digest: src.Digest(), doc: doc, index: map[krm.GVK][]*Entry{}}
 	r := &reader{c: c}
@@ -162,7 +162,7 @@ func (r *reader) document(top yaml.Cursor) {
 			r.function(item, i)
 		}
 	default:
-		functions.Errorf("is missing").Hint("an empty catalog says krmFunctions: []")
+		functions.Errorf("is missing").Hint("for an empty catalog, write krmFunctions: []")
 	}
 }
 
@@ -188,7 +188,7 @@ func (r *reader) accepts(top yaml.Cursor) bool {
 	if r.c.APIVersion == APIVersion || r.c.APIVersion == oldAPIVersion {
 		at = top.Field("kind")
 	}
-	at.Errorf("this is no catalog, but %s", describe(r.c.APIVersion, r.c.Kind)).With(diag.BadCatalog).
+	at.Errorf("not a catalog: found %s", describe(r.c.APIVersion, r.c.Kind)).With(diag.BadCatalog).
 		Hint("a catalog is %s with kind %s, %s or %s, or %s with kind %s", APIVersion, Kind, kindCatalog2, kindDefinition, oldAPIVersion, Kind)
 	return false
 }
@@ -234,7 +234,7 @@ func (r *reader) finish() {
 		if len(same) == 1 {
 			continue
 		}
-		c.lint = append(c.lint, finding{path: e.path, msg: fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
+		c.lint = append(c.lint, finding{path: e.path, msg: fmt.Sprintf("%s has no effect: entry %d, which comes first, also defines it", e.GVK, same[0].Index+1)})
 	}
 	if len(r.old) > 0 {
 		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).With(diag.OldCatalog).

@@ -176,7 +176,7 @@ func TestParseMistakes(t *testing.T) {
 	}
 	at := "spec.krmFunctions[0]."
 	tests := []struct{ row, text, want string }{
-		{"any other kind is an error that names file, value found and values accepted", "apiVersion: apps/v1\nkind: Deployment\n", `catalog.yaml:1: apiVersion: this is no catalog, but "Deployment" of "apps/v1"`},
+		{"any other kind is an error that names file, value found and values accepted", "apiVersion: apps/v1\nkind: Deployment\n", `catalog.yaml:1: apiVersion: not a catalog: found "Deployment" of "apps/v1"`},
 		{"the accepted kinds", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Deployment\n", "a catalog is config.kubernetes.io/v1alpha1 with kind Catalog, KRMFunctionCatalog or KRMFunctionDefinition"},
 		{"no apiVersion", "kind: Catalog\nspec: {krmFunctions: []}\n", "without apiVersion"},
 		{"not a mapping", "- a\n", "catalog.yaml:1: must be a mapping, not a list"},
@@ -193,7 +193,7 @@ func TestParseMistakes(t *testing.T) {
 		{"an image that is an option", run("{container: {image: '-v/:/x'}}"), "container.image: image"},
 		{"requireNetwork is boolean", run("{container: {image: x, requireNetwork: 'true'}}"), "requireNetwork: must be true or false, not a string"},
 		{"yes is no boolean", run("{container: {image: x, requireNetwork: yes}}"), "requireNetwork: must be true or false, not a string"},
-		{"requireStorageMount and requireFilesystem differ", run("{container: {image: x, requireStorageMount: false, requireFilesystem: true}}"), "requireFilesystem: differs from"},
+		{"requireStorageMount and requireFilesystem differ", run("{container: {image: x, requireStorageMount: false, requireFilesystem: true}}"), "requireFilesystem: conflicts with"},
 		{"every platform item requires bin", platform("bin"), "platforms[0].bin: is missing"},
 		{"every platform item requires os", platform("os"), "platforms[0].os: is missing"},
 		{"every platform item requires arch", platform("arch"), "platforms[0].arch: is missing"},
@@ -206,10 +206,10 @@ func TestParseMistakes(t *testing.T) {
 		{"two documents", run("{container: {image: x}}") + "---\n" + run("{container: {image: x}}"), "catalog.yaml:11: the file has a second document"},
 		{"a duplicate key", run("{container: {image: x, image: y}}"), `the key "image" occurs twice`},
 		{"a custom tag", run("{container: {image: !evil x}}"), "the tag !evil is not allowed"},
-		{"group builtin is reserved", strings.Replace(run("{container: {image: x}}"), "example.com", "builtin", 1), "entry 1 defines builtin/v1 Fn, and a catalog may not define kinds of kustomize itself"},
+		{"group builtin is reserved", strings.Replace(run("{container: {image: x}}"), "example.com", "builtin", 1), "entry 1 defines builtin/v1 Fn, but a catalog must not define kinds of kustomize itself"},
 		{"apiVersion builtin is reserved", "apiVersion: kustomize.io/v1\nkind: Catalog\nspec: {modules: [{apiVersion: builtin, kind: PatchTransformer, provider: {container: {image: x}}}]}", "entry 1 defines builtin PatchTransformer"},
 		{"krmFunctions and modules", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec: {krmFunctions: [], modules: []}\n", "either krmFunctions or modules"},
-		{"runtime and provider differ", list("    versions: [{name: v1}]\n    runtime: {container: {image: a}}\n    provider: {container: {image: b}}\n"), "provider: differs from"},
+		{"runtime and provider differ", list("    versions: [{name: v1}]\n    runtime: {container: {image: a}}\n    provider: {container: {image: b}}\n"), "provider: conflicts with"},
 		{"an alias bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
 			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "expand to more than"},
 		{"the size limit", "#" + strings.Repeat("x", MaxSize), "the limit is 16 MiB"},

@@ -104,7 +104,7 @@ func (c *Container) Digest() (krm.Digest, error) {
 	case b.IsZero() || a == b:
 		return a, nil
 	default:
-		return krm.Digest{}, fmt.Errorf("the image says %s and sha256 beside it says %s", a, b)
+		return krm.Digest{}, fmt.Errorf("the image has the digest %s, but sha256 has %s", a, b)
 	}
 }
 
@@ -117,11 +117,11 @@ func (r *reader) function(c yaml.Cursor, index int) {
 	shared := r.shared(c, index)
 	group := c.Field("group")
 	if !group.Value().Exists() {
-		group.Errorf("is missing").Hint("the core group is \"\"")
+		group.Errorf("is missing").Hint("for the core group, write \"\"")
 	}
 	shared.Group, shared.Kind = group.Text(), r.kind(c)
 	if strings.Contains(shared.Group, "/") {
-		group.Errorf("%q is not a group: the version is given below versions", shared.Group)
+		group.Errorf("%q is not a group: list the version under versions", shared.Group)
 	}
 	r.describe(c, "description", "publisher")
 	r.runtime(c.Either("runtime", "provider"), &shared)
@@ -217,7 +217,7 @@ func (r *reader) version(c yaml.Cursor, shared Entry) {
 func (r *reader) schema(c yaml.Cursor, e *Entry) {
 	if c.Value().Type() == yaml.String {
 		e.SchemaURI = c.Text()
-		r.lint(c, "is an address, which is not fetched: write the schema into the catalog, below openAPIV3Schema")
+		r.lint(c, "is a URL, which is not fetched: write the schema into the catalog, under openAPIV3Schema")
 		return
 	}
 	if !c.Exists() || !c.Known("openAPIV3Schema") {
@@ -261,7 +261,7 @@ func (r *reader) add(c yaml.Cursor, e Entry) {
 // a built-in.
 func (r *reader) reserved(c yaml.Cursor, e Entry) {
 	if e.Kind != "" && Reserved(e.GVK) {
-		c.Errorf("entry %d defines %s, and a catalog may not define kinds of kustomize itself", e.Index+1, e.GVK)
+		c.Errorf("entry %d defines %s, but a catalog must not define kinds of kustomize itself", e.Index+1, e.GVK)
 	}
 }
 

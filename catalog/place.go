@@ -18,7 +18,7 @@ func ParseRefIn(dir, text string, exists func(path string) bool) (Ref, error) {
 	if err == nil && ref.bare != "" && exists(filepath.Join(dir, ref.bare)) {
 		_, rest, _ := strings.Cut(ref.Location, "://")
 		rest = diag.Redact(rest)
-		err = &RefError{Ref: text, Msg: fmt.Sprintf("could be a file or an address, since there is %s here: write ./%s or https://%[2]s", ref.bare, rest)}
+		err = &RefError{Ref: text, Msg: fmt.Sprintf("is ambiguous, because %s exists here: write ./%s for the file or https://%[2]s for the address", ref.bare, rest)}
 	}
 	return ref, err
 }
@@ -42,7 +42,7 @@ func ParsePlace(text string) (Ref, error) {
 
 func placeOf(text string) (string, error) {
 	if strings.ContainsAny(text, "?#") {
-		return "", fmt.Errorf("a place has no parameters and no pin")
+		return "", fmt.Errorf("a place must not have parameters or a pin")
 	}
 	if rest, ok := strings.CutPrefix(text, "oci://"); ok {
 		m, err := function.ParseImage(strings.TrimSuffix(rest, "/") + "/x")

@@ -151,7 +151,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == 
 
 func parseLocation(text string) (Ref, error) {
 	if _, tail, ok := strings.Cut(text, "#"); ok && IsAddress(text) {
-		return Ref{}, diag.BadReference.Errorf("%s is no pin", diag.Redact("#"+tail))
+		return Ref{}, diag.BadReference.Errorf("%s is not a valid pin", diag.Redact("#"+tail))
 	}
 	switch {
 	case text == "":
@@ -217,7 +217,7 @@ func parseWeb(text string) (Ref, error) {
 		}
 	}
 	if u.Path == "" || strings.HasSuffix(u.Path, "/") {
-		return Ref{}, diag.BadReference.Errorf("the address names no file")
+		return Ref{}, diag.BadReference.Errorf("the address does not name a file")
 	}
 	return Ref{Scheme: Scheme(u.Scheme), Location: u.String()}, nil
 }
@@ -276,7 +276,7 @@ func parseOCI(text string) (Ref, error) {
 		return Ref{}, err
 	}
 	if first, _, ok := strings.Cut(text, "/"); !ok || first != m.Registry {
-		return Ref{}, diag.BadReference.Errorf("%q names no registry", diag.Redact(text))
+		return Ref{}, diag.BadReference.Errorf("%q does not name a registry", diag.Redact(text))
 	}
 	return Ref{Scheme: OCI, Location: "oci://" + m.Name()}, nil
 }
@@ -302,7 +302,7 @@ func parseGit(text string) (Ref, error) {
 	repo, file, ok := strings.Cut(rest, "//")
 	if !ok {
 		if repo, file, ok = strings.Cut(rest, ".git/"); !ok {
-			return Ref{}, diag.BadReference.Errorf("it names no file in the repository")
+			return Ref{}, diag.BadReference.Errorf("it does not name a file in the repository")
 		}
 		repo += ".git"
 	}
@@ -327,7 +327,7 @@ func parseGit(text string) (Ref, error) {
 		return Ref{}, err
 	}
 	if file = path.Clean(file); file == "." || file == ".." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
-		return Ref{}, fmt.Errorf("it names no file in the repository")
+		return Ref{}, fmt.Errorf("it does not name a file in the repository")
 	}
 	location := "git+" + u.String() + "//" + file
 	if commit != "" {

@@ -89,7 +89,7 @@ func TestParseRefAmbiguous(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, r, err)
 		}
 		_, err = ParseRefIn("/w", text, func(path string) bool { return path == "/w/"+host })
-		want := "could be a file or an address, since there is " + host + " here: write ./" + path + " or https://" + path
+		want := "is ambiguous, because " + host + " exists here: write ./" + path + " for the file or https://" + path + " for the address"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -31,7 +31,7 @@ func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 	}
 	if other != "" {
 		if e.Exec != nil {
-			c.Errorf("has programs for exec and for %s; an entry has those of one runtime", other)
+			c.Errorf("has programs for exec and for %s; an entry must use one runtime", other)
 		}
 		e.Exec, e.ExecRuntime = r.exec(c.Field(string(other))), other
 	}

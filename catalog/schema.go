@@ -72,7 +72,7 @@ func (e *Entry) Fields() []string {
 func (e *Entry) SchemaWarning() *diag.Error {
 	if e.SchemaURI != "" {
 		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched", e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))
-		return err.With(diag.OldCatalog).Hint("the author of the catalog can write the schema into it, below openAPIV3Schema")
+		return err.With(diag.OldCatalog).Hint("ask the author of the catalog to write the schema into it, under openAPIV3Schema")
 	}
 	if !e.Schema.Exists() {
 		return nil
@@ -81,7 +81,7 @@ func (e *Entry) SchemaWarning() *diag.Error {
 	if len(problems) == 0 {
 		return nil
 	}
-	err := diag.Errorf(e.Pos(), "", "parts of the schema of %s are not valid and check nothing", e.GVK).With(diag.OldCatalog)
+	err := diag.Errorf(e.Pos(), "", "parts of the schema of %s are invalid and are ignored", e.GVK).With(diag.OldCatalog)
 	for _, p := range problems {
 		err.Hint("%s: %s", diag.FieldPath(p.Path), p.Msg)
 	}
@@ -342,7 +342,7 @@ func (v *validator) combined(s, x yaml.Value, path []any) {
 		v.value(sub, x, path)
 	}
 	if list := s.Get("anyOf").Items(); len(list) > 0 && v.matches(list, x, path) == 0 {
-		v.fail(path, "matches none of the %d forms that are allowed", len(list))
+		v.fail(path, "matches none of the %d allowed forms", len(list))
 	}
 	if list := s.Get("oneOf").Items(); len(list) > 0 {
 		if n := v.matches(list, x, path); n != 1 {

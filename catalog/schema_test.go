@@ -54,7 +54,7 @@ func TestValidateReportsSchemaViolations(t *testing.T) {
 		{"int-or-string, an integer", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: 50}", ""},
 		{"int-or-string, a list", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: []}", "a: must be an integer or a string, not an array"},
 		{"allOf", "{allOf: [{required: [a]}, {required: [b]}]}", "{a: 1}", "b: is required"},
-		{"anyOf", "{properties: {a: {anyOf: [{type: string}, {type: integer}]}}}", "{a: []}", "a: matches none of the 2 forms"},
+		{"anyOf", "{properties: {a: {anyOf: [{type: string}, {type: integer}]}}}", "{a: []}", "a: matches none of the 2 allowed forms"},
 		{"oneOf", "{properties: {a: {oneOf: [{type: string}, {minLength: 1}]}}}", "{a: x}", "a: matches 2 of the 2 forms"},
 		{"not", "{not: {required: [a]}}", "{a: 1}", "has a form that is not allowed"},
 		{"several mistakes", "{required: [a, b]}", "{}", "a: is required\nb: is required"},
@@ -80,7 +80,7 @@ func TestValidateReportsSchemaViolations(t *testing.T) {
 // block a configuration.
 func TestMalformedSchema(t *testing.T) {
 	tests := []struct{ schema, want string }{
-		{"{type: bool}", `"bool" is no type`},
+		{"{type: bool}", `unknown type "bool"`},
 		{"hello", "must be a schema, not a string"},
 		{"{properties: [a]}", "must be a mapping"},
 		{"{properties: {a: 1}}", "must be a schema, not a integer"},
@@ -92,7 +92,7 @@ func TestMalformedSchema(t *testing.T) {
 		{"{nullable: 1}", "must be a boolean"},
 		{"{enum: x}", "must be a list"},
 		{"{$ref: '#/a'}", "references are not supported"},
-		{"{type: [string, 'null']}", "is no type"},
+		{"{type: [string, 'null']}", "unknown type"},
 		{"{allOf: [1]}", "must be a schema"},
 	}
 	for _, tt := range tests {
@@ -119,7 +119,7 @@ func TestPublishedSchema(t *testing.T) {
 	c := mustParse(t, string(data))
 	config := value(t, "apiVersion: config.kubernetes.io/v1\nkind: RenderHelmChart\nmetadata: {name: x}\nhelmCharts: [{templateOptions: {includeCRDs: true}}]")
 	errs, warning := c.Entries[0].Validate(config), c.Entries[0].SchemaWarning()
-	if len(errs) > 0 || warning == nil || len(warning.Hints) != 2 || !strings.Contains(warning.Hints[0], `includeCRDs.type: "bool" is no type`) {
+	if len(errs) > 0 || warning == nil || len(warning.Hints) != 2 || !strings.Contains(warning.Hints[0], `includeCRDs.type: unknown type "bool"`) {
 		t.Errorf("%v %v", errs, warning)
 	}
 	errs = c.Entries[0].Validate(value(t, "metadata: {}\nhelmCharts: [{chartArgs: {name: 1}}]"))

@@ -56,7 +56,7 @@ func (c *schemaChecker) keyword(f yaml.Field, path []any) {
 	switch f.Key {
 	case "type":
 		if !knownType(v.Text()) || v.Type() != yaml.String {
-			c.fail(path, "%q is no type: object, array, string, integer, number, boolean", v.Text())
+			c.fail(path, "unknown type %q: expected object, array, string, integer, number or boolean", v.Text())
 		}
 	case "properties":
 		c.schemas(v, path)

@@ -34,7 +34,7 @@ func (e *Entry) Select(os, arch string, prefer function.Runtime) (Selection, err
 	container := Selection{Runtime: function.RuntimeContainer}
 	switch {
 	case e.Container != nil && fits && prefer == function.RuntimeExec:
-		exec.Reason = "exec was asked for; the entry has a container, too"
+		exec.Reason = "exec was requested; the entry also has a container"
 		return exec, nil
 	case e.Container != nil:
 		if e.Exec != nil {

@@ -44,9 +44,9 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 	case err != nil:
 		return nil, err
 	case s.EnvFile == "" && len(s.Files) == 0 && len(s.Literals) == 0:
-		return nil, errors.New("--from-literal, --from-file or --from-env-file is needed")
+		return nil, errors.New("--from-literal, --from-file or --from-env-file is required")
 	case s.EnvFile != "" && len(s.Literals) > 0:
-		return nil, errors.New("--from-env-file excludes --from-literal")
+		return nil, errors.New("--from-env-file and --from-literal are mutually exclusive")
 	case s.Behavior != "" && !slices.Contains([]string{"create", "merge", "replace"}, s.Behavior):
 		return nil, fmt.Errorf("--behavior must be create, merge or replace, not %q", s.Behavior)
 	}
@@ -57,9 +57,9 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 		}
 		switch {
 		case s.EnvFile == "" && len(files) == 0 && len(s.Literals) == 0:
-			return errors.New("nothing fits --from-file")
+			return errors.New("no file matches --from-file")
 		case s.EnvFile != "" && len(files) > 0:
-			return errors.New("--from-env-file excludes --from-file")
+			return errors.New("--from-env-file and --from-file are mutually exclusive")
 		}
 		entries := slices.Clone(k.items(g.Field))
 		i := find(entries, name, s.Namespace)
@@ -80,7 +80,7 @@ func (g Generator) Set(args []string, s Sources) (Edit, error) {
 		return nil, err
 	}
 	if len(s.Literals) == 0 && s.NewNamespace == "" {
-		return nil, errors.New("--from-literal or --new-namespace is needed")
+		return nil, errors.New("--from-literal or --new-namespace is required")
 	}
 	return func(k *Kustomization) error {
 		entries := slices.Clone(k.items(g.Field))
@@ -229,7 +229,7 @@ func withLiterals(there, set []string) ([]string, error) {
 	var list, keys []string
 	for _, literal := range slices.Concat(there, set) {
 		if key, value, ok := strings.Cut(literal, "="); !ok || strings.Contains(value, "=") {
-			return nil, fmt.Errorf("literal %s is not of the form KEY=VALUE with one equals sign", key)
+			return nil, fmt.Errorf("literal %s must have the form KEY=VALUE with one equals sign", key)
 		}
 	}
 	for _, literal := range there {
@@ -244,7 +244,7 @@ func withLiterals(there, set []string) ([]string, error) {
 		key, _, _ := strings.Cut(literal, "=")
 		i := slices.Index(keys, key)
 		if i < 0 {
-			err := diag.Errorf(diag.Pos{}, "", "there is no literal with the key %s", key)
+			err := diag.Errorf(diag.Pos{}, "", "no literal has the key %s", key)
 			err.Hints = diag.DidYouMean(key, keys)
 			return nil, err
 		}

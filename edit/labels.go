@@ -23,7 +23,7 @@ type AddLabelOptions struct {
 // WithoutSelector is set.
 func AddLabels(args []string, o AddLabelOptions) (Edit, error) {
 	if o.IncludeTemplates && !o.WithoutSelector {
-		return nil, errors.New("--include-templates needs --without-selector")
+		return nil, errors.New("--include-templates requires --without-selector")
 	}
 	pairs, err := parsePairs(args, "label")
 	if err != nil {
@@ -67,8 +67,8 @@ func SetAnnotations(args []string) (Edit, error) {
 	}
 	for _, f := range pairs {
 		if !annotationKey().MatchString(f.Key) {
-			return nil, diag.Errorf(diag.Pos{}, "", "%q is no key of an annotation", f.Key).
-				Hint("a key is a name of letters, digits, '-', '_' and '.', with a DNS name and a slash before it as wanted")
+			return nil, diag.Errorf(diag.Pos{}, "", "%q is not a valid annotation key", f.Key).
+				Hint("write letters, digits, '-', '_' and '.', optionally after a DNS name and a slash")
 		}
 	}
 	return func(k *Kustomization) error { return k.addPairs("commonAnnotations", pairs, true) }, nil
@@ -113,7 +113,7 @@ func withPairs(v yaml.Value, field string, pairs []yaml.Field, force bool) (yaml
 	for _, f := range pairs {
 		old := v.Get(f.Key)
 		if old.Exists() && !force {
-			return v, mistake(field, "has %s already", f.Key).Hint("add --force to replace its value")
+			return v, mistake(field, "already has %s", f.Key).Hint("add --force to replace its value")
 		}
 		if !old.Equal(f.Value) {
 			v = v.With(f.Key, f.Value)

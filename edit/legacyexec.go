@@ -32,7 +32,7 @@ func (m *mover) legacy(v yaml.Value, name string) (yaml.Value, error) {
 	}
 	runtime := yaml.MapOf(yaml.Field{Key: "exec", Value: exec})
 	if !m.IsFile(program) {
-		return v, mistake("", "a legacy exec plugin, and its program is not beside %s", m.File).
+		return v, mistake("", "a legacy exec plugin whose program is not beside %s", m.File).
 			Hint("put it there as %s, or write %s: %s with its path", program, function.PlaceRuntime, yaml.AppendJSON(nil, runtime))
 	}
 	for _, field := range []string{argsOneLiner, argsFromFile} {
@@ -41,7 +41,7 @@ func (m *mover) legacy(v yaml.Value, name string) (yaml.Value, error) {
 			m.told(name+": "+field, "runtime.exec.args")
 		}
 	}
-	m.Warn("%s: %s now gets a ResourceList on stdin, and its own arguments alone: see that it knows that", name, program)
+	m.Warn("%s: %s now gets a ResourceList on stdin and only its own arguments: check that it supports this", name, program)
 	return v.With(function.PlaceRuntime, runtime), nil
 }
 

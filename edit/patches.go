@@ -23,14 +23,14 @@ type Target struct {
 func AddPatch(p Patch) (Edit, error) {
 	switch {
 	case p.Path != "" && p.Patch != "":
-		return nil, errors.New("--path and --patch exclude each other")
+		return nil, errors.New("--path and --patch are mutually exclusive")
 	case p.Path == "" && p.Patch == "":
-		return nil, errors.New("--path or --patch is needed")
+		return nil, errors.New("--path or --patch is required")
 	}
 	return func(k *Kustomization) error {
 		there := k.items("patches")
 		if slices.ContainsFunc(there, p.equals) {
-			k.Warn("patches has this entry already")
+			k.Warn("patches already has this entry")
 			return nil
 		}
 		k.setItems("patches", append(slices.Clone(there), p.value()))
@@ -42,7 +42,7 @@ func AddPatch(p Patch) (Edit, error) {
 // none.
 func RemovePatch(p Patch) (Edit, error) {
 	if p.Path != "" && p.Patch != "" {
-		return nil, errors.New("--path and --patch exclude each other")
+		return nil, errors.New("--path and --patch are mutually exclusive")
 	}
 	return func(k *Kustomization) error {
 		there := k.items("patches")

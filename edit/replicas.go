@@ -21,7 +21,7 @@ func SetReplicas(args []string) (Edit, error) {
 		name, text, _ := strings.Cut(arg, "=")
 		count, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, diag.Errorf(diag.Pos{}, "", "%q does not say how many", arg).Hint("the form is NAME=COUNT, for instance web=3")
+			return nil, diag.Errorf(diag.Pos{}, "", "%q has no valid count", arg).Hint("the form is NAME=COUNT, for instance web=3")
 		}
 		set = slices.DeleteFunc(set, func(o yaml.Value) bool { return nameOf(o) == name })
 		set = append(set, yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)}, yaml.Field{Key: "count", Value: yaml.Number(yaml.Int, strconv.FormatInt(count, 10))}))

@@ -48,13 +48,13 @@ func (k *Kustomization) find(pattern string) ([]string, error) {
 	found, err := k.Glob(pattern)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+		return nil, fmt.Errorf("%q is not a valid pattern: %w", pattern, err)
 	case len(found) > 0:
 		return found, nil
 	case pattern != "" && k.IsRemote(pattern):
 		return []string{pattern}, nil
 	}
-	return nil, diag.Errorf(diag.Pos{}, "", "nothing fits %q", pattern).Hint("paths are relative to the directory of the kustomization file")
+	return nil, diag.Errorf(diag.Pos{}, "", "nothing matches %q", pattern).Hint("paths are relative to the directory of the kustomization file")
 }
 
 // AddFiles returns an edit that adds files to generators, transformers or configurations. It
@@ -79,10 +79,10 @@ func (k *Kustomization) globs(patterns []string) ([]string, error) {
 	for _, pattern := range patterns {
 		found, err := k.Glob(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+			return nil, fmt.Errorf("%q is not a valid pattern: %w", pattern, err)
 		}
 		if len(found) == 0 {
-			k.Warn("nothing fits %q", pattern)
+			k.Warn("nothing matches %q", pattern)
 		}
 		paths = append(paths, found...)
 	}
@@ -98,7 +98,7 @@ func (k *Kustomization) add(field string, paths []string) {
 	var items []yaml.Value
 	for _, path := range paths {
 		if slices.Contains(there, path) {
-			k.Warn("%s has %s already", field, path)
+			k.Warn("%s already has %s", field, path)
 			continue
 		}
 		there = append(there, path)
@@ -127,7 +127,7 @@ func AddBases(args []string) (Edit, error) {
 				return fmt.Errorf("%q does not exist", path)
 			}
 			if slices.Contains(there, path) {
-				return mistake("resources", "has %s already", path)
+				return mistake("resources", "already has %s", path)
 			}
 			there = append(there, path)
 		}
@@ -160,7 +160,7 @@ func RemoveMatching(field string, patterns []string) (Edit, error) {
 			}
 		}
 		if !removed {
-			k.Warn("no entry of %s fits %s", field, diag.Some(patterns))
+			k.Warn("no entry of %s matches %s", field, diag.Some(patterns))
 		}
 		return nil
 	}, nil
@@ -174,7 +174,7 @@ func without(items []yaml.Value, patterns []string) ([]yaml.Value, error) {
 		for _, pattern := range patterns {
 			ok, err := filepath.Match(pattern, item.Text())
 			if err != nil {
-				return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+				return nil, fmt.Errorf("%q is not a valid pattern: %w", pattern, err)
 			}
 			fits = fits || ok && item.Type() == yaml.String
 		}

@@ -87,7 +87,7 @@ func merge(inputs []Input) (*krm.List, error) {
 	ends := []int{list.Len()} // the end of each input in list
 	for i, in := range inputs[min(1, len(inputs)):] {
 		if list.Len()+in.List.Len() > krm.MaxResources {
-			return nil, diag.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)
+			return nil, diag.Limitf("the list would have more than %d resources: some bases use each other repeatedly", krm.MaxResources)
 		}
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {
@@ -119,7 +119,7 @@ func generate(op graph.Generate, list *krm.List) error {
 func absorb(inputs []Input) (*krm.List, error) {
 	last := len(inputs) - 1
 	if last < 0 {
-		return nil, errors.New("there is no answer to absorb")
+		return nil, errors.New("absorb has no inputs")
 	}
 	list := Take(inputs[:last])
 	return list, add(inputs[last].List, list)

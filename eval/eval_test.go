@@ -113,8 +113,8 @@ func TestRunErrors(t *testing.T) {
 		{graph.Load{Source: source(web + "---\n" + web)}, nil, "duplicate resource v1 Service web (already at r.yaml:1)"},
 		{graph.Merge{}, []string{web, web}, "duplicate resource v1 Service web"},
 		{graph.Validate{Transformer: same}, []string{web}, "a validator must not change resources, but it changed v1 Service web"},
-		{graph.Absorb{}, []string{web, web}, "v1 Service web exists already"},
-		{graph.Absorb{}, nil, "there is no answer to absorb"},
+		{graph.Absorb{}, []string{web, web}, "v1 Service web already exists"},
+		{graph.Absorb{}, nil, "absorb has no inputs"},
 		{graph.Call{}, nil, "cannot run a call operation here"},
 	} {
 		var inputs []Input
@@ -132,7 +132,7 @@ func TestGenerateTooLarge(t *testing.T) {
 	generator := &builtins.ConfigMapGenerator{}
 	generator.Name, generator.Literals = "made", []string{"a=" + strings.Repeat("x", yaml.MaxResource)}
 	_, err := Run(graph.Generate{Generator: step(t, generator)}, []Input{{List: loaded(t, web)}}, nil)
-	if !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made has become larger than 64 MiB") {
+	if !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made exceeds the limit of 64 MiB") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (w *keyWriter) value(v reflect.Value) {
 		}
 		w.value(v.Elem())
 	default:
-		panic(fmt.Sprintf("an operation holds a %s, which is no plain data", v.Type()))
+		panic(fmt.Sprintf("an operation contains a %s, which is not plain data", v.Type()))
 	}
 }
 

@@ -30,7 +30,7 @@ func ParseDigest(text string) (d Digest, err error) {
 		return Digest{}, diag.BadValue.Errorf("the digest %q is not hexadecimal", text)
 	}
 	if d.IsZero() {
-		return d, diag.BadValue.Errorf("the digest is all zeros, which no content has")
+		return d, diag.BadValue.Errorf("the digest is all zeros")
 	}
 	return d, nil
 }

@@ -46,7 +46,7 @@ func NewList(rs ...*Resource) *List {
 func (l *List) countSize(old int, r *Resource) {
 	l.size += r.size - old
 	if r.size > yaml.MaxResource && r.size > old {
-		l.tooLarge = diag.Limitf("%s has become larger than %d MiB", r.id, yaml.MaxResource>>20)
+		l.tooLarge = diag.Limitf("%s exceeds the limit of %d MiB", r.id, yaml.MaxResource>>20)
 		return
 	}
 	l.checkSize()
@@ -54,7 +54,7 @@ func (l *List) countSize(old int, r *Resource) {
 
 func (l *List) checkSize() {
 	if l.size > yaml.MaxList {
-		l.tooLarge = diag.Limitf("the list has become larger than %d MiB", yaml.MaxList>>20)
+		l.tooLarge = diag.Limitf("the list exceeds the limit of %d MiB", yaml.MaxList>>20)
 	}
 }
 
@@ -163,11 +163,11 @@ func (e *DuplicateError) Diag() *diag.Error {
 	}
 	switch {
 	case e.Second.File == "":
-		d.Hint("give one of them another name or namespace, or remove it")
+		d.Hint("give one of them a different name or namespace, or remove it")
 	case e.First == e.Second:
-		d.Hint("it comes in twice: name the file, or the layer that has it, once, or give each layer a namePrefix or namespace of its own")
+		d.Hint("it is included twice: list the file or its layer once, or give each layer a different namePrefix or namespace")
 	default:
-		d.Hint("the other one is at %s: remove one, give it another name or namespace, or make a patch of it", e.Second)
+		d.Hint("the other one is at %s: remove one, give it a different name or namespace, or turn it into a patch", e.Second)
 	}
 	return d
 }

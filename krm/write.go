@@ -88,7 +88,7 @@ type turn struct {
 	i int // index of the piece
 }
 
-var errEnded = errors.New("nothing more is written")
+var errEnded = errors.New("the output has ended")
 
 func (t turn) Write(text []byte) (int, error) {
 	t.mu.Lock()

@@ -59,21 +59,21 @@ func TestRoundTrip(t *testing.T) {
 func TestMistakesNameLines(t *testing.T) {
 	good := "- name: https://a\n  kind: file\n  digest: " + digest.String() + "\n"
 	for text, want := range map[string]string{
-		"":                                "krmflow.lock.yaml: it is empty",
-		"# nothing\n":                     "krmflow.lock.yaml: it is empty",
+		"":                                "krmflow.lock.yaml: the lock file is empty",
+		"# nothing\n":                     "krmflow.lock.yaml: the lock file is empty",
 		"kind: Lock\nkind: Lock\n":        "krmflow.lock.yaml:2: ",
-		"kind: Config\n":                  `krmflow.lock.yaml:1: kind: this is no lock file, but kind "Config"`,
+		"kind: Config\n":                  `krmflow.lock.yaml:1: kind: not a lock file: found kind "Config"`,
 		"apiVersion: v2\nkind: Lock\n":    `krmflow.lock.yaml:1: apiVersion: "v2" is not krmflow.dev/v1alpha1`,
-		head + good + good:                `krmflow.lock.yaml:7: entries[1]: "https://a" is the name of an entry in line 4, too`,
-		head + good + "<<<<<<< HEAD\n":    "krmflow.lock.yaml:7: this is the mark of a merge conflict",
-		head + "=======\r\n" + good:       "krmflow.lock.yaml:4: this is the mark of a merge conflict",
+		head + good + good:                `krmflow.lock.yaml:7: entries[1]: "https://a" is already the name of the entry on line 4`,
+		head + good + "<<<<<<< HEAD\n":    "krmflow.lock.yaml:7: found a merge conflict marker",
+		head + "=======\r\n" + good:       "krmflow.lock.yaml:4: found a merge conflict marker",
 		head + good + "  more: 1\n":       `krmflow.lock.yaml:7: entries[0].more: `,
-		head + "- name: a\n  kind: dog\n": `krmflow.lock.yaml:5: entries[0].kind: "dog" is no kind of entry`,
-		head + "- name: a\n  kind: git\n  digest: " + digest.String() + "\n":                  "krmflow.lock.yaml:4: entries[0]: there is no commit",
-		head + "- name: a\n  kind: file\n":                                                    "krmflow.lock.yaml:4: entries[0]: there is neither a commit nor a digest",
-		head + "- name: a\n  kind: git\n  commit: main\n":                                     `krmflow.lock.yaml:6: entries[0].commit: "main" is no commit`,
-		head + "- name: a\n  kind: file\n  digest: md5:1\n":                                   `krmflow.lock.yaml:6: entries[0].digest: "md5:1" is no digest`,
-		head + "- name: a\n  kind: catalog\n  serial: x\n  digest: " + digest.String() + "\n": "krmflow.lock.yaml:6: entries[0].serial: it must be a whole number above 0",
+		head + "- name: a\n  kind: dog\n": `krmflow.lock.yaml:5: entries[0].kind: unknown kind of entry "dog"`,
+		head + "- name: a\n  kind: git\n  digest: " + digest.String() + "\n":                  "krmflow.lock.yaml:4: entries[0]: the commit is missing",
+		head + "- name: a\n  kind: file\n":                                                    "krmflow.lock.yaml:4: entries[0]: a commit or a digest is required",
+		head + "- name: a\n  kind: git\n  commit: main\n":                                     `krmflow.lock.yaml:6: entries[0].commit: "main" is not a commit`,
+		head + "- name: a\n  kind: file\n  digest: md5:1\n":                                   `krmflow.lock.yaml:6: entries[0].digest: "md5:1" is not a digest`,
+		head + "- name: a\n  kind: catalog\n  serial: x\n  digest: " + digest.String() + "\n": "krmflow.lock.yaml:6: entries[0].serial: must be an integer greater than 0",
 		head + "- kind: file\n  digest: " + digest.String() + "\n":                            "krmflow.lock.yaml:4: entries[0].name: ",
 	} {
 		_, err := parse(text)

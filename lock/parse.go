@@ -16,24 +16,24 @@ import (
 func Parse(src *yaml.Source) (*File, error) {
 	f := &File{Path: src.File}
 	if line := conflict(src.Data); line > 0 {
-		return nil, diag.Errorf(diag.Pos{File: src.File, Line: line}, "", "this is the mark of a merge conflict").With(diag.ConflictMarks).
-			Hint("keep the entries of both sides, each once, and remove the marks; krmflow lock puts them in order")
+		return nil, diag.Errorf(diag.Pos{File: src.File, Line: line}, "", "found a merge conflict marker").With(diag.ConflictMarks).
+			Hint("keep the entries of both sides, each once, and remove the markers; krmflow lock sorts them")
 	}
 	doc, err := src.Strict()
 	switch {
 	case err != nil:
 		return nil, err
 	case !doc.Value.Exists():
-		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "it is empty").With(diag.BadLock).Hint("remove it; krmflow lock writes another one")
+		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "the lock file is empty").With(diag.BadLock).Hint("remove it; krmflow lock writes a new one")
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
 	if !top.Known("apiVersion", "kind", "entries") {
 		return nil, top.Err()
 	}
 	if kind := top.Field("kind"); kind.Text() != KindOfFile {
-		kind.Errorf("this is no lock file, but kind %q", kind.Text()).With(diag.BadLock)
+		kind.Errorf("not a lock file: found kind %q", kind.Text()).With(diag.BadLock)
 	} else if v := top.Field("apiVersion"); v.Text() != Version {
-		v.Errorf("%q is not %s", v.Text(), Version).With(diag.BadLock).Hint("another version of krmflow has written the file")
+		v.Errorf("%q is not %s", v.Text(), Version).With(diag.BadLock).Hint("the file was written by a different version of krmflow")
 	}
 	for _, item := range top.Field("entries").Items() {
 		if item.Known("name", "kind", "commit", "digest", "serial") {
@@ -65,27 +65,27 @@ func (f *File) add(item yaml.Cursor) {
 	commit, digest := item.Field("commit"), item.Field("digest")
 	switch {
 	case commit.Exists() && digest.Exists():
-		digest.Errorf("there is a commit, too: an entry has one of them").With(diag.BadLock)
+		digest.Errorf("must not be set together with commit").With(diag.BadLock)
 	case commit.Exists():
 		if e.Commit = commit.Text(); !isCommit(e.Commit) {
-			commit.Errorf("%q is no commit: 40 or 64 hexadecimal digits in lower case", e.Commit).With(diag.BadLock)
+			commit.Errorf("%q is not a commit: expected 40 or 64 lower-case hexadecimal digits", e.Commit).With(diag.BadLock)
 		}
 	case e.Kind == Git:
-		item.Errorf("there is no commit").With(diag.BadLock)
+		item.Errorf("the commit is missing").With(diag.BadLock)
 	case !digest.Exists():
-		item.Errorf("there is neither a commit nor a digest").With(diag.BadLock)
+		item.Errorf("a commit or a digest is required").With(diag.BadLock)
 	default:
 		e.Digest = digestOf(digest)
 	}
 	if serial := item.Field("serial"); serial.Exists() {
 		n, err := strconv.ParseUint(serial.Value().Text(), 10, 64)
 		if err != nil || n == 0 || serial.Value().Type() != yaml.Int {
-			serial.Errorf("it must be a whole number above 0").With(diag.BadLock)
+			serial.Errorf("must be an integer greater than 0").With(diag.BadLock)
 		}
 		e.Serial = n
 	}
 	if before, ok := f.Get(e.Name); ok {
-		item.Errorf("%q is the name of an entry in line %d, too", e.Name, before.Pos.Line).With(diag.BadLock)
+		item.Errorf("%q is already the name of the entry on line %d", e.Name, before.Pos.Line).With(diag.BadLock)
 		return
 	}
 	f.Set(e)
@@ -99,7 +99,7 @@ func kindOf(c yaml.Cursor) Kind {
 		}
 	}
 	if text != "" {
-		c.Errorf("%q is no kind of entry", text).With(diag.BadLock).Hint("another version of krmflow has written the file")
+		c.Errorf("unknown kind of entry %q", text).With(diag.BadLock).Hint("the file was written by a different version of krmflow")
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func digestOf(c yaml.Cursor) krm.Digest {
 	text := c.Text()
 	d, err := krm.ParseDigest(text)
 	if err != nil || d.String() != text {
-		c.Errorf("%q is no digest: sha256: and 64 hexadecimal digits in lower case", text).With(diag.BadLock)
+		c.Errorf("%q is not a digest: expected sha256: and 64 lower-case hexadecimal digits", text).With(diag.BadLock)
 	}
 	return d
 }

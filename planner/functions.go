@@ -222,7 +222,7 @@ func (c *compiler) legacy(in *function.Inline) {
 			program.Path = diag.Redact(program.Path)
 			shown.Exec = &program
 		}
-		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime).With(diag.OldFunctionPlace)
+		w := diag.Errorf(in.Pos, "", "%s is deprecated: name the function in the field %s", place, function.PlaceRuntime).With(diag.OldFunctionPlace)
 		c.warnings.Add(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
 	}
 }

@@ -150,7 +150,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers).With(diag.Limit))
+		b.ErrorAt(k.Source, nil, diag.Limitf("the root consists of more than %d layers: some layers use each other repeatedly", maxLayers).With(diag.Limit))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -310,10 +310,10 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 	}
 	if b.stack[i].dir.Real == dir.Real {
 		return diag.Errorf(diag.Pos{}, "", "cycle: %s", strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).
-			Hint("remove one of these references; what both need can be a directory that both list")
+			Hint("remove one of these references; move shared content to a directory that both list")
 	}
 	return diag.Errorf(diag.Pos{}, "", "cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
-		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint("a layer may not use a directory above it: move what it needs into a directory beside it")
+		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint("a layer may not use a directory above it: move the files it needs to a sibling directory")
 }
 
 // ambiguousPath rejects text that YAML folds from two list entries of different indentation:
@@ -321,7 +321,7 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 func ambiguousPath(path string) error {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if part != ".." && strings.Contains(part, "..") {
-			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one", path).With(diag.InvalidYAML).Hint("items of one list begin in the same column")
+			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one", path).With(diag.InvalidYAML).Hint("start all items of a list in the same column")
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (s fieldSteps) openapi() {
 	version, hasVersion := s.k.OpenAPI["version"]
 	switch {
 	case hasFile && hasVersion:
-		s.ErrorAt(s.k.Source, []any{"openapi"}, diag.Exclusive.Errorf("version and path exclude each other"))
+		s.ErrorAt(s.k.Source, []any{"openapi"}, diag.Exclusive.Errorf("version and path are mutually exclusive"))
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {

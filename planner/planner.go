@@ -442,7 +442,7 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 	b.ids += len(n.ID)
 	if b.nodes > maxNodes || b.ids > maxIDs {
 		b.crowded = true
-		b.ErrorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
+		b.ErrorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root has more than %s, or their ids exceed %d MiB",
 			diag.Count(maxNodes, "step"), maxIDs>>20).With(diag.Limit))
 	}
 	return b.c.draft.add(n)

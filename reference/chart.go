@@ -19,15 +19,15 @@ func parseChart(text string) (Reference, error) {
 	i := strings.LastIndex(address, "//")
 	values, err := url.ParseQuery(query)
 	if err != nil || i < 0 {
-		return r, errors.New("it names no chart")
+		return r, errors.New("it does not name a chart")
 	}
 	r.Location, r.Path, r.Ref = strings.TrimSuffix(address[:i], "/"), address[i+2:], values.Get("version")
 	u, err := url.Parse(r.Location)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "oci" {
-		return r, errors.New("the repository of a chart is a URL with the scheme https, http or oci")
+		return r, errors.New("the repository of a chart must be a URL with the scheme https, http or oci")
 	}
 	if path, ok := cleanPath(r.Path); !ok || path != r.Path || path == "" {
-		return r, errors.New("it has no name of a chart")
+		return r, errors.New("the chart name is missing")
 	}
 	return r, nil
 }
@@ -38,11 +38,11 @@ func (r Reference) ChartVersion(versions []string) (string, error) {
 		return version, nil
 	}
 	if len(versions) == 0 {
-		return "", fmt.Errorf("there is no chart %q in the repository", r.Path)
+		return "", fmt.Errorf("the repository has no chart %q", r.Path)
 	}
 	last, _ := LastVersion(versions, AnyVersion)
-	return "", diag.Errorf(diag.Pos{}, "", "there is no version %q of the chart in the repository", r.Ref).
-		Hint("the last one is %q", last)
+	return "", diag.Errorf(diag.Pos{}, "", "the repository has no version %q of the chart", r.Ref).
+		Hint("the latest version is %q", last)
 }
 
 // InIndex returns a reference to the chart's archive, as listed in the repository's index.
@@ -61,7 +61,7 @@ func (r Reference) InIndex(index yaml.Value) (Reference, error) {
 			return r.archive(urls[0].Text(), e.Get("digest").Text())
 		}
 	}
-	return Reference{}, errors.New("its repository does not say where it is")
+	return Reference{}, errors.New("the repository lists no URL for this version of the chart")
 }
 
 // archive returns a reference to a chart's archive. The address may be relative to the
@@ -73,13 +73,13 @@ func (r Reference) archive(address, digest string) (a Reference, err error) {
 	}
 	at, err := base.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		return a, fmt.Errorf("its repository says that it is at %q, which is no address", diag.Redact(address))
+		return a, fmt.Errorf("the repository lists %q as its URL, which is not valid", diag.Redact(address))
 	}
 	at.Fragment = ""
 	a = Reference{Scheme: HTTPS, Location: at.String()}
 	if digest = strings.TrimPrefix(digest, "sha256:"); digest != "" {
 		if a.Pin, err = krm.ParseDigest("sha256:" + digest); err != nil {
-			err = fmt.Errorf("its repository says that it has the digest %q, which is none", digest)
+			err = fmt.Errorf("the repository lists %q as its digest, which is not valid", digest)
 		}
 	}
 	return a, err

@@ -43,11 +43,11 @@ entries:
 		{"web", "1.0.0", "https://h/x/web-1.0.0.tgz#sha256=1111111111111111111111111111111111111111111111111111111111111111"},
 		{"web", "", "https://cdn.example.com/web.tgz#sha256=2222222222222222222222222222222222222222222222222222222222222222"},
 		{"web", AnyVersion, "https://h/x/x.tgz"},
-		{"web", "3", `there is no version "3" of the chart`},
-		{"none", "", `there is no chart "none"`},
-		{"bad", "", "which is none"},
-		{"nowhere", "", "does not say where it is"},
-		{"file", "", "which is no address"},
+		{"web", "3", `the repository has no version "3" of the chart`},
+		{"none", "", `the repository has no chart "none"`},
+		{"bad", "", "as its digest, which is not valid"},
+		{"nowhere", "", "lists no URL for this version"},
+		{"file", "", "as its URL, which is not valid"},
 	} {
 		r, err := Reference{Scheme: Helm, Location: "https://h/x", Path: c.name, Ref: c.version}.InIndex(v)
 		got := r.String()

@@ -32,7 +32,7 @@ func parseGit(text string) (Reference, error) {
 		return r, errors.New("the path leads out of the repository")
 	}
 	if r.Ref != "" && !isRef(r.Ref) {
-		return r, fmt.Errorf("%q is no name of a branch, tag or commit", r.Ref)
+		return r, fmt.Errorf("%q is not a valid name of a branch, tag or commit", r.Ref)
 	}
 	return r, r.checkLocation()
 }
@@ -41,7 +41,7 @@ func parseGit(text string) (Reference, error) {
 func (r Reference) checkLocation() error {
 	if IsShort(r.Location) {
 		if host := r.Host(); host == "" || host[0] == '-' {
-			return errors.New("it names no host")
+			return errors.New("it does not name a host")
 		}
 		if _, path, _ := strings.Cut(r.Location, ":"); strings.HasPrefix(path, "-") {
 			return errors.New("the repository must not begin with a dash")
@@ -51,14 +51,14 @@ func (r Reference) checkLocation() error {
 	u, err := url.Parse(r.Location)
 	switch {
 	case err != nil:
-		return errors.New("it is no valid URL")
+		return errors.New("it is not a valid URL")
 	case u.Scheme != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-")):
-		return errors.New("it names no host")
+		return errors.New("it does not name a host")
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return errors.New("the user must not begin with a dash")
 	}
 	if _, ok := u.User.Password(); ok && u.Scheme == "ssh" {
-		return errors.New("it has a password, which ssh does not take from an address")
+		return errors.New("it contains a password, which ssh does not accept in an address")
 	}
 	return nil
 }

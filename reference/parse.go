@@ -37,7 +37,7 @@ const maxReference = 4096
 const MaxTimeout = 10 * time.Minute
 
 // ErrNotRemote is returned by [Parse] for text that names a local file or directory.
-var ErrNotRemote = errors.New("it names nothing remote")
+var ErrNotRemote = errors.New("it is not a remote reference")
 
 // Parse parses a reference. It accepts the forms of kustomize
 // (https://host/org/repo//path?ref=tag, github.com/org/repo, git@host:org/repo, ssh://, file://,
@@ -53,7 +53,7 @@ func Parse(text string, use Use) (Reference, error) {
 	}
 	r, err := parse(text, use)
 	if err == nil && strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' || c == '\ufffd' }) {
-		err = diag.BadReference.Errorf("it has blanks or control characters")
+		err = diag.BadReference.Errorf("it contains spaces or control characters")
 	}
 	if err != nil && !errors.Is(err, ErrNotRemote) {
 		return Reference{}, diag.BadReference.Errorf("%q: %w", diag.Redact(text), err)
@@ -116,7 +116,7 @@ func parseHTTP(text string, use Use) (Reference, error) {
 // noRepository replaces [ErrNotRemote] for text that can only be a URL.
 func noRepository(err error) error {
 	if errors.Is(err, ErrNotRemote) {
-		return errors.New("it names no repository")
+		return errors.New("it does not name a repository")
 	}
 	return err
 }
@@ -176,10 +176,10 @@ func parseFile(text string, use Use) (r Reference, err error) {
 	address, pin, pinned := cutPin(text)
 	u, err := url.Parse(address)
 	if err != nil {
-		return r, errors.New("it is no valid URL")
+		return r, errors.New("it is not a valid URL")
 	}
 	if u.Scheme = strings.ToLower(u.Scheme); u.Host == "" || u.Opaque != "" {
-		return r, errors.New("it names no host")
+		return r, errors.New("it does not name a host")
 	}
 	if sum := u.Query().Get("checksum"); sum != "" {
 		if pinned {
@@ -274,7 +274,7 @@ func parseOCI(rest string) (r Reference, err error) {
 		return r, errors.New("the path leads out of the artifact")
 	}
 	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") {
-		return r, errors.New("it has credentials: a registry gets those of podman login and docker login")
+		return r, errors.New("it contains credentials: use podman login or docker login instead")
 	}
 	rest, pin, pinned := strings.Cut(rest, "@")
 	if pinned {
@@ -287,7 +287,7 @@ func parseOCI(rest string) (r Reference, err error) {
 		return r, errors.New("it must be oci://registry/repository:tag or oci://registry/repository@sha256:…")
 	}
 	if r.Ref != "" && !isTag(r.Ref) {
-		return r, fmt.Errorf("%q is no tag", r.Ref)
+		return r, fmt.Errorf("%q is not a valid tag", r.Ref)
 	}
 	if r.Ref == "" && !pinned {
 		r.Ref = "latest"

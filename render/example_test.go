@@ -159,7 +159,7 @@ func Example_warnings() {
 	// bad/kustomization.yaml:2: resources[0]: "acount.yaml" does not exist
 	//   did you mean "account.yaml"?
 	// Warning: good/kustomization.yaml:2: images[0]: no image named "web"
-	//   there are no images here: is the entry in the layer that has the resources?
+	//   no images were found here: check that the entry is in the layer that has the resources
 	// 1 resource
 }
 

@@ -25,7 +25,7 @@ func (o *Options) execute() (end func()) {
 	}
 	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
 		if executor == nil {
-			return nil, fmt.Errorf("there is no executor for %s functions", runtime)
+			return nil, fmt.Errorf("no executor for %s functions", runtime)
 		}
 		x, err := executor(runtime)
 		if err == nil && input != nil {

@@ -30,7 +30,7 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	var err error
 	switch {
 	case known && !r.Mutable() && versionOf(r) != e.Version():
-		err = differs(e, "it is referred to as "+versionOf(r))
+		err = differs(e, "the reference names "+versionOf(r))
 	case !known && r.Mutable() && s.Locked && use != reference.Blob:
 		// A program's digest comes from its catalog.
 		err = s.missing(lockName(r))
@@ -40,7 +40,7 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 		c, err = open(r)
 	}
 	if err == nil && known && c.Version.String() != e.Version() {
-		return nil, differs(e, "what came is "+c.Version.String())
+		return nil, differs(e, "the fetched content is "+c.Version.String())
 	}
 	if err == nil && s.Found != nil && use != reference.Blob {
 		s.Found(entryOf(r, c.Version))
@@ -77,7 +77,7 @@ func (s Sources) missing(name string) error {
 		path = s.Lock.Path
 	}
 	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", name, path), Code: diag.NotLocked, Err: remote.ErrVerification}
-	return e.Hint("with --locked, nothing is fetched that is not locked; krmflow lock adds it")
+	return e.Hint("--locked fetches only locked content; run krmflow lock to add it")
 }
 
 // entry returns the lock entry of a reference. An entry made before the reference had a digest
@@ -148,7 +148,7 @@ func openEntry(text string, r reference.Reference, e lock.Entry, open opener) (*
 			return now, nil
 		}
 		if errNow == nil {
-			return nil, differs(e, "that is not there any more, but "+now.Version.String())
+			return nil, differs(e, "that no longer exists; the reference now is "+now.Version.String())
 		}
 	}
 	return c, err
@@ -164,7 +164,7 @@ func atEntry(text string, r reference.Reference, e lock.Entry) (reference.Refere
 	}
 	switch isGit := r.Scheme == reference.Git; {
 	case isGit && e.Commit == "" || !isGit && e.Digest.IsZero():
-		return r, differs(e, "it is of another kind")
+		return r, differs(e, "the reference is of a different kind")
 	case isGit:
 		r.Ref = e.Commit
 	default:
@@ -175,10 +175,10 @@ func atEntry(text string, r reference.Reference, e lock.Entry) (reference.Refere
 
 // differs returns the error for content that does not match its entry.
 func differs(e lock.Entry, how string) error {
-	return withUpdate(fmt.Sprintf("%s must be %s, and %s", e.Name, e.Version(), how), e, remote.ErrVerification)
+	return withUpdate(fmt.Sprintf("%s must be %s, but %s", e.Name, e.Version(), how), e, remote.ErrVerification)
 }
 
 func withUpdate(text string, e lock.Entry, cause error) error {
 	err := &diag.Error{Msg: text, Err: cause}
-	return err.Hint("%s says what it must be; if the change is meant: krmflow lock %s", e.Pos, diag.ShellWord("--update="+e.Name))
+	return err.Hint("it is locked at %s; to accept the change, run krmflow lock %s", e.Pos, diag.ShellWord("--update="+e.Name))
 }

@@ -85,12 +85,12 @@ func TestLockedFile(t *testing.T) {
 	s.text = strings.Replace(configMap, "name: a", "name: b", 1)
 	is := krm.DigestOf([]byte(s.text))
 	_, err = s.render(t, url, render.Sources{Lock: file})
-	checkRefused(t, err, was.String(), is.String(), "krmflow.lock.yaml:5 says", "krmflow lock --update="+url+"")
+	checkRefused(t, err, was.String(), is.String(), "it is locked at krmflow.lock.yaml:5;", "krmflow lock --update="+url+"")
 
 	pinned := url + "#sha256=" + strings.TrimPrefix(is.String(), "sha256:")
 	s.requests = 0
 	_, err = s.render(t, pinned, render.Sources{Lock: file})
-	checkRefused(t, err, was.String(), is.String(), "krmflow.lock.yaml:5 says")
+	checkRefused(t, err, was.String(), is.String(), "it is locked at krmflow.lock.yaml:5;")
 	if s.requests > 0 {
 		t.Errorf("%d requests", s.requests)
 	}
@@ -121,7 +121,7 @@ func TestLockedAsAnotherKind(t *testing.T) {
 	} {
 		e.Name = ref
 		_, err := s.render(t, ref, render.Sources{Lock: lockOf(t, e)})
-		checkRefused(t, err, ref+" must be "+e.Version()+", and it is of another kind")
+		checkRefused(t, err, ref+" must be "+e.Version()+", but the reference is of a different kind")
 	}
 	if s.requests > 0 {
 		t.Errorf("%d requests", s.requests)

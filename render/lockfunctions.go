@@ -160,7 +160,7 @@ func (l *functionLock) image(text string, pin krm.Digest) {
 			return
 		}
 	case runs && known:
-		l.differs(old, "there is no such image on this machine to compare: pull it")
+		l.differs(old, "the image is not on this machine: pull it to compare it")
 		return
 	case !runs:
 		return

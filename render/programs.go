@@ -70,7 +70,7 @@ func (p *programs) local(ctx context.Context, f function.Function) (function.Fun
 		return f, nil
 	}
 	if p == nil {
-		return f, diag.BadProgram.Errorf("%s: %q is remote, and nothing is fetched here", f.Name, diag.Redact(f.URI))
+		return f, diag.BadProgram.Errorf("%s: %q is remote, and fetching is not enabled here", f.Name, diag.Redact(f.URI))
 	}
 	address, _, _ := strings.Cut(f.URI, "?")
 	key := programKey{f.URI, f.Archive, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
@@ -97,7 +97,7 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	}
 	if key.digest.IsZero() {
 		// Trust requires a digest.
-		return nil, diag.BadProgram.Errorf("nothing says which program it is")
+		return nil, diag.BadProgram.Errorf("the program has no digest")
 	}
 	program, err := in.program(ctx, key)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	}
 	name := filepath.Base(key.name)
 	if !filepath.IsLocal(name) {
-		return nil, diag.BadProgram.Errorf("%q is no name of a program", name)
+		return nil, diag.BadProgram.Errorf("%q is not a valid program name", name)
 	}
 	l := &local{filepath.Join(dir, name), krm.DigestOf(program.Data)}
 	return l, os.WriteFile(l.path, program.Data, 0o500)

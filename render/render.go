@@ -150,7 +150,7 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 		o.Plan.Cwd, _ = os.Getwd() // without it, only absolute paths can be rendered
 	}
 	if o.Plan.Functions.Isolation == nil {
-		o.Plan.Functions.Isolation = func() (string, string) { return "", "the options do not say what does" }
+		o.Plan.Functions.Isolation = func() (string, string) { return "", "the options set no Isolation" }
 	}
 	if o.Plan.Fetch != nil || o.Sources == nil {
 		return func() {}

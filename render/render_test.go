@@ -121,13 +121,13 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	o.Run.Event = func(e scheduler.Event) { t.Errorf("%s has run", e.Node.ID) }
 	_, err := render.Render(t.Context(), o)
 	var denied *render.DeniedError
-	if !errors.As(err, &denied) || len(denied.Denials) != 2 || !strings.Contains(err.Error(), "cannot isolate a program: the options do not say what does") {
+	if !errors.As(err, &denied) || len(denied.Denials) != 2 || !strings.Contains(err.Error(), "cannot isolate a program: the options set no Isolation") {
 		t.Errorf("%v, want a DeniedError", err)
 	}
 	policy := &o.Plan.Functions.Policy
 	policy.AllowUncatalogued, policy.AllowExec, policy.AllowUnsandboxed = true, true, true
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
-		t.Errorf("%v, want that there is no executor", err)
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no executor for exec functions") {
+		t.Errorf("%v, want that no executor exists", err)
 	}
 	// A program in an fs.FS does not exist on this machine.
 	o.Plan.FS = fstest.MapFS{}

@@ -106,7 +106,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			s.moved(ctx, in, r, c, from)
 		}
 		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
-			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).With(diag.NotVendored).Hint("krmflow lock and krmflow vendor put it there")
+			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).With(diag.NotVendored).Hint("run krmflow lock and krmflow vendor to add it")
 		}
 		return c, err
 	}
@@ -242,7 +242,7 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 		s.unused(err)
 		return cache.Temporary()
 	}
-	return nil, diag.AsError(diag.CacheFolder.Of(err)).Hint("--cache-dir names another folder for the cache, --no-cache does without one")
+	return nil, diag.AsError(diag.CacheFolder.Of(err)).Hint("use --cache-dir to choose a different folder, or --no-cache to run without a cache")
 }
 
 func (s Sources) unused(why error) {
@@ -252,14 +252,14 @@ func (s Sources) unused(why error) {
 }
 
 // errNotApart is the error for a cache folder in a rendered tree.
-var errNotApart = errors.New("the cache folder is in the tree that is rendered")
+var errNotApart = errors.New("the cache folder is in the rendered tree")
 
 // A placeError is errNotApart with the folder and the tree.
 type placeError struct{ dir, tree, why string }
 
 func (e *placeError) Is(err error) bool { return err == errNotApart }
 func (e *placeError) Error() string {
-	return fmt.Sprintf("the cache folder %q is inside of %q, %s", e.dir, e.tree, e.why)
+	return fmt.Sprintf("the cache folder %q is inside %q, %s", e.dir, e.tree, e.why)
 }
 
 // checkPlace returns an error for a cache folder in a rendered directory, and for one in the same

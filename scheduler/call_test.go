@@ -43,7 +43,7 @@ func TestGeneratorTooLarge(t *testing.T) {
 	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) {
 		return answering(answer.Bytes()), nil
 	}})
-	if err := errors.Join(errs...); !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made has become larger than 64 MiB") {
+	if err := errors.Join(errs...); !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made exceeds the limit of 64 MiB") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func TestConfigMistakes(t *testing.T) {
 		"kind: Kustomization\n":                                                              `config.yaml:1: kind: this is no configuration of krmflow, but kind "Kustomization"`,
 		configHead + "trustedCatalogs: /a/b.yaml\n":                                          `config.yaml:3: trustedCatalogs: must be a list, not a string`,
 		"kind: KustomizeConfig\ntrustedCatalogs: ['s3::x/y']\n":                              `config.yaml:2: trustedCatalogs[0]: "s3::x/y": s3 is not supported`,
-		"kind: KustomizeConfig\ntrustedCatalogs: ['https://h/c?a=b/*']\n":                    `config.yaml:2: trustedCatalogs[0]: "https://h/c?a=xxxxx": a place has no parameters and no pin`,
+		"kind: KustomizeConfig\ntrustedCatalogs: ['https://h/c?a=b/*']\n":                    `config.yaml:2: trustedCatalogs[0]: "https://h/c?a=xxxxx": a place must not have parameters or a pin`,
 		configHead + "publishers: [{name: a, catalogs: [/c/*]}]\n":                           `config.yaml:3: publishers[0].keys: must have at least one entry`,
 		configHead + "publishers: [{name: a, catalogs: [/c/*], keys: [/home/me/key.pub]}]\n": `config.yaml:3: publishers[0].keys[0]: it is no public key in PEM, no SSH public key, and not the second line of a minisign public key file`,
 		"kind: KustomizeConfig\ntrustedCatalogs: [/a#sha256=12]\n":                           `config.yaml:2: trustedCatalogs[0]: "/a#sha256=12": the pin "#sha256=12" is not valid`,

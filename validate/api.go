@@ -36,9 +36,9 @@ func ParseVersion(text string) (minor int, err error) {
 	}
 	switch {
 	case len(parts) < 2 || err != nil || parts[0] != "1":
-		return 0, fmt.Errorf("%q is no version of Kubernetes like %s", text, Newest())
+		return 0, fmt.Errorf("%q is not a version of Kubernetes such as %s", text, Newest())
 	case minor < oldest || minor > openapi.Newest:
-		return 0, fmt.Errorf("version %s of Kubernetes is not known: those from %s to %s are", version(minor), Oldest(), Newest())
+		return 0, fmt.Errorf("unknown version %s of Kubernetes: expected %s to %s", version(minor), Oldest(), Newest())
 	}
 	return minor, nil
 }
@@ -87,7 +87,7 @@ func (c *checker) instead(k openapi.Kind) []string {
 		}
 		return nil
 	}
-	return []string{fmt.Sprintf("use %s, which has it in %s; its fields may differ", apiVersion(best), version(c.release.minor))}
+	return []string{fmt.Sprintf("use %s, available in %s; its fields may differ", apiVersion(best), version(c.release.minor))}
 }
 
 // succeeds reports whether kinds have moved from the group old to group.
@@ -106,8 +106,8 @@ func better(a, b openapi.Kind) bool {
 
 // gone describes the replacements of removed kinds that have no other version.
 var gone = map[string]string{
-	"PodSecurityPolicy": "Pod Security admission has taken its place: label the namespace with pod-security.kubernetes.io/enforce",
-	"PodPreset":         "nothing in Kubernetes has taken its place",
+	"PodSecurityPolicy": "use Pod Security admission instead: label the namespace with pod-security.kubernetes.io/enforce",
+	"PodPreset":         "Kubernetes has no replacement for it",
 }
 
 // noSuchKind adds a finding about a kind that does not exist in a group of Kubernetes.

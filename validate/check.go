@@ -80,7 +80,7 @@ func (c *checker) check(s *schema, v yaml.Value) {
 	if len(c.findings) > n && v.Type() == yaml.String && hasVariable(v.Text()) {
 		for i := range c.findings[n:] {
 			f := &c.findings[n+i]
-			f.Warning, f.Hints = true, []string{"it holds a variable that something else has to replace before this is applied, as Flux does"}
+			f.Warning, f.Hints = true, []string{"it contains a variable that another tool, such as Flux, must replace before this is applied"}
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (c *checker) object(s *schema, v yaml.Value) {
 func (c *checker) unknownField(s *schema, f yaml.Field) {
 	c.key(f.Key)
 	defer c.up()
-	found := c.found(UnknownField, f.Value, "there is no such field")
+	found := c.found(UnknownField, f.Value, "unknown field")
 	switch from, to := presence(s.node, f.Key); {
 	case s.node == 0 || from == 0:
 		found.Hints = diag.DidYouMean(f.Key, slices.Sorted(maps.Keys(s.fields)))
@@ -208,7 +208,7 @@ func (c *checker) duplicate(s *schema, i, first int, item yaml.Value) {
 	f := c.found(DuplicateKey, item, "item %d of the list has the same %s", first, strings.Join(what, " and "))
 	if s.node != 0 && !(slices.Contains(refused, of) || of == "ports" && len(c.path) == 3) {
 		f.Warning = true
-		f.Hints = []string{"server-side apply refuses that, and client-side apply may lose one of them"}
+		f.Hints = []string{"server-side apply rejects this, and client-side apply may lose one of them"}
 	}
 }
 

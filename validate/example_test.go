@@ -34,6 +34,6 @@ spec:
 		}
 	}
 	// Output:
-	// web.yaml:6 spec.replica: there is no such field [did you mean "replicas"?]
+	// web.yaml:6 spec.replica: unknown field [did you mean "replicas"?]
 	// web.yaml:5 spec: the required field "template" is missing []
 }

@@ -43,7 +43,7 @@ func (c *checker) rules(r *rules, v yaml.Value) {
 	if r.not != nil {
 		var findings []Finding
 		if c.within(r.not, v, &findings); len(findings) == 0 {
-			c.found(WrongValue, v, "is what its schema rules out (not)")
+			c.found(WrongValue, v, "is ruled out by its schema (not)")
 		}
 	}
 }
@@ -73,12 +73,12 @@ func (c *checker) choice(schemas []*property, v yaml.Value, one bool) {
 	}
 	switch {
 	case fits == 0 && len(nearest) > 0:
-		f := c.found(WrongValue, v, "is none of the %d forms that it may have", len(schemas))
+		f := c.found(WrongValue, v, "matches none of the %d allowed forms", len(schemas))
 		for _, n := range nearest {
-			f.Hints = append(f.Hints, "to be one of them: "+n.Text())
+			f.Hints = append(f.Hints, "to match one of them: "+n.Text())
 		}
 	case one && fits > 1:
-		c.found(WrongValue, v, "has %d of the %d forms of which it may have one", fits, len(schemas))
+		c.found(WrongValue, v, "matches %d of the %d allowed forms, but must match exactly one", fits, len(schemas))
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *checker) enum(values []yaml.Value, v yaml.Value) {
 		}
 		texts = append(texts, x.Text())
 	}
-	f := c.found(WrongValue, v, "%s is none of %s", c.show(v), diag.Some(texts))
+	f := c.found(WrongValue, v, "%s is not one of %s", c.show(v), diag.Some(texts))
 	if v.IsScalar() {
 		f.Hints = diag.DidYouMean(v.Text(), texts)
 	}
@@ -129,17 +129,17 @@ func (c *checker) numberRules(r *rules, v yaml.Value) {
 	form := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch {
 	case r.least.is && (x < r.least.value || r.least.exclusive && x == r.least.value):
-		c.found(WrongValue, v, "%s is too small: the least is %s%s", c.show(v), form(r.least.value), exclusive(r.least))
+		c.found(WrongValue, v, "%s is too small: the minimum is %s%s", c.show(v), form(r.least.value), exclusive(r.least))
 	case r.most.is && (x > r.most.value || r.most.exclusive && x == r.most.value):
-		c.found(WrongValue, v, "%s is too large: the most is %s%s", c.show(v), form(r.most.value), exclusive(r.most))
+		c.found(WrongValue, v, "%s is too large: the maximum is %s%s", c.show(v), form(r.most.value), exclusive(r.most))
 	case r.multiple > 0 && math.Abs(x/r.multiple-math.Round(x/r.multiple)) > 1e-9:
-		c.found(WrongValue, v, "%s is no multiple of %s", c.show(v), form(r.multiple))
+		c.found(WrongValue, v, "%s is not a multiple of %s", c.show(v), form(r.multiple))
 	}
 }
 
 func exclusive(l limit) string {
 	if l.exclusive {
-		return ", exclusively"
+		return ", exclusive"
 	}
 	return ""
 }
@@ -153,7 +153,7 @@ func (c *checker) textRules(r *rules, v yaml.Value) {
 		}
 	}
 	if r.format != "" && !hasFormat(text, r.format) {
-		c.found(WrongValue, v, "%s is no %s", c.show(v), r.format)
+		c.found(WrongValue, v, "%s is not a valid %s", c.show(v), r.format)
 	}
 }
 
@@ -179,9 +179,9 @@ func hasFormat(text, format string) (ok bool) {
 func (c *checker) count(limits counts, n int, thing string, v yaml.Value) {
 	switch {
 	case limits.least >= 0 && n < limits.least:
-		c.found(WrongValue, v, "has %s, and needs at least %d", diag.Count(n, thing), limits.least)
+		c.found(WrongValue, v, "has %s, but needs at least %d", diag.Count(n, thing), limits.least)
 	case limits.most >= 0 && n > limits.most:
-		c.found(WrongValue, v, "has %s, and may have %d at most", diag.Count(n, thing), limits.most)
+		c.found(WrongValue, v, "has %s, but may have at most %d", diag.Count(n, thing), limits.most)
 	}
 }
 

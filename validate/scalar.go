@@ -56,15 +56,15 @@ func (c *checker) text(s *schema, v yaml.Value) {
 	switch s.what {
 	case openapi.String:
 		if s.values != nil && v.Text() != "" && !slices.Contains(s.values, v.Text()) {
-			c.found(WrongValue, v, "%s is none of %s", c.show(v), strings.Join(s.values, ", ")).Hints = diag.DidYouMean(v.Text(), s.values)
+			c.found(WrongValue, v, "%s is not one of %s", c.show(v), strings.Join(s.values, ", ")).Hints = diag.DidYouMean(v.Text(), s.values)
 		}
 	case openapi.Bytes:
 		if !isBase64(v.Text()) {
-			c.found(WrongValue, v, "is not encoded in base64")
+			c.found(WrongValue, v, "is not valid base64")
 		}
 	case openapi.Time:
 		if _, err := time.Parse(time.RFC3339, v.Text()); err != nil {
-			c.found(WrongValue, v, "%s is no time like 2006-01-02T15:04:05Z", c.show(v))
+			c.found(WrongValue, v, "%s is not a time such as 2006-01-02T15:04:05Z", c.show(v))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (c *checker) integer(v yaml.Value, least, most int64) {
 		if most == math.MaxInt64 {
 			bits = 64
 		}
-		c.found(WrongValue, v, "%s does not fit into %d bits", c.show(v), bits)
+		c.found(WrongValue, v, "%s does not fit in %d bits", c.show(v), bits)
 	}
 }
 
@@ -107,7 +107,7 @@ func (c *checker) intOrString(v yaml.Value) {
 	if n, ok := wholeNumber(v); !ok {
 		c.wrongType("an integer or a string", v)
 	} else if n == nil || !n.IsInt64() || n.Int64() != int64(int32(n.Int64())) {
-		c.found(WrongValue, v, "%s does not fit into 32 bits", c.show(v))
+		c.found(WrongValue, v, "%s does not fit in 32 bits", c.show(v))
 	}
 }
 
@@ -152,7 +152,7 @@ func (c *checker) quantity(v yaml.Value) {
 	case !isString(v):
 		c.wrongType("a quantity", v)
 	case !isPlainQuantity(v.Text()) && !quantityForm().MatchString(strings.TrimSpace(v.Text())):
-		c.found(WrongValue, v, "%s is no quantity like 500m, 2 or 1.5Gi", c.show(v))
+		c.found(WrongValue, v, "%s is not a quantity such as 500m, 2 or 1.5Gi", c.show(v))
 	}
 }
 

@@ -66,17 +66,17 @@ func TestFindingsNameWrongFields(t *testing.T) {
 		{pod("hostNetwork: 'yes'"), `spec.hostNetwork: must be a boolean, not the string "yes"`},
 		{pod("priority: '${PRIORITY}'"), `warning: spec.priority: must be an integer, not the string "${PRIORITY}"`},
 		{pod("priority: 1.5"), `spec.priority: must be an integer, not the number 1.5`},
-		{pod("priority: -2147483649"), `spec.priority: -2147483649 does not fit into 32 bits`},
-		{pod("activeDeadlineSeconds: 99999999999999999999"), `spec.activeDeadlineSeconds: 99999999999999999999 does not fit into 64 bits`},
+		{pod("priority: -2147483649"), `spec.priority: -2147483649 does not fit in 32 bits`},
+		{pod("activeDeadlineSeconds: 99999999999999999999"), `spec.activeDeadlineSeconds: 99999999999999999999 does not fit in 64 bits`},
 		{pod("volumes: {}"), `spec.volumes: must be a list, not a mapping`},
 		{pod("volumes: [a]"), `spec.volumes[0]: must be a mapping, not the string "a"`},
 		{pod("overhead: {cpu: true}"), `spec.overhead.cpu: must be a quantity, not the boolean true`},
-		{pod("overhead: {cpu: 1.5.0}"), `spec.overhead.cpu: "1.5.0" is no quantity like 500m, 2 or 1.5Gi`},
+		{pod("overhead: {cpu: 1.5.0}"), `spec.overhead.cpu: "1.5.0" is not a quantity such as 500m, 2 or 1.5Gi`},
 		{pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}, {maxSkew: 2, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"),
 			`spec.topologySpreadConstraints[1]: item 0 of the list has the same topologyKey "z" and whenUnsatisfiable "DoNotSchedule"`},
-		{"{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: 12}, data: {b: secret}}", "stringData.a: must be a string, not an integer; data.b: is not encoded in base64"},
+		{"{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: 12}, data: {b: secret}}", "stringData.a: must be a string, not an integer; data.b: is not valid base64"},
 		{"{apiVersion: v1, kind: Pods, metadata: {name: s}}", "kind: Kubernetes " + Newest() + " has no v1 Pods"},
-		{"{apiVersion: v1, kind: Event, metadata: {name: s}, involvedObject: {}, firstTimestamp: today}", `firstTimestamp: "today" is no time like 2006-01-02T15:04:05Z`},
+		{"{apiVersion: v1, kind: Event, metadata: {name: s}, involvedObject: {}, firstTimestamp: today}", `firstTimestamp: "today" is not a time such as 2006-01-02T15:04:05Z`},
 	} {
 		for _, r := range resources(t, c.text) {
 			if got := joined(v.Check(r)); got != c.want {
@@ -159,27 +159,27 @@ func crd(schema string) string {
 
 func TestCustomResourcesFollowDefinitions(t *testing.T) {
 	for _, c := range []struct{ schema, spec, want string }{
-		{"{type: object, properties: {a: {type: integer, format: int32}}}", "{a: 5000000000}", "spec.a: 5000000000 does not fit into 32 bits"},
-		{"{type: object, properties: {a: {type: integer, exclusiveMinimum: true, minimum: 0}}}", "{a: 0}", "spec.a: 0 is too small: the least is 0, exclusively"},
+		{"{type: object, properties: {a: {type: integer, format: int32}}}", "{a: 5000000000}", "spec.a: 5000000000 does not fit in 32 bits"},
+		{"{type: object, properties: {a: {type: integer, exclusiveMinimum: true, minimum: 0}}}", "{a: 0}", "spec.a: 0 is too small: the minimum is 0, exclusive"},
 		{"{type: object, properties: {a: {type: number, multipleOf: 0.1}}}", "{a: 0.3}", ""},
-		{"{type: object, properties: {a: {type: number, multipleOf: 2}}}", "{a: 3}", "spec.a: 3 is no multiple of 2"},
+		{"{type: object, properties: {a: {type: number, multipleOf: 2}}}", "{a: 3}", "spec.a: 3 is not a multiple of 2"},
 		{"{type: object, properties: {a: {type: string, nullable: true}}}", "{a: null}", ""},
-		{"{type: object, properties: {a: {type: string}}}", "{a: null, b: null}", "spec.b: there is no such field"},
+		{"{type: object, properties: {a: {type: string}}}", "{a: null, b: null}", "spec.b: unknown field"},
 		{"{type: object, additionalProperties: {type: string}}", "{a: b, c: 1}", "spec.c: must be a string, not the integer 1"},
 		{"{type: object, additionalProperties: true}", "{a: b, c: 1}", ""},
 		{"{x-kubernetes-preserve-unknown-fields: true}", "[1, 2]", ""},
 		{"{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^[0-9]+%$'}", "5", ""},
 		{"{x-kubernetes-int-or-string: true, pattern: '^[0-9]+%$'}", "5x", `spec: "5x" does not match the pattern ^[0-9]+%$`},
 		{"{type: string, pattern: '(?!a)b'}", "c", ""}, // not a valid RE2 regular expression
-		{"{type: string, format: date}", "2020-02-30", `spec: "2020-02-30" is no date`},
+		{"{type: string, format: date}", "2020-02-30", `spec: "2020-02-30" is not a valid date`},
 		{"{type: string, format: cidr}", "10.0.0.0/8", ""},
 		{"{type: string, format: password}", "anything", ""},
-		{"{type: object, minProperties: 1, properties: {a: {type: string}}}", "{}", "spec: has 0 fields, and needs at least 1"},
-		{"{type: array, items: {type: string}, maxItems: 1}", "[a, b]", "spec: has 2 items, and may have 1 at most"},
-		{"{type: integer, enum: [1, 2]}", "3", "spec: 3 is none of 1, 2"},
-		{"{type: object, properties: {a: {type: string}}, not: {required: [a]}}", "{a: x}", "spec: is what its schema rules out (not)"},
-		{"{type: object, properties: {a: {type: string}}, anyOf: [{required: [a]}, {properties: {a: {enum: [z]}}, required: [a]}]}", "{}", "spec: is none of the 2 forms that it may have"},
-		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 3}}}]}", "{a: x}", "spec.a: has 1 character, and needs at least 3"},
+		{"{type: object, minProperties: 1, properties: {a: {type: string}}}", "{}", "spec: has 0 fields, but needs at least 1"},
+		{"{type: array, items: {type: string}, maxItems: 1}", "[a, b]", "spec: has 2 items, but may have at most 1"},
+		{"{type: integer, enum: [1, 2]}", "3", "spec: 3 is not one of 1, 2"},
+		{"{type: object, properties: {a: {type: string}}, not: {required: [a]}}", "{a: x}", "spec: is ruled out by its schema (not)"},
+		{"{type: object, properties: {a: {type: string}}, anyOf: [{required: [a]}, {properties: {a: {enum: [z]}}, required: [a]}]}", "{}", "spec: matches none of the 2 allowed forms"},
+		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 3}}}]}", "{a: x}", "spec.a: has 1 character, but needs at least 3"},
 		{"{type: object, required: [a], properties: {a: {type: string, default: x}}}", "{}", ""},
 		{"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object, properties: {a: {type: integer}}}}", "[{a: 1}, {a: 1}]", `spec[1]: item 0 of the list has the same a 1`},
 	} {
@@ -202,7 +202,7 @@ func TestOldDefinition(t *testing.T) {
 	shop := resources(t, "{apiVersion: example.org/v1, kind: Shop, metadata: {name: s}, spec: {a: 1, b: 2}}")[0]
 	for extra, want := range map[string]string{
 		"":                               "spec.a: must be a string, not the integer 1",
-		"preserveUnknownFields: false, ": "spec.a: must be a string, not the integer 1; spec.b: there is no such field",
+		"preserveUnknownFields: false, ": "spec.a: must be a string, not the integer 1; spec.b: unknown field",
 	} {
 		findings, _ := New(openapi.Newest).CheckWith(shop, []yaml.Value{resources(t, fmt.Sprintf(text, extra))[0].Value()})
 		if got := joined(findings); got != want {

@@ -101,6 +101,6 @@ func DefinesKind(crd yaml.Value) (group, kind string) {
 
 // Unknown returns a finding for an object of an unknown kind.
 func (v *Validator) Unknown(r *krm.Resource) Finding {
-	return Finding{Code: UnknownKind, Path: []any{"kind"}, Msg: "nobody knows the kind " + r.ID().GVK.String(), Value: r.Value().Get("kind"),
-		Hints: []string{"--crds DIR names CustomResourceDefinitions that are not rendered"}}
+	return Finding{Code: UnknownKind, Path: []any{"kind"}, Msg: "unknown kind " + r.ID().GVK.String(), Value: r.Value().Get("kind"),
+		Hints: []string{"use --crds DIR to add CustomResourceDefinitions that are not rendered"}}
 }

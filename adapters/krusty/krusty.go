@@ -115,9 +115,9 @@ func (k *Kustomizer) planOptions() (p planner.Options, err error) {
 	switch {
 	case c == nil:
 	case c.HelmConfig.Enabled && k.Helm == nil:
-		err = errors.New("PluginConfig.HelmConfig.Enabled: no program is started unless the field Helm of the Kustomizer says what runs it")
+		err = errors.New("PluginConfig.HelmConfig.Enabled: no program is started unless the field Helm of the Kustomizer is set")
 	case c.PluginRestrictions == types.PluginRestrictionsNone:
-		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: package render runs functions, those that are trusted", c.PluginRestrictions)
+		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: use package render, which runs trusted functions", c.PluginRestrictions)
 	case c.BpLoadingOptions == types.BploLoadFromFileSys:
 		err = errors.New("PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported: built-ins are compiled in")
 	case c.HelmConfig.Enabled:

@@ -55,7 +55,7 @@ runtime:
 	fmt.Println(err)
 	// Output:
 	// the configuration names two functions: exec ./other.sh in runtime and exec ./stamp.sh in config.kubernetes.io/function
-	//   keep one of them: krmflow does not choose
+	//   remove one of them
 }
 
 func ExampleParseImage() {

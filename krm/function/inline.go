@@ -115,7 +115,7 @@ func Without(config yaml.Value, place string) yaml.Value {
 func Misplaced(meta yaml.Cursor) (found bool) {
 	for _, key := range []string{PlaceProvider, PlaceRuntime} {
 		if c := meta.Field(key); c.Exists() {
-			c.Errorf("a function is not named in metadata").With(diag.BadFunction).Hint("move it beside metadata, as %s:", PlaceRuntime)
+			c.Errorf("a function must not be named in metadata").With(diag.BadFunction).Hint("move it beside metadata, as %s:", PlaceRuntime)
 			found = true
 		}
 	}
@@ -176,7 +176,7 @@ func (r *inlineReader) result() (*Inline, error) {
 			places := [2]string{first.Places[0], other.Places[0]}
 			err := diag.Errorf(other.Pos, "", "the configuration names two functions: %s in %s and %s in %s",
 				first, places[0], other, places[1]).With(diag.TwoFunctions)
-			return nil, &InlineConflict{Err: err.Hint("keep one of them: krmflow does not choose"), Places: places}
+			return nil, &InlineConflict{Err: err.Hint("remove one of them"), Places: places}
 		}
 		first.Places = append(first.Places, other.Places...)
 	}
@@ -214,9 +214,9 @@ func readInline(c yaml.Cursor) *Inline {
 	}
 	switch {
 	case n > 1:
-		c.Errorf("names more than one of container, exec and starlark; a function is one of them").With(diag.BadFunction)
+		c.Errorf("names more than one of container, exec and starlark; keep one").With(diag.BadFunction)
 	case n == 0:
-		c.Errorf("names neither a container nor an exec").With(diag.BadFunction)
+		c.Errorf("must name a container or exec").With(diag.BadFunction)
 	}
 	return f
 }
@@ -273,7 +273,7 @@ func readInlineContainer(c yaml.Cursor) *InlineContainer {
 		switch mount.Type {
 		case "bind", "volume", "tmpfs", "":
 		default:
-			m.Field("type").Errorf("%q is no type of mount: bind, volume, tmpfs", mount.Type).With(diag.BadFunction)
+			m.Field("type").Errorf("unknown mount type %q: expected bind, volume or tmpfs", mount.Type).With(diag.BadFunction)
 		}
 		x.Mounts = append(x.Mounts, mount)
 	}

@@ -21,7 +21,7 @@ func ParseMount(text string) (Mount, error) {
 			m.Dest = value
 		case "rw":
 			if value != "true" && value != "false" {
-				return m, diag.BadFunction.Errorf("rw is true or false, not %q", value)
+				return m, diag.BadFunction.Errorf("rw must be true or false, not %q", value)
 			}
 			m.Writable = value == "true"
 		default:
@@ -29,11 +29,11 @@ func ParseMount(text string) (Mount, error) {
 		}
 	}
 	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
-		return m, diag.BadFunction.Errorf("src and dst are needed")
+		return m, diag.BadFunction.Errorf("src and dst are required")
 	}
 	switch m.Type {
 	case "bind", "volume", "tmpfs":
 		return m, nil
 	}
-	return m, diag.BadFunction.Errorf("%q is no type of mount: bind, volume, tmpfs", m.Type)
+	return m, diag.BadFunction.Errorf("unknown mount type %q: expected bind, volume or tmpfs", m.Type)
 }

@@ -17,11 +17,11 @@ func TestParseMount(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"src=/a":                  "src and dst are needed",
-		"dst=/a":                  "src and dst are needed",
-		"src=/a,dst=/b,rw=yes":    `rw is true or false, not "yes"`,
+		"src=/a":                  "src and dst are required",
+		"dst=/a":                  "src and dst are required",
+		"src=/a,dst=/b,rw=yes":    `rw must be true or false, not "yes"`,
 		"src=/a,dst=/b,readonly":  `unknown part "readonly"`,
-		"type=disk,src=/a,dst=/b": `"disk" is no type of mount`,
+		"type=disk,src=/a,dst=/b": `unknown mount type "disk"`,
 	} {
 		if _, err := ParseMount(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

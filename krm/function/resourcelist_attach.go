@@ -115,7 +115,7 @@ func (d *wireDecoder) meant(it *yaml.Item, i int) int {
 	if len(at) != 1 || d.distance(at[0], it) >= d.distance(i, it) {
 		return i
 	}
-	d.warn(diag.FieldPath(it.Path), "%s has the id of %s; it counts as what its name says", r.ID(), carried.ID())
+	d.warn(diag.FieldPath(it.Path), "%s has the id annotation of %s; its name takes precedence", r.ID(), carried.ID())
 	return at[0]
 }
 
@@ -129,7 +129,7 @@ func (d *wireDecoder) warnLocal(it *yaml.Item, r *krm.Resource, from int) {
 		from = at[0]
 	}
 	if from >= 0 && !d.in.At(from).IsLocal() {
-		d.warn(diag.FieldPath(it.Path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).ID(), krm.LocalConfigAnnotation)
+		d.warn(diag.FieldPath(it.Path), "%s annotated %s with %s, so it will not be in the output", d.Name, d.in.At(from).ID(), krm.LocalConfigAnnotation)
 	}
 }
 
@@ -217,7 +217,7 @@ func (d *wireDecoder) merge(rs []*krm.Resource) error {
 			continue
 		case 1:
 		default:
-			return d.errorf("", "%s is %d resources of the input", r.ID(), len(at))
+			return d.errorf("", "%s matches %d resources of the input", r.ID(), len(at))
 		}
 		old := d.in.At(at[0])
 		r.RefVars = old.RefVars

@@ -153,7 +153,7 @@ func (d *wireDecoder) items(docs []yaml.Item) (items []yaml.Item, bare bool, err
 	}
 	d.warn("", "the function returned bare documents; it should return a ResourceList")
 	if d.stream.Cut() {
-		d.warn("", "the output does not end with a line end: it may be incomplete")
+		d.warn("", "the output does not end with a newline: it may be incomplete")
 	}
 	return docs, true, nil
 }
@@ -167,21 +167,21 @@ func (d *wireDecoder) listItems(v yaml.Value, kind string) ([]yaml.Item, error) 
 	want := map[string][]string{"ResourceList": {ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1}, "List": {"v1"}}[kind]
 	switch version := v.Get("apiVersion"); {
 	case version.Exists() && !slices.Contains(want, version.Text()):
-		return nil, d.errorf("apiVersion", "%q is no version of the %s; expected %s", version.SourceText(), kind, want[0])
+		return nil, d.errorf("apiVersion", "unknown version %q of the %s; expected %s", version.SourceText(), kind, want[0])
 	case !version.Exists() && kind == "ResourceList":
-		d.warn("apiVersion", "the ResourceList has none; expected %s", want[0])
+		d.warn("apiVersion", "is missing from the ResourceList; expected %s", want[0])
 	}
 	list := v.Get("items")
 	switch {
 	case d.stream.Cut():
 		return nil, d.errorf("", "the output stops in the middle of a line: it is incomplete").
-			Hint("a %s ends with a line end", kind)
+			Hint("a %s must end with a newline", kind)
 	case !list.Exists() && d.Role != ValidatorRole:
-		return nil, d.errorf("items", "the %s has no items; a function that has none returns an empty list", kind)
+		return nil, d.errorf("items", "the %s has no items; a function without resources must return an empty list", kind)
 	case !list.IsNull() && list.Type() != yaml.Seq:
 		return nil, d.errorf("items", "must be a list, not %s", list.Type().Article())
 	case list.Len() > krm.MaxResources:
-		return nil, diag.TooLargef(diag.Pos{File: d.stream.Name}, "items", "there are more than %d", krm.MaxResources)
+		return nil, diag.TooLargef(diag.Pos{File: d.stream.Name}, "items", "has more than %d items", krm.MaxResources)
 	}
 	items := make([]yaml.Item, 0, list.Len())
 	for i, x := range list.Items() {
@@ -280,7 +280,7 @@ func missing(v yaml.Value) string {
 func (d *wireDecoder) inline(items []yaml.Item) ([]yaml.Item, error) {
 	for _, it := range items {
 		if yaml.IsList(it.Value) && yaml.CountNested(it.Value) == 0 {
-			d.warn(diag.FieldPath(it.Path), "the %s holds no resource", it.Value.Get("kind").Text())
+			d.warn(diag.FieldPath(it.Path), "the %s contains no resource", it.Value.Get("kind").Text())
 		}
 	}
 	items, found, err := d.stream.Inline(items)

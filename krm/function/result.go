@@ -76,7 +76,7 @@ func (r Result) String() string {
 			text += " is " + f.CurrentValue
 		}
 		if f.ProposedValue != "" {
-			text += ", better " + f.ProposedValue
+			text += ", suggested " + f.ProposedValue
 		}
 		part(text)
 	}

@@ -27,16 +27,16 @@ func (d *wireDecoder) stray(answer yaml.Chunks) error {
 		}
 		where, said = "and no ResourceList", text
 	case before != "" && d.readable(rest):
-		where = "before its answer"
+		where = "before the ResourceList"
 	case after == "" || !d.readable(inner):
 		return nil
 	case before != "":
-		where = "before and after its answer"
+		where = "before and after the ResourceList"
 	default:
-		where, said = "after its answer", after
+		where, said = "after the ResourceList", after
 	}
 	err := d.errorf("", "the function wrote text to stdout %s%s", where, quoted(firstLine(said)))
-	return err.Hint("stdout is for the ResourceList alone: write messages to stderr")
+	return err.Hint("write only the ResourceList to stdout, and messages to stderr")
 }
 
 // cutBefore cuts off the lines before the start of an answer. Both results are empty if no line

@@ -21,7 +21,7 @@ func advise(err error, pc piece) error {
 		if end > 0 {
 			e.Hint("it ends on line %d", pc.line-1+end)
 		}
-		return e.Hint("keep one of its sides, or what is right of both, and remove the lines with <<<<<<<, ======= and >>>>>>>")
+		return e.Hint("keep one side or combine both, and remove the lines with <<<<<<<, ======= and >>>>>>>")
 	}
 	if hint := adviceFor(e.Msg); hint != "" && len(e.Hints) == 0 {
 		e.Hint("%s", hint)
@@ -49,20 +49,20 @@ func conflict(text string) (start, end int) {
 func adviceFor(reason string) string {
 	for _, a := range [...]struct{ said, hint string }{
 		{"found a second \"key: \"", "indent it on its own line, or put the text in quotes"},
-		{"found a tab", "indent with spaces: YAML takes no tabs there"},
-		{"expected a colon", "each line of a mapping is written key: value, and a text of several lines needs | or quotes"},
-		{"found more indentation", "fields of one mapping, and items of one list, begin in the same column"},
-		{"this line is not part", "fields of one mapping, and items of one list, begin in the same column"},
-		{"this mapping has a line", "fields of one mapping begin in the same column, as key: value; what a template engine shall fill in must be filled in before"},
-		{"expected a dash", "items of one list begin in the same column, each with a dash and a space"},
+		{"found a tab", "indent with spaces: YAML does not allow tabs there"},
+		{"expected a colon", "write each line of a mapping as key: value; a text of several lines needs | or quotes"},
+		{"found more indentation", "start all fields of a mapping, and all items of a list, in the same column"},
+		{"this line is not part", "start all fields of a mapping, and all items of a list, in the same column"},
+		{"this mapping has a line", "start all fields of a mapping in the same column, as key: value; expand templates before krmflow reads the file"},
+		{"expected a dash", "start all items of a list in the same column, each with a dash and a space"},
 		{"found a list item", "indent the list below its key, or remove the dash"},
 		{"the closing bracket", "close it with ] or }, or write the list or mapping on lines of its own"},
-		{"expected a comma", "write a comma between items, and close the list with ] and the mapping with }; put a text that has [ or { in it in quotes"},
-		{"the closing quote", "close it with the quote that it starts with; in single quotes a quote is written twice"},
+		{"expected a comma", "write a comma between items, and close the list with ] and the mapping with }; quote a text that contains [ or {"},
+		{"the closing quote", "close it with the quote that it starts with; inside single quotes, write a quote twice"},
 		{"found an unknown escape", "write \\\\ for a backslash, or put the text in single quotes"},
 		{"found more text after", "put the whole text in quotes"},
-		{"found text behind the |", "start the text on the next line, indented"},
-		{"the alias", "write the value itself, or an anchor (&name) at a value above it in this document: anchors of other files do not count"},
+		{"found text after the |", "start the text on the next line, indented"},
+		{"the alias", "write the value itself, or define an anchor (&name) above it in this document: anchors of other files are not visible"},
 		{"the document is", "an object is a mapping with apiVersion, kind and metadata.name"},
 		{"the object has no kind", "an object has apiVersion, kind and metadata.name"},
 	} {
@@ -74,16 +74,16 @@ func adviceFor(reason string) string {
 	case strings.Contains(reason, "has metadata.generateName"):
 		return "write metadata.name; for a new object each time, change nameSuffix each time, or keep the file out of resources and run kubectl create -f"
 	case strings.HasSuffix(reason, "has no metadata.name"):
-		return "give it one: objects are told apart by apiVersion, kind, namespace and name"
+		return "add one: objects are identified by apiVersion, kind, namespace and name"
 	case strings.HasSuffix(reason, "has no apiVersion"):
 		return "add apiVersion: " + versionOf(reason)
 	case strings.Contains(reason, " occurs twice in one mapping"):
 		return "remove one of them"
-	case strings.Contains(reason, " leaves as "):
-		return "put it in quotes if it is a text"
-	case strings.HasSuffix(reason, " leaves in another form"):
-		return "put it in quotes if it is a text; it is not shown here because the document may hold secrets"
-	case strings.HasSuffix(reason, " holds no resource"):
+	case strings.Contains(reason, " is rewritten as "):
+		return "put it in quotes if it is a string"
+	case strings.HasSuffix(reason, " is rewritten in a different form"):
+		return "put it in quotes if it is a string; it is not shown because the document may contain secrets"
+	case strings.HasSuffix(reason, " contains no resource"):
 		return "remove it from the list, or write a resource into it"
 	}
 	return ""

@@ -147,17 +147,17 @@ func (d *decoder) mismatch(want string, v Value) {
 	hints := func() []string {
 		switch {
 		case want == "a list" && v.IsScalar():
-			return []string{"write each entry on a line of its own, after a dash"}
+			return []string{"write each entry on a separate line, after a dash"}
 		case want == "a list":
 			return []string{"put a dash before each entry"}
 		case want == "a mapping":
 			return []string{"write fields, as key: value"}
 		case want == "a string" && !v.IsScalar():
-			return []string{"write one text; what looks like key: value needs quotes"}
+			return []string{"write a single string; quote a text that looks like key: value"}
 		case want != "a string":
 			return []string{"write " + want + ", without quotes"}
 		case v.Type() == Bool:
-			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
+			return []string{"put it in quotes: y, yes, on and similar words are booleans here"}
 		case d.secret():
 			return []string{"put it in quotes"}
 		}
@@ -176,7 +176,7 @@ func (d *decoder) noMapping(v Value, table *fieldTable) {
 	case !strings.ContainsAny(text, "\n{["):
 		d.fail(diag.WrongType, func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
 	default:
-		d.fail(diag.WrongType, func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
+		d.fail(diag.WrongType, func() []string { return []string{"write the text after patch: |"} }, "must be a mapping, not a string")
 	}
 }
 

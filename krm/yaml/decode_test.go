@@ -165,9 +165,9 @@ namePrefix: must be a string, not an integer
 patches[1].target.kynd: unknown field "kynd"
   did you mean "kind"?
 patches[1].target.name: must be a string, not a list
-  write one text; what looks like key: value needs quotes
+  write a single string; quote a text that looks like key: value
 commonLabels."a.b/c": must be a string, not a mapping
-  write one text; what looks like key: value needs quotes
+  write a single string; quote a text that looks like key: value
 replicas[0].count: must be an integer, not a string
   write an integer, without quotes
 `

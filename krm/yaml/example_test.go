@@ -55,7 +55,7 @@ func ExampleDecode() {
 	// kustomization.yaml:2: resorces: unknown field "resorces"
 	//   did you mean "resources"?
 	// kustomization.yaml:3: replicas: must be a list, not an integer
-	//   write each entry on a line of its own, after a dash
+	//   write each entry on a separate line, after a dash
 	// a-
 }
 

@@ -293,7 +293,7 @@ func (p *parser) full() bool {
 
 const (
 	tooDeep = "lists and mappings are nested more than 1000 levels deep"
-	tooMany = "the values take more memory than an answer may"
+	tooMany = "the values exceed the memory limit for function output"
 )
 
 // key parses a key of a block mapping and its colon.

@@ -97,9 +97,9 @@ func TestValueMatchesJSON(t *testing.T) {
 
 func TestWarningsNameTheLine(t *testing.T) {
 	for in, want := range map[string][]string{
-		"a: 1\nb: 2\na: 3\n":     {`f.yaml:3: the key "a" occurs twice in one mapping; this value replaces that on line 1` + "\n  remove one of them"},
+		"a: 1\nb: 2\na: 3\n":     {`f.yaml:3: the key "a" occurs twice in one mapping; this value replaces the one on line 1` + "\n  remove one of them"},
 		"a: 1\n---\n# c\nb: 2\n": {"f.yaml:4: the file has a second document, which is ignored"},
-		"a: 1\nb: 010\n":         {"f.yaml:2: 010 is an integer and leaves as 8\n  put it in quotes if it is a text"},
+		"a: 1\nb: 010\n":         {"f.yaml:2: 010 is an integer and is rewritten as 8\n  put it in quotes if it is a string"},
 	} {
 		s := &Source{File: "f.yaml", Data: []byte(in)}
 		if _, err := s.Value(); err != nil {

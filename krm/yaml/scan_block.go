@@ -80,7 +80,7 @@ func (p *parser) blockHeader(parent int) (keep, strip bool, indent int, ok bool)
 	}
 	if p.i < len(p.s) {
 		if p.s[p.i] != '\n' {
-			return keep, strip, indent, p.fail("found text behind the | or > that starts a block of text")
+			return keep, strip, indent, p.fail("found text after the | or > that starts a block of text")
 		}
 		p.i++
 		p.line = p.i

@@ -96,7 +96,7 @@ func (p *parser) lineEnds(i int) (next, n int) {
 			n++
 			p.line = i + 1
 			if isMarker(p.s, i+1) {
-				p.fail("a document marker stands inside of quoted text")
+				p.fail("found a document marker inside quoted text")
 				return i, -1
 			}
 		} else if class[p.s[i]]&isBlank == 0 {

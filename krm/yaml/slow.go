@@ -73,7 +73,7 @@ func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
 	} else if line := nextLine(d, pc.text); line > 0 {
-		s.warn(diag.IgnoredText, c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
+		s.warn(diag.IgnoredText, c.line+line, "", "the document ends before this text, which is ignored; put --- between documents")
 	}
 	c.secret = s.answer || words.Document(kindOf(root.Content[0]), pc.text)
 	done, err := c.convert(root.Content[0], 0)
@@ -358,7 +358,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		v.flags |= reread // stays null in brackets as well
 	}
 	if v.typ != want {
-		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
+		return v, c.errorf(n.Line, "the value does not match its tag %s", tag)
 	}
 	return v, nil
 }

@@ -61,5 +61,5 @@ var explanations = [...]struct {
 	{"block sequence entries are not allowed", 0, "a list item cannot start here"},
 	{"found unknown escape character", 0, "found an unknown escape sequence in double quotes"},
 	{"found undefined tag handle", 1, "found a tag whose prefix is not declared"},
-	{"did not find expected comment or line break", 0, "found text behind the | or > that starts a block of text"},
+	{"did not find expected comment or line break", 0, "found text after the | or > that starts a block of text"},
 }

@@ -38,7 +38,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 			if c.source.repeated == nil {
 				c.source.repeated = twice
 			}
-			c.source.warn(diag.RepeatedKey, c.line+k.Line, "", "%s occurs twice in one mapping; this value replaces that on line %d", c.called(key, "%q"), c.line+first)
+			c.source.warn(diag.RepeatedKey, c.line+k.Line, "", "%s occurs twice in one mapping; this value replaces the one on line %d", c.called(key, "%q"), c.line+first)
 		}
 		lines[key] = k.Line
 		v, err := c.child(key, n.Content[i+1], depth+1)
@@ -132,7 +132,7 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	if k.Kind != yaml.ScalarNode {
 		err := diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "the key of a mapping is itself a list or mapping").With(diag.OddValue)
 		if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
-			err.Hint("if {{ is meant for a template engine, use what it makes of this file")
+			err.Hint("if {{ is meant for a template engine, expand the template first")
 		}
 		return "", err
 	}

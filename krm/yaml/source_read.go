@@ -92,7 +92,7 @@ func (s *Source) split(text string) ([]piece, error) {
 		}
 		here := line + strings.Count(rest[:start+1], "\n")
 		if c := strings.TrimSpace(rest[start+4 : end]); c != "" && c[0] != '#' {
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "", "found text behind the document separator ---").With(diag.IgnoredText).
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "", "found text after the document separator ---").With(diag.IgnoredText).
 				Hint("start the document on the next line")
 		}
 		pieces = append(pieces, piece{rest[:start+1], line, plain})
@@ -189,7 +189,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]Document, error) {
 	return docs, err
 }
 
-func (s *Source) warnEmpty() { s.warn(diag.NoResource, 0, "", "the %s holds no resource", s.what()) }
+func (s *Source) warnEmpty() { s.warn(diag.NoResource, 0, "", "the %s contains no resource", s.what()) }
 
 // what returns the word for s in messages. The text of a field is not a file.
 func (s *Source) what() string {
@@ -247,17 +247,17 @@ func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {
 	case secret && v.typ == String:
-		s.warnForm(line, "a string leaves without quotes, and some readers of YAML take it for something else")
+		s.warnForm(line, "a string is written without quotes, and some YAML parsers read it as a different type")
 		return
 	case secret:
-		s.warnForm(line, "the value is %s and leaves in another form", v.typ.Article())
+		s.warnForm(line, "the value is %s and is rewritten in a different form", v.typ.Article())
 		return
 	case v.typ == String:
-		s.warnForm(line, "the string %s leaves without quotes, and some readers of YAML take that for something else", v.Text())
+		s.warnForm(line, "the string %s is written without quotes, and some YAML parsers read it as a different type", v.Text())
 		return
 	}
 	out := string(AppendYAML(nil, v))
-	s.warnForm(line, "%s is %s and leaves as %s", v.Text(), v.typ.Article(), strings.TrimSuffix(out, "\n"))
+	s.warnForm(line, "%s is %s and is rewritten as %s", v.Text(), v.typ.Article(), strings.TrimSuffix(out, "\n"))
 }
 
 // isWrapper reports whether a document that is alone in its file is replaced by its items.

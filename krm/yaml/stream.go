@@ -71,8 +71,8 @@ func (s *Stream) Read(text Chunks) ([]Item, error) {
 	case diag.IsTooLarge(err) || n > MaxFile && err != nil:
 		return nil, err
 	case n > MaxFile:
-		return nil, s.tooLargef("", "it has %s; it may have more than %s only if the items of the list stand below each other, "+
-			"each behind a dash on a line of its own", diag.Size(int64(n)), diag.Size(MaxFile))
+		return nil, s.tooLargef("", "it has %s; more than %s is allowed only if each item of the list starts "+
+			"on a separate line with a dash", diag.Size(int64(n)), diag.Size(MaxFile))
 	}
 	whole, err := plainText(s.Name, text.Join())
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Stream) documents(text string) ([]Item, error) {
 	p.room = s.Room - 3*len(text)
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
-			return nil, diag.Errorf(diag.Pos{File: s.Name, Line: pc.line + line - 1}, "", "found another document behind a document marker")
+			return nil, diag.Errorf(diag.Pos{File: s.Name, Line: pc.line + line - 1}, "", "found a second document after a document marker")
 		}
 		v, err := s.source.parsePiece(p, pc)
 		if err != nil {

@@ -26,7 +26,7 @@ func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
 	p := newParser()
 	defer p.release()
 	w := itemReader{stream: s, p: p, lines: &r, line: 1, source: Source{File: s.Name, answer: true}, size: text.Len()}
-	head, err := w.part("what precedes the items", place{}, r.at)
+	head, err := w.part("the part before the items", place{}, r.at)
 	if err != nil {
 		return doc, false, err
 	}
@@ -40,7 +40,7 @@ func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
 		if c := r.byte(0) | 0x20; c < 'a' || c > 'z' || !r.skipTo("") {
 			return doc, false, nil
 		}
-		if tail, err = w.part("what follows the items", rest, r.at); err != nil {
+		if tail, err = w.part("the part after the items", rest, r.at); err != nil {
 			return doc, false, err
 		}
 	}
@@ -93,7 +93,7 @@ func (w *itemReader) items() ([]Value, error) {
 		for r.skipLine(); !r.done() && (r.indent() > dash || r.blankLine()); r.skipLine() {
 		}
 		if len(items) == w.stream.MaxItems {
-			return nil, w.stream.tooLargef("items", "there are more than %d", w.stream.MaxItems)
+			return nil, w.stream.tooLargef("items", "has more than %d items", w.stream.MaxItems)
 		}
 		item, err := w.part("it", start, r.at)
 		if err != nil {
@@ -103,7 +103,7 @@ func (w *itemReader) items() ([]Value, error) {
 			return nil, err
 		}
 		if item.Type() != Seq || item.Len() != 1 {
-			return nil, w.stream.errorf("items", "item %d is not what its dash says", len(items))
+			return nil, w.stream.errorf("items", "item %d is not a valid list item", len(items))
 		}
 		items = append(items, item.Items()[0])
 		w.size += itemRoom
@@ -120,7 +120,7 @@ func (w *itemReader) part(name string, from, to place) (Value, error) {
 	pc := piece{text: w.lines.text(from, to), line: w.line}
 	if pc.plain = simpleText(pc.text); !pc.plain {
 		if at, _ := badCharacter(pc.text); at < 0 {
-			return Value{}, diag.Errorf(diag.Pos{File: w.stream.Name, Line: pc.line}, "", "found a line end or mark that is none in all versions of YAML")
+			return Value{}, diag.Errorf(diag.Pos{File: w.stream.Name, Line: pc.line}, "", "found a line break or mark that some versions of YAML do not accept")
 		}
 	}
 	if w.source.rare > w.collected+maxMarks/2 {

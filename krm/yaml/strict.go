@@ -46,7 +46,7 @@ func (s *Source) Strict() (*StrictDocument, error) {
 			return nil, err
 		case v.IsNull():
 		case doc.Value.Exists():
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; it must have one").With(diag.IgnoredText)
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; only one is allowed").With(diag.IgnoredText)
 		default:
 			doc.Value, doc.piece = v, pc
 		}
@@ -88,7 +88,7 @@ func checkStrict(file string, pc piece) (err error) {
 			return diag.Errorf(at(line), "", "%s", what).With(diag.InvalidYAML)
 		}
 		if n > 0 {
-			return diag.Errorf(at(root.Line), "", "the file has a second document; it must have one")
+			return diag.Errorf(at(root.Line), "", "the file has a second document; only one is allowed")
 		}
 		if n := foreignTag(&root); n != nil {
 			if words.Text(pc.text) {

@@ -16,13 +16,13 @@ func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok
 		default:
 			e := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
 			if e.Hints = diag.DidYouMean(f.Key, []string{"paths", "files"}); e.Hints == nil {
-				e.Hint("it has paths, which lists files and directories")
+				e.Hint("use paths, a list of files and directories")
 			}
 		}
 	}
 	list := c.Either("paths", "files")
 	if !list.Exists() {
-		c.Field("paths").Errorf("is missing").With(diag.MissingField).Hint("it lists files and directories, as resources of a Kustomization does")
+		c.Field("paths").Errorf("is missing").With(diag.MissingField).Hint("list files and directories, as in resources of a Kustomization")
 	}
 	for _, x := range list.Items() {
 		texts = append(texts, x.Required())

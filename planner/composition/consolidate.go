@@ -83,7 +83,7 @@ func fileNotComposition(path string) error {
 	case slices.Contains(layerfile.Names, base):
 		return diag.ImportsKustomization.Errorf("cannot import transformers from a Kustomization: %q", path)
 	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
-		return diag.NoComposition.Errorf("%q is no Composition: its file is called %s", path, strings.Join(layerfile.CompositionNames, " or "))
+		return diag.NoComposition.Errorf("%q is not a Composition: the file must be named %s", path, strings.Join(layerfile.CompositionNames, " or "))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func noTarget(f *file, o *Item, imported []*Item) error {
 	}
 	err.Hints = append(err.Hints, diag.DidYouMean(o.ID.String(), names)...)
 	if len(err.Hints) == 0 && len(names) > 0 {
-		err.Hint("imported are: %s", diag.Some(names))
+		err.Hint("the imported transformers are: %s", diag.Some(names))
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func (b *builder) unique(c *List, items []*Item) {
 		if it.Source.Locate(0) == first.Source.Locate(0) && it.Source.Field(nil) == first.Source.Field(nil) {
 			c.onTwoWays(err, it.ID)
 		} else {
-			err.Hint("give each of them a metadata.name of its own")
+			err.Hint("give each of them a different metadata.name")
 		}
 		b.Fail(err)
 	}
@@ -283,7 +283,7 @@ func find(o orderEntry, items []*Item) (found []*Item) {
 // notOne returns the error for an entry of an order that matches no item, or several: found.
 func notOne(o orderEntry, items, found []*Item) error {
 	if len(found) > 0 {
-		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].ID, found[1].ID).With(diag.OrderUnknown)
+		err := diag.Errorf(diag.Pos{}, "", "%q is ambiguous: %s or %s", o.String(), found[0].ID, found[1].ID).With(diag.OrderUnknown)
 		return err.Hint("add kind or apiVersion")
 	}
 	var names, namesakes []string
@@ -293,14 +293,14 @@ func notOne(o orderEntry, items, found []*Item) error {
 			namesakes = append(namesakes, it.ID.String())
 		}
 	}
-	err := diag.Errorf(diag.Pos{}, "", "no transformer is called %q", o.String()).With(diag.OrderUnknown)
+	err := diag.Errorf(diag.Pos{}, "", "no transformer is named %q", o.String()).With(diag.OrderUnknown)
 	if len(namesakes) > 0 {
 		return err.Hint("did you mean %s?", strings.Join(namesakes[:min(3, len(namesakes))], " or "))
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
 		err.Hint("did you mean %q?", names[i])
 	} else if err.Hints = diag.DidYouMean(o.name, names); err.Hints == nil {
-		err.Hint("transformers are: %s", diag.Some(names))
+		err.Hint("the transformers are: %s", diag.Some(names))
 	}
 	return err
 }

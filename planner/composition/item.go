@@ -173,13 +173,13 @@ func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 		}
 		if !override {
 			pos := c.Pos()
-			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion and is taken to be %s", kind, assumed).With(diag.WrongKind))
+			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion: assuming %s", kind, assumed).With(diag.WrongKind))
 		}
 		return assumed
 	}
 	text := f.Required()
 	if text != "" && !isAPIVersion(text) {
-		f.Errorf("%q is no apiVersion: builtin, VERSION or GROUP/VERSION in lower case", text).With(diag.WrongKind)
+		f.Errorf("%q is not a valid apiVersion: expected builtin, VERSION or GROUP/VERSION in lower case", text).With(diag.WrongKind)
 		return ""
 	}
 	return text
@@ -205,7 +205,7 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	if !f.Exists() {
 		name := kebab(kind)
 		if !isName(name) {
-			c.Errorf("needs a metadata.name: none can be made from the kind %q", kind).With(diag.ItemName)
+			c.Errorf("needs a metadata.name: no default can be derived from the kind %q", kind).With(diag.ItemName)
 			return "", false
 		}
 		return name, true
@@ -215,10 +215,10 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	case name == "":
 		return "", false
 	case !isName(lower):
-		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name).With(diag.ItemName)
+		f.Errorf("%q is not a valid name: expected up to 253 letters, digits, - and ., with a letter or digit at both ends", name).With(diag.ItemName)
 		return "", false
 	case lower != name && !override:
-		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has capital letters; names are in lower case", name).With(diag.ItemName))
+		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has upper-case letters; names should be in lower case", name).With(diag.ItemName))
 	}
 	return name, true
 }
@@ -296,7 +296,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 	at := c.Field("metadata").Field("annotations").Field(key)
 	text, ok := layerfile.CompositionDir(path)
 	if !ok {
-		at.Errorf("%q is no composition file", path).With(diag.NoComposition)
+		at.Errorf("%q is not a composition file", path).With(diag.NoComposition)
 		return nil, nil
 	}
 	dir, err := r.files.Sub(r.f.dir, text)
@@ -310,7 +310,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 	defer dir.Close()
 	src, err := layerfile.FindComposition(r.files, dir, true)
 	if err != nil || src == nil || filepath.Base(src.File) != filepath.Base(path) {
-		at.Errorf("there is no Composition in %q", path).With(diag.NoComposition)
+		at.Errorf("no Composition found in %q", path).With(diag.NoComposition)
 		return nil, nil
 	}
 	r.files.Refers(r.f.src, at.Path(), src.File)

@@ -84,11 +84,11 @@ func adviseField(e *diag.Error) {
 	case e.Field == "kind" && e.Msg == "is missing":
 		e.Hint("write kind: %s", layerfile.CompositionKind)
 	case e.Field == "resources" || e.Field == "components":
-		e.Hints = []string{"a Composition gets resources from an item of transformers: {apiVersion: builtin, kind: ResourceAccumulator, paths: [...]}"}
+		e.Hints = []string{"list resources in an item of transformers: {apiVersion: builtin, kind: ResourceAccumulator, paths: [...]}"}
 	case wrongType && strings.HasPrefix(e.Field, "transformersFrom["):
-		e.Hint("write path: and the directory of the Composition")
+		e.Hint("write path: with the directory of the Composition")
 	case wrongType && strings.HasPrefix(e.Field, "transformerOrder["):
-		e.Hint("write name: and the name of the transformer")
+		e.Hint("write name: with the name of the transformer")
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *reader) read(c yaml.Cursor) {
 	before := count()
 	r.f.failed = true
 	if !c.Exists() {
-		c.Errorf("the file is empty").With(diag.EmptyFile).Hint("a Composition says at least kind: %s", layerfile.CompositionKind)
+		c.Errorf("the file is empty").With(diag.EmptyFile).Hint("a Composition needs at least kind: %s", layerfile.CompositionKind)
 		return
 	}
 	if r.foreign(c.Field("apiVersion")) {
@@ -142,7 +142,7 @@ func (r *reader) foreign(c yaml.Cursor) bool {
 	if !ok || group == layerfile.Group {
 		return false
 	}
-	c.Errorf("%q is another tool's: there is no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).With(diag.WrongKind).
+	c.Errorf("%q belongs to a different tool: no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).With(diag.WrongKind).
 		Hint("the apiVersion of a Composition is %s", layerfile.CompositionVersion)
 	return true
 }
@@ -158,7 +158,7 @@ func (r *reader) spelling(c yaml.Cursor) int {
 		}
 	}
 	if found[0] != "" && found[1] != "" {
-		c.Field(found[1]).Errorf("modules is an older word for transformers; a file must not use both (it has %s, too)", found[0]).With(diag.OldWords)
+		c.Field(found[1]).Errorf("modules is an older name for transformers; a file must not use both (it also has %s)", found[0]).With(diag.OldWords)
 	}
 	if found[0] == "" && found[1] != "" {
 		return 1
@@ -172,7 +172,7 @@ func (r *reader) head(c yaml.Cursor) {
 		if text := v.Text(); v.Value().Type() == yaml.String && text != layerfile.CompositionVersion {
 			e := v.Errorf("must be %s for a Composition, not %q", layerfile.CompositionVersion, text).With(diag.WrongKind)
 			if text == layerfile.Group+"/v1beta1" {
-				e.Hint("there is no %s of Composition yet", text)
+				e.Hint("%s does not define Composition", text)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	case yaml.String:
 	default:
-		c.Errorf("must be a mapping, or the path of a file that holds one").With(diag.WrongType)
+		c.Errorf("must be a mapping, or the path of a file that contains one").With(diag.WrongType)
 		return
 	}
 	text := c.Required()
@@ -267,7 +267,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	}
 	if r.files.IsDir(r.f.dir, text) {
-		c.Errorf("%q is a directory", text).With(diag.NotAFile).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
+		c.Errorf("%q is a directory", text).With(diag.NotAFile).Hint("list the files; import a Composition with transformersFrom, and add resources with ResourceAccumulator")
 		return
 	}
 	src, err := r.files.Read(r.f.dir, text)
@@ -282,7 +282,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	}
 	if len(rs) == 0 {
-		c.Errorf("%s holds no transformer", src.File).With(diag.EmptyFile)
+		c.Errorf("%s contains no transformer", src.File).With(diag.EmptyFile)
 	}
 	for n, x := range rs {
 		r.document(x.Value(), src.Sub(x.Value(), n))

@@ -50,14 +50,14 @@ func (c *List) onTwoWays(err *diag.Error, id ID) {
 	}
 	first, second := ways[0], ways[1]
 	field := func(w way) string { return diag.FieldPath(w.by.at[:2]) }
-	err.Hint("%s imports it on two ways: %s (%s) and %s (%s)", c.file, first, field(first), second, field(second))
+	err.Hint("%s imports it twice: through %s (%s) and %s (%s)", c.file, first, field(first), second, field(second))
 	if len(first.over) > 2 && len(second.over) > 2 {
-		err.Hint("import it on one of them, and list the other one under transformers: {apiVersion: builtin, kind: %s, paths: [%s]}",
+		err.Hint("import it through one of them, and list the other under transformers: {apiVersion: builtin, kind: %s, paths: [%s]}",
 			accumulatorKind, second.by.path)
 		return
 	}
 	if len(first.over) == 2 && len(second.over) > 2 {
 		second = first
 	}
-	err.Hint("remove %s, the other one brings it, too", field(second))
+	err.Hint("remove %s: the other import also includes it", field(second))
 }

@@ -30,9 +30,9 @@ func (c *Chart) Check() error {
 	case c.Name == "":
 		return field("name", "the chart has no name")
 	case strings.HasPrefix(c.Name, "-"), !filepath.IsLocal(path.Base(c.Name)):
-		return field("name", "%q is no name of a chart", c.Name)
+		return field("name", "%q is not a valid chart name", c.Name)
 	case strings.HasPrefix(c.ReleaseName, "-"):
-		return field("releaseName", "must not begin with a dash, as %q does", c.ReleaseName)
+		return field("releaseName", "must not begin with a dash: %q", c.ReleaseName)
 	case c.ValuesInline.Exists() && !c.ValuesInline.IsNull() && c.ValuesInline.Type() != yaml.Map:
 		return field("valuesInline", "must be a mapping")
 	}
@@ -101,7 +101,7 @@ func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error)
 	list, shown, err := files.Local.ReadChart(files.Dir, folder)
 	switch {
 	case err != nil && g.Repo == "":
-		return nil, "", inField(diag.AsError(err).Hint("without the field repo, the chart must be there"), "name")
+		return nil, "", inField(diag.AsError(err).Hint("without the field repo, the chart must exist locally"), "name")
 	case err == nil:
 		return &chart.Chart{Source: shown, Files: list}, folder, nil
 	case !isMissing(err):
@@ -163,7 +163,7 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	c.Digest = chart.DigestOf(c.Files)
 	data, ok := c.File("Chart.yaml")
 	if !ok {
-		return field("name", "%s has no Chart.yaml, so it is no chart", c.Source)
+		return field("name", "%s is not a chart: Chart.yaml is missing", c.Source)
 	}
 	v, err := (&yaml.Source{File: path.Join(c.Source, "Chart.yaml"), Data: data}).Value()
 	if err != nil {
@@ -174,7 +174,7 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 		return nil
 	}
 	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).With(diag.BadChart).
-		Hint("a chart that is there is used as it is: put the right one there, or remove the folder if the field repo says where it comes from")
+		Hint("a local chart is used as it is: replace it with the right one, or remove the folder if the field repo is set")
 	return inField(err, "version")
 }
 

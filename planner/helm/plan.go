@@ -57,7 +57,7 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 			return nil, &dec, fieldError(err)
 		}
 		if g.ReleaseName == "" && g.NameTemplate == "" {
-			w := diag.Errorf(r.Pos, "", "chart %s has no releaseName: helm makes one of the time, so that each render is another one", diag.OneLine(g.Name)).With(diag.NoReleaseName)
+			w := diag.Errorf(r.Pos, "", "chart %s has no releaseName: helm generates one from the time, so every render differs", diag.OneLine(g.Name)).With(diag.NoReleaseName)
 			dec.Warnings = append(dec.Warnings, w)
 		}
 		dec.Args = g.Args(c)

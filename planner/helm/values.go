@@ -71,7 +71,7 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 	case folder != "":
 		src, err := files.Read(filepath.Join(folder, name))
 		if isMissing(err) {
-			err = diag.AsError(err).Hint("a chart needs one, which may be empty; valuesFile names another one")
+			err = diag.AsError(err).Hint("create the file (it may be empty), or set valuesFile to a different one")
 		}
 		return src, err
 	}

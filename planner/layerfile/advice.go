@@ -17,10 +17,10 @@ func ResourceError(text string, src *yaml.Source, err error) error {
 	var e *diag.Error
 	switch dir, name := path.Split(text); {
 	case slices.Contains(Names, name) && (src != nil || errors.As(err, &restricted)):
-		return diag.Errorf(diag.Pos{}, "", "%q is the file of a layer", text).With(diag.NotAFile).Hint("name its directory: %s", path.Clean(dir))
+		return diag.Errorf(diag.Pos{}, "", "%q is a kustomization file", text).With(diag.NotAFile).Hint("name its directory: %s", path.Clean(dir))
 	case errors.As(err, &restricted):
 		return diag.Errorf(diag.Pos{}, "", "%w", err).
-			Hint("better give it a directory with a kustomization file that lists it, and name that directory here")
+			Hint("put it in a directory with a kustomization file that lists it, and name that directory here")
 	case src == nil || !errors.As(err, &e) || errors.Is(err, yaml.ErrConflict):
 		return err
 	}
@@ -31,9 +31,9 @@ func ResourceError(text string, src *yaml.Source, err error) error {
 	if v, _ := src.Value(); v.Type() == yaml.Seq && v.Len() > 0 && v.Items()[0].Get("op").Exists() {
 		e.Hint("this is a JSON patch: list it under patches, as {path: %s, target: {kind: ...}}", text)
 	} else if v.Type() == yaml.Map && !v.Get("kind").Exists() && !v.Get("apiVersion").Exists() {
-		e.Hint("values of a chart belong to helmCharts[].valuesFile, settings to configMapGenerator[].files or envs, patches to patches")
+		e.Hint("list chart values under helmCharts[].valuesFile, settings under configMapGenerator[].files or envs, patches under patches")
 	} else if v.Type() == yaml.String {
-		e.Hint("if it is what a ConfigMap or Secret shall hold, list it under configMapGenerator[].files")
+		e.Hint("if it is content for a ConfigMap or Secret, list it under configMapGenerator[].files")
 	}
 	return err
 }

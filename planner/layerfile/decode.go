@@ -169,14 +169,14 @@ func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
 		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind).With(diag.WrongKind)
 		if e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"}); e.Hints == nil {
-			e.Hint("write kind: Kustomization, and resources into files that it lists")
+			e.Hint("write kind: Kustomization, and put resources into files that it lists")
 		}
 		r.Fail(e)
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
 		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion).With(diag.WrongKind).
-			Hint("write apiVersion: %s, or the kind that is meant: a Component has %s", k.requiredVersion(), ComponentVersion))
+			Hint("write apiVersion: %s, or correct the kind: a Component has %s", k.requiredVersion(), ComponentVersion))
 	}
 }
 

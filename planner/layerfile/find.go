@@ -111,10 +111,10 @@ func (e *NoFileError) Hints() []string {
 	}
 	dir := diag.ShellWord(diag.Redact(e.dir.Name))
 	if below := e.dir.Below(slices.Concat(Names, CompositionNames)); below != nil {
-		return []string{"directories below it have one: " + diag.Some(below),
-			fmt.Sprintf("name the one that is meant, or take all of them with -R, as krmflow plan -R %s does", dir)}
+		return []string{"these subdirectories have one: " + diag.Some(below),
+			fmt.Sprintf("name one of them, or use -R for all of them: krmflow plan -R %s", dir)}
 	}
-	return []string{fmt.Sprintf("write one that lists its files, as krmflow create --autodetect -C %s does, or list the files themselves", dir)}
+	return []string{fmt.Sprintf("create one with krmflow create --autodetect -C %s, or list the files themselves", dir)}
 }
 
 // A ReadError is an error reading the file that makes a directory a layer.

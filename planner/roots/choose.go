@@ -16,7 +16,7 @@ import (
 type PatternError struct{ Flag, Text string }
 
 func (e *PatternError) Error() string {
-	return fmt.Sprintf("%s %s: a bracket or backslash in the pattern has no end", e.Flag, e.Text)
+	return fmt.Sprintf("%s %s: the pattern has an unclosed bracket or a trailing backslash", e.Flag, e.Text)
 }
 
 // A pattern is the value of a flag.
@@ -96,7 +96,7 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 func (s *search) startsAt(text string) []string {
 	for _, t := range s.tops {
 		if rest, ok := strings.CutPrefix(path.Clean(text), filepath.ToSlash(filepath.Clean(t.dir))+"/"); ok {
-			return []string{fmt.Sprintf("patterns start at %s: write %q", t.dir, rest)}
+			return []string{fmt.Sprintf("patterns are relative to %s: write %q", t.dir, rest)}
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func warningErrors(list []*diag.Error) (errs []error) {
 
 // nothing returns the error for a selection without a result.
 func (f *Found) nothing() error {
-	err := diag.Errorf(diag.Pos{}, "", "nothing is left of the %s that were found", diag.Count(f.LeftOut(), "root")).With(diag.NoRoots)
+	err := diag.Errorf(diag.Pos{}, "", "all roots were left out: found %s", diag.Count(f.LeftOut(), "root")).With(diag.NoRoots)
 	if len(f.Excluded) > 0 {
 		err.Hint("left out by --only and --exclude: %s", diag.Some(f.Excluded))
 	}

@@ -212,7 +212,7 @@ func (s *search) empty() error {
 		}
 		err := diag.Errorf(diag.Pos{}, "", "%s: no Kustomization or Composition at or below this directory", t.dir).With(diag.NoRoots)
 		if t.ignored > 0 {
-			err.Hint("%s leaves out %s below it", ignore.File, diag.Count(t.ignored, "folder"))
+			err.Hint("%s excludes %s below it", ignore.File, diag.Count(t.ignored, "folder"))
 		}
 		errs = append(errs, err)
 	}

@@ -57,13 +57,13 @@ var allListed = []listed{
 	}},
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
 	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
-	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? |\(add /metadata/annotations/\S+\): there is nothing at this path`},
-	{what: "a text in the place of all annotations", krmflowSays: `"metadata\.annotations": its type is null`},
+	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? |\(add /metadata/annotations/\S+\): the path does not exist`},
+	{what: "a text in the place of all annotations", krmflowSays: `"metadata\.annotations": the field has type null`},
 	{what: "tags say nothing else", same: plainNumbers,
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
-		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
-	{what: "texts in the place of numbers", krmflowSays: `its type is (integer|number|boolean|null), and the value has another one`},
+		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|does not match its tag`},
+	{what: "texts in the place of numbers", krmflowSays: `the field has type (integer|number|boolean|null), but the value has a different type`},
 	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
 		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
 	}},
@@ -82,7 +82,7 @@ var (
 	noVersion       = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
 	copiesMetadata  = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
 	testsMetadata   = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	krmflowMisses   = regexp.MustCompile(`is missing|is no apiVersion`)
+	krmflowMisses   = regexp.MustCompile(`is missing|is not a valid apiVersion`)
 	namedNull       = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
 

@@ -111,7 +111,7 @@ func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 		var real string
 		var err error
 		if src, real, err = c.Files.ReadFile(t.Ref.Location); err == nil && real != t.Ref.Location {
-			err = errors.New("it was moved while this ran")
+			err = errors.New("the file was moved during the run")
 		}
 		if err != nil {
 			return nil, krm.Digest{}, err
@@ -138,7 +138,7 @@ func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 		return err
 	}
 	return diag.AsError(err).
-		Hint("it is trusted for its place, which must serve it once; a catalog that you pin in your configuration or by %s= may have any origin", trust.FlagTrust)
+		Hint("it is trusted for its location, which must serve it at least once; a catalog pinned in your configuration or with %s= may have any origin", trust.FlagTrust)
 }
 
 // decide reports whether a catalog may be used, given the layers known so far.

@@ -57,7 +57,7 @@ func (c *Catalogs) verifyArtifact(t *trust.Trusted, p *trust.Publisher) bool {
 		text, _ := diag.Parts(err)
 		why = []string{diag.OneLine(text)}
 	case len(signatures) == 0:
-		why = []string{"the registry has no signature of " + t.Digest.String()}
+		why = []string{"the registry has no signature for " + t.Digest.String()}
 	}
 	for _, sig := range signatures {
 		err := p.VerifyArtifact(t.Digest, sig.Data, sig.Text)

@@ -91,7 +91,7 @@ func (t *table) addDefinition(name string, def *definition, release int, require
 	case what == "" && def.Type == "object", what == "" && def.Type == "":
 		what = "Any"
 	case what == "":
-		log.Fatalf("%s: what is %+v?", name, def)
+		log.Fatalf("%s: unexpected schema %+v", name, def)
 	}
 	t.nodes[id].what = what
 	if what != "Object" {
@@ -172,7 +172,7 @@ func (t *table) schema(d *definition) int {
 	case " ":
 		n.what = "Any"
 	default:
-		log.Fatalf("what is %+v?", *d)
+		log.Fatalf("unexpected schema %+v", *d)
 	}
 	if n.what == "String" {
 		n.values = number(&t.values, d.enum)
