@@ -18,11 +18,11 @@ var schemes = []string{"https", "http", "ssh", "oci", "file"}
 // unknownScheme returns the error for a text that begins with an unknown scheme. rest is the text
 // after the scheme.
 func unknownScheme(start, rest string) error {
-	e := diag.Errorf(diag.Pos{}, "", "what begins with %q is not known: only files, https, git and oci are", start).With(diag.BadReference)
+	e := diag.Errorf(diag.Pos{}, "", "unknown type of reference %q: use a file, https, git or oci", start).With(diag.BadReference)
 	scheme := strings.TrimRight(start, ":/")
 	switch near := diag.Nearest(scheme, schemes); {
 	case scheme == "git":
-		e.Hint("write https:// or ssh:// in place of git://")
+		e.Hint("use https:// or ssh:// instead of git://")
 	case strings.HasPrefix(scheme, "git+") && slices.Contains(schemes, scheme[len("git+"):]):
 		e.Hint("did you mean %q?", diag.Redact(scheme[len("git+"):]+"://"+rest))
 	case near != "" && rest != "":
