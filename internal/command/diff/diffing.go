@@ -56,6 +56,8 @@ type Root struct {
 	// Causes holds the position that causes each edit, if known. It is indexed by the resource
 	// in Changes and the edit in the resource.
 	Causes [][]diag.Pos
+	// MoveCauses holds the position that causes each of the relocations in Changes, if known.
+	MoveCauses []diag.Pos
 }
 
 // unit is a root with both of its sides.
@@ -495,7 +497,7 @@ func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*u
 func (c *comparison) compare(u *unit, list *krm.List) {
 	u.compare(list)
 	if !c.ordered {
-		u.root.Changes.Moved = nil
+		u.root.Changes.Reordered = nil
 	}
 	if u.root.Changes.Any() {
 		c.explain(u)
@@ -510,6 +512,6 @@ func (u *unit) compare(list *krm.List) {
 			add(s)
 		}
 	})
-	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list, hide)}
+	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.ListsWithMoves(u.old, list, hide)}
 	u.old, u.secrets, u.got = nil, nil, true
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Counts are numbers of resources by type of change.
-type Counts struct{ Added, Removed, Changed int }
+type Counts struct{ Added, Removed, Changed, Moved int }
 
 // add adds the changes of a root.
 func (n *Counts) add(c *diff.Changes) {
@@ -24,6 +24,8 @@ func (n *Counts) add(c *diff.Changes) {
 			n.Added++
 		case diff.Removed:
 			n.Removed++
+		case diff.Relocated:
+			n.Moved++
 		default:
 			n.Changed++
 		}
@@ -36,7 +38,7 @@ func (n Counts) String() string {
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}} {
+	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}, {n.Moved, "moved"}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
@@ -44,10 +46,19 @@ func (n Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// group is a group of roots with the same differences.
+// group is a group of roots with the same differences. Roots that have only moved also form a
+// group if their numbers of resources differ.
 type group struct {
 	roots []*Root
 	body  string
+}
+
+// moves returns the moves of one of the roots, or of all roots if they have nothing else.
+func (g *group) moves() moves {
+	if g.roots[0].onlyMoved() {
+		return movesOf(g.roots)
+	}
+	return movesOf(g.roots[:1])
 }
 
 // name returns the combined name of the roots of a group.
@@ -74,8 +85,15 @@ func (g *group) what() string {
 	return ""
 }
 
-// counts returns the counts for one of the roots, which all have the same changes.
+// counts returns the counts for one of the roots, which all have the same changes, or the sums if
+// the roots have only moved.
 func (g *group) counts() (n Counts) {
+	if g.roots[0].onlyMoved() {
+		for _, r := range g.roots {
+			n.add(r.Changes)
+		}
+		return n
+	}
 	n.add(g.roots[0].Changes)
 	return n
 }
@@ -85,7 +103,12 @@ func (r *Result) groups(body func(*Root) string) (groups []*group) {
 	known := map[string]*group{}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		text := body(root)
+		text := ""
+		if root.onlyMoved() {
+			text = root.moveKey()
+		} else {
+			text = body(root)
+		}
 		key := fmt.Sprintf("%t%t%s", root.OnlyNew, root.OnlyOld, text)
 		g := known[key]
 		if g == nil {
@@ -132,6 +155,12 @@ func name(id krm.ID) string {
 	return safe(strings.TrimSpace(id.Kind + " " + n))
 }
 
+// where returns the namespace and name of a resource.
+func where(id krm.ID) string {
+	id.Kind = ""
+	return name(id)
+}
+
 // headline returns a resource in one line: ~ Deployment shop/web.
 func headline(r *diff.Resource) string {
 	switch {
@@ -141,16 +170,21 @@ func headline(r *diff.Resource) string {
 		return "- " + name(r.Old.ID)
 	case r.Renamed:
 		return fmt.Sprintf("~ %s -> %s (another content hash)", name(r.Old.ID), safe(r.New.ID.Name))
+	case r.What == diff.Relocated:
+		return fmt.Sprintf("> %s (was %s)", name(r.New.ID), where(r.Old.ID))
 	}
 	return "~ " + name(r.New.ID)
 }
 
 // own returns the edits to display individually, with their causes, and summaries of the
-// references that only follow a changed content hash.
+// references that only follow a changed content hash. Edits that moves explain are omitted.
 func own(r *diff.Resource, causes []diag.Pos) (edits []shownEdit, follow []string) {
 	count := map[string]int{}
 	for k := range r.Edits {
 		e := &r.Edits[k]
+		if e.Moves {
+			continue
+		}
 		if e.Follows != "" {
 			if !(r.Renamed && e.Path.String() == "metadata.name") {
 				count[e.Follows]++

@@ -87,7 +87,7 @@ func (p *diffPage) group(g *group) {
 		}
 		p.resource(&root.Changes.Resources[i], causes)
 	}
-	if n := len(root.Changes.Moved); n > 0 {
+	if n := len(root.Changes.Reordered); n > 0 {
 		p.F("<p>%s in another order</p>\n", diag.Count(n, "resource"))
 	}
 	p.F("</section>\n")
