@@ -32,13 +32,21 @@ func (n *Counts) add(c *diff.Changes) {
 	}
 }
 
+// A kindCount is the number of resources with one type of change.
+type kindCount struct {
+	n    int
+	what string
+}
+
+// kinds returns all counts, in the order in which they are shown.
+func (n Counts) kinds() []kindCount {
+	return []kindCount{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}, {n.Moved, "moved"}}
+}
+
 // String returns the nonzero counts: "1 added, 2 changed".
 func (n Counts) String() string {
 	var parts []string
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}, {n.Moved, "moved"}} {
+	for _, c := range n.kinds() {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
@@ -46,19 +54,12 @@ func (n Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// group is a group of roots with the same differences. Roots that have only moved also form a
-// group if their numbers of resources differ.
+// group is a group of roots with the same moves and the same further changes. The number of moved
+// resources may differ.
 type group struct {
 	roots []*Root
-	body  string
-}
-
-// moves returns the moves of one of the roots, or of all roots if they have nothing else.
-func (g *group) moves() moves {
-	if g.roots[0].onlyMoved() {
-		return movesOf(g.roots)
-	}
-	return movesOf(g.roots[:1])
+	moves moves
+	body  string // the further changes
 }
 
 // name returns the combined name of the roots of a group.
@@ -85,48 +86,52 @@ func (g *group) what() string {
 	return ""
 }
 
-// counts returns the counts for one of the roots, which all have the same changes, or the sums if
-// the roots have only moved.
+// counts returns the counts for one of the roots, which all have the same changes. If resources
+// have moved, it returns the sums, as the lines of the moves do.
 func (g *group) counts() (n Counts) {
-	if g.roots[0].onlyMoved() {
-		for _, r := range g.roots {
-			n.add(r.Changes)
-		}
-		return n
+	roots := g.roots
+	if len(g.moves.list) == 0 {
+		roots = roots[:1]
 	}
-	n.add(g.roots[0].Changes)
+	for _, r := range roots {
+		n.add(r.Changes)
+	}
 	return n
 }
 
 // groups groups roots with the same differences, ordered by the first root of each group.
-func (r *Result) groups(body func(*Root) string) (groups []*group) {
+func (r *Result) groups(style Style) (groups []*group) {
 	known := map[string]*group{}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		text := ""
-		if root.onlyMoved() {
-			text = root.moveKey()
-		} else {
-			text = body(root)
-		}
-		key := fmt.Sprintf("%t%t%s", root.OnlyNew, root.OnlyOld, text)
+		t := &text{style: style}
+		t.root(root)
+		key := fmt.Sprintf("%t%t%s\n%s", root.OnlyNew, root.OnlyOld, root.moveKey(), t.String())
 		g := known[key]
 		if g == nil {
-			g = &group{body: text}
+			g = &group{body: t.String()}
 			known[key] = g
 			groups = append(groups, g)
 		}
 		g.roots = append(g.roots, root)
 	}
+	for _, g := range groups {
+		g.moves = movesOf(g.roots)
+	}
 	return groups
+}
+
+// counts returns the counts for all roots.
+func (r *Result) counts() (n Counts) {
+	for i := range r.Roots {
+		n.add(r.Roots[i].Changes)
+	}
+	return n
 }
 
 // total returns the summary line of the text, markdown and HTML forms.
 func (r *Result) total() string {
-	var n Counts
-	for i := range r.Roots {
-		n.add(r.Roots[i].Changes)
-	}
+	n := r.counts()
 	all := len(r.Roots) + r.Same + len(r.Failed)
 	line := fmt.Sprintf("%d of %s differ", len(r.Roots), diag.Count(all, "root"))
 	if all == 1 {

@@ -67,11 +67,7 @@ func (m *markdown) notCompared(r *Result) string {
 // cannot be named.
 func (m *markdown) body(r *Result) {
 	m.failed = m.notCompared(r)
-	groups := r.groups(func(root *Root) string {
-		t := &text{}
-		t.root(root)
-		return t.String()
-	})
+	groups := r.groups(Style{})
 	common := movesText(r.commonMoves(groups))
 	if m.unnamed = !m.fits(common); m.unnamed {
 		return
@@ -98,7 +94,7 @@ func (m *markdown) group(g *group) {
 	const foot = "\n</details>\n"
 	root := g.roots[0]
 	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
-	begin += movesText(g.moves())
+	begin += movesText(g.moves)
 	if m.unnamed = !m.fits(begin + foot); m.unnamed {
 		return
 	}
@@ -146,7 +142,7 @@ func escape(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
-		case r < 0x80 && strings.ContainsRune("\\`*_{}[]()#+!|~<>&", r):
+		case r < 0x80 && strings.ContainsRune("\\`*_[]#|~<>&", r):
 			fmt.Fprintf(&b, "&#%d;", r)
 		case r == '@': // would notify a user
 			b.WriteString("&#64;")

@@ -101,7 +101,7 @@ func (m moves) follow() string {
 	}
 	line := diag.Count(m.fields, "reference") + " " + verb
 	if m.others > 0 {
-		line += fmt.Sprintf(" (%d in %s at the same place)", m.elsewhere, diag.Count(m.others, "resource"))
+		line += fmt.Sprintf(" (%d of them in %s that did not move)", m.elsewhere, diag.Count(m.others, "resource"))
 	}
 	return line
 }
@@ -128,14 +128,14 @@ func (r *Root) causesOf(i int) []diag.Pos {
 // onlyMoved reports whether moves explain all changes of the root.
 func (r *Root) onlyMoved() bool { return len(r.Changes.Relocations) > 0 && len(r.shown()) == 0 }
 
-// moveKey identifies the moves of a root, without numbers.
+// moveKey identifies the moves of a root, without their numbers and causes.
 func (r *Root) moveKey() string {
 	var all []string
 	for _, m := range r.Changes.Relocations {
-		all = append(all, m.String())
+		all = append(all, m.String()+"\n")
 	}
 	slices.Sort(all)
-	return "moved\n" + strings.Join(all, "\n")
+	return strings.Join(all, "")
 }
 
 // commonMoves returns the moves of all roots, if a move occurs in several groups.
@@ -143,7 +143,7 @@ func (r *Result) commonMoves(groups []*group) moves {
 	seen := map[diff.Relocation]int{}
 	common := false
 	for _, g := range groups {
-		for _, m := range g.moves().list {
+		for _, m := range g.moves.list {
 			seen[m.Relocation]++
 			common = common || seen[m.Relocation] > 1
 		}

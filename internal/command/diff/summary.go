@@ -60,15 +60,19 @@ func (t *tally) add(text string) {
 }
 
 // some returns the n most frequent texts with their counts.
-func (t *tally) some(n int) string {
+func (t *tally) some(n int) string { return t.list(n, func(text string) string { return text }) }
+
+// list is [tally.some] with each text in the form that show returns.
+func (t *tally) list(n int, show func(string) string) string {
 	texts := slices.Clone(t.texts)
 	slices.SortStableFunc(texts, func(a, b string) int { return t.counts[b] - t.counts[a] })
 	var parts []string
 	for _, text := range texts[:min(n, len(texts))] {
+		part := show(text)
 		if t.counts[text] > 1 {
-			text += fmt.Sprintf(" ×%d", t.counts[text])
+			part += fmt.Sprintf(" ×%d", t.counts[text])
 		}
-		parts = append(parts, text)
+		parts = append(parts, part)
 	}
 	if more := len(texts) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
@@ -246,6 +250,12 @@ func (c *sameChange) block() string {
 			fmt.Fprintf(&b, "\nFor example %s:\n", code(headline(first.Resource)))
 		}
 		fmt.Fprintf(&b, "\n%s", fenced(first.Resource, c.causes()))
+	}
+	edits, _ := own(first.Resource, nil)
+	for k := range c.values {
+		if len(c.values[k].texts) > 1 {
+			fmt.Fprintf(&b, "\nValues of %s: %s\n", code(fieldOf(edits[k].Path)), c.values[k].list(20, code))
+		}
 	}
 	b.WriteString(c.names())
 	b.WriteString("\n</details>\n")

@@ -18,18 +18,11 @@ type Style struct {
 // WriteText writes the form for people at a terminal.
 func (r *Result) WriteText(w io.Writer, style Style) error {
 	var b strings.Builder
-	groups := r.groups(func(root *Root) string {
-		t := &text{style: style}
-		t.root(root)
-		return t.String()
-	})
+	groups := r.groups(style)
 	for _, g := range groups {
-		if g.roots[0].onlyMoved() {
-			t := &text{style: style}
-			t.moves("  ", g.moves())
-			g.body = t.String()
-		}
-		fmt.Fprintf(&b, "%s%s: %s\n%s\n", style.paint(bold, g.name()), g.what(), g.counts(), g.body)
+		t := &text{style: style}
+		t.moves("  ", g.moves)
+		fmt.Fprintf(&b, "%s%s: %s\n%s%s\n", style.paint(bold, g.name()), g.what(), g.counts(), t, g.body)
 	}
 	t := &text{style: style}
 	t.moves("", r.commonMoves(groups))
@@ -55,7 +48,7 @@ func (s Style) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// text is the output for one root.
+// text is the output for one root, without moves.
 type text struct {
 	strings.Builder
 	style Style
@@ -63,11 +56,10 @@ type text struct {
 
 func (t *text) root(root *Root) {
 	c := root.Changes
-	t.moves("  ", movesOf([]*Root{root}))
 	for _, i := range root.shown() {
 		t.resource(&c.Resources[i], root.causesOf(i))
 	}
-	if len(c.Reordered) > 0 && !t.style.Stat {
+	if len(c.Reordered) > 0 && !root.onlyMoved() && !t.style.Stat {
 		t.line("  ", dim, "%s in another order", diag.Count(len(c.Reordered), "resource"))
 	}
 }
