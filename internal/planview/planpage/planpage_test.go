@@ -190,6 +190,69 @@ func TestPageWorksInBrowser(t *testing.T) {
 	b.Confined()
 }
 
+// fleet returns a plan of roots that use a Component and one of three environments. The
+// environments use two bases.
+func fleet(roots int) *planview.Document {
+	d := &planview.Document{APIVersion: planview.Version, Kind: "Plan"}
+	add := func(kind, dir string, uses ...string) {
+		file := dir + "/kustomization.yaml"
+		l := planview.Layer{File: file, Kind: kind, Files: []string{file}, Roots: []string{}}
+		for i, u := range uses {
+			l.Uses = append(l.Uses, planview.Use{Field: fmt.Sprintf("resources[%d]", i), Layer: u + "/kustomization.yaml"})
+		}
+		d.Layers = append(d.Layers, l)
+		d.Nodes = append(d.Nodes, planview.Node{ID: file + "#load", Verb: "load", Layer: file, Origin: planview.Origin{File: file, Line: 1, Field: "resources[0]"}})
+	}
+	add("Kustomization", "base/web")
+	add("Kustomization", "base/api")
+	add("Component", "components/monitoring")
+	for _, env := range []string{"dev", "staging", "prod"} {
+		add("Kustomization", "envs/"+env, "base/web", "base/api")
+	}
+	for i := range roots {
+		dir := fmt.Sprintf("clusters/region-%d/cluster-%03d/overlays/production", i%5, i)
+		add("Kustomization", dir, []string{"envs/dev", "envs/staging", "envs/prod"}[i%3], "components/monitoring")
+		d.Roots = append(d.Roots, planview.Root{Dir: dir, Node: dir + "/kustomization.yaml#load", Known: true})
+	}
+	return d
+}
+
+// Similar roots are folded into one box, as in a drawing, until a click opens it. Every box has a
+// label.
+func TestFoldsOpenOnClick(t *testing.T) {
+	for _, size := range [][2]int{{1280, 900}, {420, 900}} {
+		b := pagetest.Open(t, write(t, fleet(200)), size[0], size[1], size[0] == 420)
+		b.Wait(`canvas.dataset.boxes === "9" && canvas.dataset.folds === "3" && canvas.dataset.labelled === canvas.dataset.shown && +canvas.dataset.shown > 5`)
+		b.Picture(fmt.Sprintf("plan-folds-%d", size[0]))
+		b.Do(chromedp.Click(chromedp.CSS("#fit")))
+		b.Wait(`canvas.dataset.shown === "9"`)
+		if size[0] == 420 {
+			continue
+		}
+		b.Do(chromedp.Focus(chromedp.CSS("#canvas")), chromedp.KeyEvent(kb.ArrowRight+kb.ArrowRight+kb.ArrowRight))
+		b.Wait(`canvas.dataset.chosen >= "206" && panel.innerText.includes("roots alike")`)
+		b.Do(chromedp.KeyEvent(kb.Enter))
+		b.Wait(`canvas.dataset.open === "1" && +canvas.dataset.boxes >= 8 + 66 && +canvas.dataset.labelled > 20`)
+		b.Picture("plan-fold-open")
+		b.Do(chromedp.KeyEvent(kb.Escape))
+		b.Wait(`canvas.dataset.open === "0" && canvas.dataset.boxes === "9"`)
+		b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("0"))
+		// A click opens a fold, and a button closes all.
+		at := func(script string) (x, y float64) {
+			p := pagetest.Eval[[]float64](b, script)
+			return p[0], p[1]
+		}
+		x, y := at(`(() => { const r = canvas.getBoundingClientRect(), z = +canvas.dataset.zoom, g = JSON.parse(document.getElementById("plan").textContent).groups.find(g => g.m.length > 1); return [r.left + +canvas.dataset.x + (g.x + 100) * z, r.top + +canvas.dataset.y + (g.y + 20) * z]; })()`)
+		b.Do(chromedp.MouseClickXY(x, y))
+		b.Wait(`canvas.dataset.open === "1"`)
+		b.Do(chromedp.Click(chromedp.CSS("#close")))
+		b.Wait(`canvas.dataset.open === "0"`)
+		// A search opens the fold of its hit.
+		b.Do(pagetest.Slash(), chromedp.KeyEvent("layer cluster-123"), chromedp.KeyEvent(kb.Enter))
+		b.Wait(`canvas.dataset.open === "1" && panel.innerText.includes("cluster-123")`)
+	}
+}
+
 // Changes since a different plan are marked, including removals.
 func TestChangesAreMarked(t *testing.T) {
 	old, now := document(20, 3, ""), document(20, 3, "")
