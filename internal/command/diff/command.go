@@ -62,7 +62,7 @@ Values of Secrets are not shown, only that they differ.`,
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the difference: text, unified, markdown, json or html (one page that needs nothing else)")
 	fs.BoolVar(&c.stat, "stat", false, "name the resources, and not what has changed in them")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, and with 128 if the input is wrong, as git diff does")
-	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; what is left out is counted")
+	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; beyond it, equal changes are summarised")
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
 }

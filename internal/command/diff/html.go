@@ -41,7 +41,11 @@ func (r *Result) WriteHTML(w io.Writer) error {
 	head := page.Head{Begins: HTMLBegins, Title: "krmflow diff: " + page.Name(r.total()), Style: htmlStyle, Script: htmlScript}
 	p.Begin(head)
 	p.head(r, groups)
-	p.F("<main>\n")
+	many := ""
+	if !p.open {
+		many = " class=\"many\""
+	}
+	p.F("<main%s>\n", page.Raw(many))
 	p.table(r, groups)
 	for i, g := range groups {
 		p.group(i, g)
@@ -90,8 +94,8 @@ func (p *diffPage) head(r *Result, groups []*group) {
 	p.F("</dl></details></div></header>\n")
 }
 
-// table writes a table with a row for each root that differs, if there are several. Its links lead
-// to the groups.
+// table writes a table with a row for each root that differs, if there are several. Its buttons
+// lead to the groups.
 func (p *diffPage) table(r *Result, groups []*group) {
 	if len(r.Roots) < 2 {
 		return
@@ -113,7 +117,7 @@ func (p *diffPage) table(r *Result, groups []*group) {
 	for i := range r.Roots {
 		root := &r.Roots[i]
 		g := groups[group[root]]
-		p.F("<tr data-group=\"%d\"><td><a href=\"#root%d\">%s</a>%s", group[root], group[root], page.Breakable(page.Name(rootName(root.Name))), g.what())
+		p.F("<tr data-group=\"%d\"><td><button type=\"button\" class=\"go\">%s</button>%s", group[root], page.Breakable(page.Name(rootName(root.Name))), g.what())
 		if g.roots[0] != root {
 			p.F(" <span class=\"soft\">like %s</span>", page.Breakable(page.Name(rootName(g.roots[0].Name))))
 		}

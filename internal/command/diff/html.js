@@ -33,6 +33,8 @@ const unfold = () => all.forEach(x => { if (!x.r.hidden) x.r.open = true; }), fo
 $("unfold").onclick = unfold;
 $("fold").onclick = fold;
 
+for (const x of rows) x.e.querySelector("button").onclick = () => { x.group.scrollIntoView(); x.group.focus({preventScroll: true}); };
+
 // go moves the focus to the next or previous root, seen from the element with the focus.
 function go(by) {
   const list = roots.map(x => x.e).filter(e => !e.hidden), here = document.activeElement;

@@ -237,7 +237,8 @@ func (c *sameChange) about() string {
 
 // line returns the change without details.
 func (c *sameChange) line() string {
-	return "\n- " + escape(cut(c.title(), maxShown))
+	title := cut(c.title(), maxShown)
+	return "\n- " + code(title[:1]) + escape(title[1:]) // a plain mark would begin a list
 }
 
 // block returns the change with the details of its first resource and the names of all.

@@ -66,7 +66,7 @@ function layersView() {
     for (const u of l.u || []) {
       const from = boxOf(u.l), to = boxOf(i), key = from + " " + to;
       if (from === to || seen.has(key) || !opened.includes(groupOf[u.l]) && !opened.includes(groupOf[i])) continue;
-      seen.add(key); edges.push({from, to, by: []});
+      seen.add(key); edges.push({from, to, by: [], inside: groupOf[u.l] === groupOf[i]});
     }
   });
   return {layer: -1, boxes, frames, of: new Map(boxes.map(b => [b.i, b])), edges};
@@ -162,8 +162,11 @@ function paint() {
   const size = Math.min(40, Math.max(12, 9.5 / zoom)); // of the font, so that it is readable from afar
   let labelled = 0;
   label(Math.floor((boxWidth - 18) / (size * .54)));
+  // Frames hide the edges that pass below them, but not those between their boxes and those of the chosen box.
+  edges(left, top, right, bottom, e => !e.inside, false);
   for (const f of view.frames || []) frame(f, size);
-  edges(left, top, right, bottom);
+  if (view.frames?.length) edges(left, top, right, bottom, e => e.inside, false);
+  edges(left, top, right, bottom, () => true, true);
   let shown = 0;
   ctx.textBaseline = "alphabetic";
   for (const b of view.boxes) {
@@ -175,29 +178,28 @@ function paint() {
   ctx.globalAlpha = 1;
   Object.assign(canvas.dataset, {view: view.layer < 0 ? "layers" : "steps", layer: view.layer, zoom: zoom.toFixed(4), x: Math.round(dx), y: Math.round(dy), chosen, boxes: view.boxes.length, shown, labelled, folds: view.boxes.filter(b => b.fold >= 0).length, open: opened.length, found: found ? found.size : -1});
 }
-function edges(left, top, right, bottom) {
-  for (const strong of [false, true]) {
-    ctx.beginPath();
-    for (const e of view.edges) {
-      if ((e.from === chosen || e.to === chosen) !== strong) continue;
-      const a = view.of.get(e.from), b = view.of.get(e.to);
-      let x = a.x + a.w, y = a.y + a.h / 2;
-      const ex = b.x, ey = b.y + b.h / 2;
-      if (Math.max(x, ex) < left || Math.min(x, ex) > right || !e.by.length && (Math.max(y, ey) < top || Math.min(y, ey) > bottom)) continue;
-      ctx.moveTo(x, y);
-      for (let k = 0; k <= e.by.length; k += 4) {
-        const end = k === e.by.length, nx = end ? ex : e.by[k], ny = end ? ey : e.by[k + 1], mid = (x + nx) / 2;
-        if (zoom > .15) ctx.bezierCurveTo(mid, y, mid, ny, nx, ny); else ctx.lineTo(nx, ny);
-        if (!end) { x = e.by[k + 2]; y = e.by[k + 3]; ctx.lineTo(x, y); }
-      }
+function edges(left, top, right, bottom, which, strong) {
+  ctx.beginPath();
+  for (const e of view.edges) {
+    if ((e.from === chosen || e.to === chosen) !== strong || !which(e)) continue;
+    const a = view.of.get(e.from), b = view.of.get(e.to);
+    let x = a.x + a.w, y = a.y + a.h / 2;
+    const ex = b.x, ey = b.y + b.h / 2;
+    if (Math.max(x, ex) < left || Math.min(x, ex) > right || !e.by.length && (Math.max(y, ey) < top || Math.min(y, ey) > bottom)) continue;
+    ctx.moveTo(x, y);
+    for (let k = 0; k <= e.by.length; k += 4) {
+      const end = k === e.by.length, nx = end ? ex : e.by[k], ny = end ? ey : e.by[k + 1], mid = (x + nx) / 2;
+      if (zoom > .15) ctx.bezierCurveTo(mid, y, mid, ny, nx, ny); else ctx.lineTo(nx, ny);
+      if (!end) { x = e.by[k + 2]; y = e.by[k + 3]; ctx.lineTo(x, y); }
     }
-    ctx.strokeStyle = strong ? style.on : style.edge;
-    ctx.lineWidth = (strong ? 2 : 1) / Math.min(1, Math.max(zoom, .35));
-    ctx.stroke();
   }
+  ctx.strokeStyle = strong ? style.on : style.edge;
+  ctx.lineWidth = (strong ? 2 : 1) / Math.min(1, Math.max(zoom, .35));
+  ctx.stroke();
 }
 // frame draws the frame of an open fold. Its head closes it.
 function frame(f, size) {
+  ctx.fillStyle = style.bg; ctx.fillRect(f.x, f.y, f.w, f.h);
   ctx.strokeStyle = style.edge; ctx.lineWidth = 1; ctx.setLineDash([5, 4]);
   ctx.strokeRect(f.x, f.y, f.w, f.h); ctx.setLineDash([]);
   ctx.fillStyle = style.soft; ctx.font = "600 " + Math.min(size, 18) + "px system-ui,sans-serif";
