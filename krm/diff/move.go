@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Relocation is one change of identity that several resources have in common: a new namespace, a new
-// prefix or suffix of the name, or both.
+// A Relocation is one change of identity that several resources have in common: a new namespace, a
+// new prefix or suffix of the name, or both.
 //
 // Without moves, a change of one line such as "namespace: shop2" replaces every resource of a root
 // by a different one, and hides the few fields that really differ. kustomize has three fields that
