@@ -522,7 +522,7 @@ func TestActionSecrets(t *testing.T) {
 		for i := range 60 {
 			fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: a}\ndata:\n  text: |\n", i)
 			for k := range 40 {
-				fmt.Fprintf(&b, "    %s %d %s\n", value, k, strings.Repeat("text ", 8))
+				fmt.Fprintf(&b, "    %s %d %d %s\n", value, i, k, strings.Repeat("text ", 8))
 			}
 			b.WriteString("---\n")
 		}
@@ -551,8 +551,8 @@ func TestActionSecrets(t *testing.T) {
 	if all := r.printed + r.summary + body + string(sarif); err != nil || strings.Contains(all, "hunter") || strings.Contains(all, "aHVudGVy") {
 		t.Errorf("a value of a Secret is shown: %v\n%s", err, all)
 	}
-	if len(r.summary) < 65536 || len(body) < 40000 || !strings.Contains(body, "Left out, to stay below") ||
-		strings.Contains(r.summary, "Left out") {
+	if len(r.summary) < 65536 || len(body) < 40000 || !strings.Contains(body, "summarised, to stay below") ||
+		strings.Contains(r.summary, "summarised, to stay below") {
 		t.Errorf("the summary has %d bytes, the comment %d", len(r.summary), len(body))
 	}
 }

@@ -35,6 +35,9 @@ const (
 	Added   What = "added"
 	Removed What = "removed"
 	Changed What = "changed"
+	// Relocated resources have a different namespace or name, in common with other resources. See
+	// [Relocation]. They may have further changes.
+	Relocated What = "moved"
 )
 
 // Changes are the differences between an old and a new list.
@@ -42,9 +45,11 @@ type Changes struct {
 	// Resources are the resources that differ: first the removed ones in the order of the old
 	// list, then the others in the order of the new list.
 	Resources []Resource
-	// Moved holds the positions in the old and the new list of resources whose order has changed,
-	// whether or not their contents have.
-	Moved [][2]int
+	// Relocations are the moves of the resources with [Relocated].
+	Relocations []Relocation
+	// Reordered holds the positions in the old and the new list of resources whose order has
+	// changed, whether or not their contents have.
+	Reordered [][2]int
 	// Same is the number of unchanged resources.
 	Same int
 }
@@ -65,8 +70,15 @@ type Resource struct {
 	// the name without the hash. Edits of references to the name have Follows set.
 	Renamed bool
 	Base    string
+	// Relocation is the index of the move in [Changes.Relocations], if What is [Relocated].
+	Relocation int
 	// Edits are the changed fields in path order.
 	Edits []Edit
+}
+
+// Remains reports whether the resource has a change that moves do not explain.
+func (r *Resource) Remains() bool {
+	return r.What == Added || r.What == Removed || slices.ContainsFunc(r.Edits, func(e Edit) bool { return !e.Moves })
 }
 
 // ID returns the identity for messages: the new one, or the old one of a removed resource.
@@ -88,11 +100,23 @@ type Side struct {
 
 // Lists returns the changes from the list old to the list now. A nil list is empty. Values of
 // Secrets in the lists and the texts of hide are not shown. hide may be nil, and is used only if
-// the lists differ.
-func Lists(old, now *krm.List, hide *secret.Set) *Changes {
+// the lists differ. Resources with a new namespace or name are removed and added.
+func Lists(old, now *krm.List, hide *secret.Set) *Changes { return lists(old, now, hide, false) }
+
+// ListsWithMoves is [Lists], but finds resources that have moved together: see [Relocation].
+func ListsWithMoves(old, now *krm.List, hide *secret.Set) *Changes {
+	return lists(old, now, hide, true)
+}
+
+func lists(old, now *krm.List, hide *secret.Set, findMoves bool) *Changes {
 	before, after := all(old), all(now)
-	pairs, renames := match(before, after)
-	d, c := differ{renames: renames, hide: hide}, &Changes{}
+	m := match(before, after)
+	d, c := differ{renames: m.renames, hide: hide}, &Changes{}
+	moveOf := map[int]int{}
+	if findMoves {
+		c.Relocations, moveOf, d.moves = m.moves(hide)
+	}
+	pairs := m.sorted()
 	paired := make([]int, len(after)) // position in before, plus one
 	gone := make([]bool, len(before))
 	for i := range gone {
@@ -112,6 +136,9 @@ func Lists(old, now *krm.List, hide *secret.Set) *Changes {
 			c.Resources = append(c.Resources, Resource{What: Added, New: d.side(r, j), After: d.hide.Show(canonical(r.Value()))})
 		} else if one, differs := d.resource(before[i], r); differs {
 			one.Old.At, one.New.At = i, j
+			if k, ok := moveOf[j]; ok {
+				one.What, one.Relocation = Relocated, k
+			}
 			c.Resources = append(c.Resources, one)
 		} else {
 			c.Same++
@@ -119,7 +146,7 @@ func Lists(old, now *krm.List, hide *secret.Set) *Changes {
 	}
 	for k, moved := range outOfOrder(pairs) {
 		if moved {
-			c.Moved = append(c.Moved, pairs[k])
+			c.Reordered = append(c.Reordered, pairs[k])
 		}
 	}
 	return c
@@ -209,10 +236,9 @@ func Values(old, now yaml.Value, node schema.Node, hide *secret.Set) []Edit {
 	return d.edits
 }
 
-// match pairs the resources of two lists. The pairs are positions in before and after, sorted by
-// the latter. renames maps old names to new names that differ only in the content hash.
-func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]string) {
-	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after))}
+// match pairs the resources of two lists by identity. The pairs are positions in before and after.
+func match(before, after []*krm.Resource) *matching {
+	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after)), renames: map[string]string{}}
 	m.by(func(id krm.ID) krm.ID { return key(id, id.Group, id.Name) })
 	// Match kinds that moved to a different group next.
 	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) })
@@ -223,12 +249,10 @@ func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]st
 		}
 		return krm.ID{}
 	})
-	renames = map[string]string{}
 	for _, p := range m.pairs[hashed:] {
-		renames[before[p[0]].ID().Name] = after[p[1]].ID().Name
+		m.renames[before[p[0]].ID().Name] = after[p[1]].ID().Name
 	}
-	slices.SortFunc(m.pairs, func(a, b [2]int) int { return cmp.Compare(a[1], b[1]) })
-	return m.pairs, renames
+	return m
 }
 
 // key returns the identity for matching. It ignores whether the kind is cluster-scoped, because
@@ -244,6 +268,13 @@ type matching struct {
 	before, after    []*krm.Resource
 	usedOld, usedNew []bool
 	pairs            [][2]int
+	renames          map[string]string // old names to new names that differ only in the content hash
+}
+
+// sorted returns the pairs, sorted by position in the new list.
+func (m *matching) sorted() [][2]int {
+	slices.SortFunc(m.pairs, func(a, b [2]int) int { return cmp.Compare(a[1], b[1]) })
+	return m.pairs
 }
 
 // by pairs unpaired resources with equal keys, in order. Resources with a zero key stay unpaired.

@@ -33,6 +33,8 @@ type Edit struct {
 	// Follows is the name, without its hash, of a resource whose content hash has changed, if the
 	// field is that name or a reference to it.
 	Follows string
+	// Moves is true if the edit is only a consequence of the moves of resources: see [Relocation].
+	Moves bool
 	// Format is "yaml" or "json" if the text was parsed, and Inside holds the edits within it.
 	// Inside is empty if only the formatting of the text differs.
 	Format string

@@ -24,7 +24,7 @@ func (d *differ) text(path Path, old, now string) {
 	hidden := secret.InText(old) || secret.InText(now)
 	if before, format := open(old); format != "" && d.inside < maxInside {
 		if after, other := open(now); other != "" && before.Type() == after.Type() {
-			in := differ{renames: d.renames, inside: d.inside + 1, hide: d.hide}
+			in := differ{renames: d.renames, inside: d.inside + 1, hide: d.hide, moves: d.moves}
 			in.value(nil, before, after, schemaOf(after), false)
 			e.Format, e.Inside = other, in.edits
 		}

@@ -16,6 +16,7 @@ type differ struct {
 	edits   []Edit
 	inside  int // number of enclosing texts that were parsed
 	hide    *secret.Set
+	moves   *moving // nil without moves
 }
 
 // value adds the edits from old to now. If hidden is true, no part of either may be shown.
@@ -46,6 +47,7 @@ func (d *differ) add(e Edit, hidden bool) {
 		e.Old, e.New = yaml.Str(secret.Hidden), yaml.Str(secret.Hidden)
 	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
+	e.Moves = !e.Hidden && d.moves.explains(&e)
 	d.edits = append(d.edits, e)
 }
 
@@ -129,9 +131,38 @@ func (d *differ) pairs(old, now []yaml.Value, node schema.Node) (pairs [][2]int,
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
+		if d.moves != nil && len(d.moves.names) > 0 {
+			pairs = d.renamedItems(pairs, old, now, keys)
+		}
 		return pairs, func(v yaml.Value) string { return nameOf(d.hide.HideValue(v), keys) }
 	}
 	return align(old, now), func(yaml.Value) string { return "" }
+}
+
+// renamedItems adds pairs of items whose key is the name of a moved resource, such as the subjects
+// of a RoleBinding.
+func (d *differ) renamedItems(pairs [][2]int, old, now []yaml.Value, keys []string) [][2]int {
+	usedOld, open := make([]bool, len(old)), map[string]int{}
+	for j, y := range now {
+		open[keyOf(y, keys)] = j
+	}
+	for _, p := range pairs {
+		usedOld[p[0]] = true
+		delete(open, keyOf(now[p[1]], keys))
+	}
+	for i, x := range old {
+		to, ok := d.moves.names[x.Get(keys[0]).Text()]
+		if usedOld[i] || !ok {
+			continue
+		}
+		key := keyOf(x.With(keys[0], yaml.Str(to)), keys)
+		if j, ok := open[key]; ok {
+			delete(open, key)
+			pairs = append(pairs, [2]int{i, j})
+		}
+	}
+	slices.SortFunc(pairs, func(p, q [2]int) int { return p[1] - q[1] })
+	return pairs
 }
 
 // commonKeys are the fields that identify items of lists without a schema, in order of preference.

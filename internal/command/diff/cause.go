@@ -25,15 +25,41 @@ import (
 func (c *comparison) explain(u *unit) {
 	u.root.Causes = make([][]diag.Pos, len(u.root.Changes.Resources))
 	x := c.explainer(u)
+	u.root.MoveCauses = x.moves(u.root.Changes)
 	for i := range u.root.Changes.Resources {
 		r := &u.root.Changes.Resources[i]
 		u.root.Causes[i] = make([]diag.Pos, len(r.Edits))
 		for k := range r.Edits {
-			if r.Edits[k].Follows == "" {
+			if r.Edits[k].Follows == "" && !r.Edits[k].Moves {
 				u.root.Causes[i][k] = x.cause(r, &r.Edits[k])
 			}
 		}
 	}
+}
+
+// moves returns the positions that cause the relocations, as far as they are known. All resources
+// of a relocation must agree on it; a few of them are asked.
+func (x *explainer) moves(c *diff.Changes) []diag.Pos {
+	const most = 3
+	causes, asked := make([]diag.Pos, len(c.Relocations)), make([]int, len(c.Relocations))
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		k := r.Relocation
+		if r.What != diff.Relocated || asked[k] == most {
+			continue
+		}
+		for j := range r.Edits {
+			if e := &r.Edits[j]; e.Moves && isIdentity(e) {
+				pos := x.cause(r, e)
+				if asked[k]++; asked[k] > 1 && pos != causes[k] {
+					pos = diag.Pos{}
+				}
+				causes[k] = pos
+				break
+			}
+		}
+	}
+	return causes
 }
 
 // maxLocated limits the edits of a root that are located in files. Each of them parses a file

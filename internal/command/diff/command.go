@@ -66,7 +66,7 @@ with the same input run once. Values of Secrets are never shown, only that they 
 	fs.BoolVar(&c.stat, "stat", false, "print only the names of the resources that differ")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
 	c.maxSize = 60_000
-	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; omitted parts are counted")
+	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; beyond it, equal changes are summarized")
 	fs.Var(&c.color, "color", "color the text: `when` is auto, always or never")
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/command/diff/oldside"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/review/history"
@@ -56,6 +57,8 @@ type Root struct {
 	// Causes holds the position that causes each edit, if known. It is indexed by the resource
 	// in Changes and the edit in the resource.
 	Causes [][]diag.Pos
+	// MoveCauses holds the position that causes each of the relocations in Changes, if known.
+	MoveCauses []diag.Pos
 }
 
 // unit is a root with both of its sides.
@@ -262,18 +265,18 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if err := c.pair(roots, tree, names); err != nil {
 		return err
 	}
-	seen := newSeen(c.engine, c.LockFile, tree)
+	seen := oldside.NewSeen(c.engine, c.LockFile, tree)
 	onBoth := map[string]bool{}
 	for _, u := range c.units {
 		onBoth[u.now] = u.now != "" && u.was != ""
 	}
 	q := engine.Request{Dirs: c.names(now), Observe: true, Unseen: true}
-	q.Reuse = func(dir string, r *records.Record) bool { return onBoth[dir] && seen.sameRecord(dir, r) }
+	q.Reuse = func(dir string, r *records.Record) bool { return onBoth[dir] && seen.SameRecord(dir, r) }
 	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}
 	c.leaveOut(seen)
-	seen.ids().Save()
+	seen.Save()
 	if c.before, err = c.run.Beside(ctx, engine.Side{Tree: tree, Dirs: c.names(was)}); err != nil {
 		return err
 	}
@@ -289,7 +292,7 @@ func (c *comparison) withRevision(args []string, rev string) error {
 }
 
 // leaveOut marks the roots whose files are the same in the revision.
-func (c *comparison) leaveOut(seen *seen) {
+func (c *comparison) leaveOut(seen *oldside.Seen) {
 	failed := map[string]bool{}
 	for _, f := range c.run.Plan().Failed {
 		failed[f.Dir] = true
@@ -300,7 +303,7 @@ func (c *comparison) leaveOut(seen *seen) {
 		}
 		known := c.run.Known(u.now)
 		u.claimed = known.Claimed
-		if gone := known.Failed; known.Record != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.run.Plan(), u.now) {
+		if gone := known.Failed; known.Record != nil || gone != nil && seen.SameRecord(u.now, gone) || seen.Same(c.run.Plan(), u.now) {
 			if known.Record != nil {
 				c.Log.Unchanged(u.now)
 			}
@@ -381,24 +384,24 @@ func (c *comparison) withOutput(args []string) error {
 	if err != nil {
 		return err
 	}
-	old, err := read(c.against, roots.Outs())
+	old, err := oldside.Read(c.against, roots.Outs())
 	if err != nil {
 		return err
 	}
 	for _, root := range roots {
-		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.lists[root.Out]}
+		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.Lists[root.Out]}
 		if u.old == nil {
 			u.was = ""
 		}
-		delete(old.lists, root.Out)
+		delete(old.Lists, root.Out)
 		c.units = append(c.units, u)
 	}
-	if c.Recursive && !c.Filtered() || old.file {
-		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
+	if c.Recursive && !c.Filtered() || old.File {
+		for _, out := range slices.Sorted(maps.Keys(old.Lists)) {
 			if !asked(base, args, out) {
 				continue
 			}
-			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
+			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.Lists[out]}
 			c.units = append(c.units, u)
 			u.compare(nil)
 		}
@@ -494,7 +497,7 @@ func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*u
 func (c *comparison) compare(u *unit, list *krm.List) {
 	u.compare(list)
 	if !c.ordered {
-		u.root.Changes.Moved = nil
+		u.root.Changes.Reordered = nil
 	}
 	if u.root.Changes.Any() {
 		c.explain(u)
@@ -509,6 +512,6 @@ func (u *unit) compare(list *krm.List) {
 			add(s)
 		}
 	})
-	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list, hide)}
+	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.ListsWithMoves(u.old, list, hide)}
 	u.old, u.secrets, u.got = nil, nil, true
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Counts are numbers of resources by type of change.
-type Counts struct{ Added, Removed, Changed int }
+type Counts struct{ Added, Removed, Changed, Moved int }
 
 // add adds the changes of a root.
 func (n *Counts) add(c *diff.Changes) {
@@ -24,19 +24,29 @@ func (n *Counts) add(c *diff.Changes) {
 			n.Added++
 		case diff.Removed:
 			n.Removed++
+		case diff.Relocated:
+			n.Moved++
 		default:
 			n.Changed++
 		}
 	}
 }
 
+// A kindCount is the number of resources with one type of change.
+type kindCount struct {
+	n    int
+	what string
+}
+
+// kinds returns all counts, in the order in which they are shown.
+func (n Counts) kinds() []kindCount {
+	return []kindCount{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}, {n.Moved, "moved"}}
+}
+
 // String returns the nonzero counts: "1 added, 2 changed".
 func (n Counts) String() string {
 	var parts []string
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}} {
+	for _, c := range n.kinds() {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
@@ -44,10 +54,12 @@ func (n Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// group is a group of roots with the same differences.
+// group is a group of roots with the same moves and the same further changes. The number of moved
+// resources may differ.
 type group struct {
 	roots []*Root
-	body  string
+	moves moves
+	body  string // the further changes
 }
 
 // name returns the combined name of the roots of a group.
@@ -74,36 +86,52 @@ func (g *group) what() string {
 	return ""
 }
 
-// counts returns the counts for one of the roots, which all have the same changes.
+// counts returns the counts for one of the roots, which all have the same changes. If resources
+// have moved, it returns the sums, as the lines of the moves do.
 func (g *group) counts() (n Counts) {
-	n.add(g.roots[0].Changes)
+	roots := g.roots
+	if len(g.moves.list) == 0 {
+		roots = roots[:1]
+	}
+	for _, r := range roots {
+		n.add(r.Changes)
+	}
 	return n
 }
 
 // groups groups roots with the same differences, ordered by the first root of each group.
-func (r *Result) groups(body func(*Root) string) (groups []*group) {
+func (r *Result) groups(style Style) (groups []*group) {
 	known := map[string]*group{}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		text := body(root)
-		key := fmt.Sprintf("%t%t%s", root.OnlyNew, root.OnlyOld, text)
+		t := &text{style: style}
+		t.root(root)
+		key := fmt.Sprintf("%t%t%s\n%s", root.OnlyNew, root.OnlyOld, root.moveKey(), t.String())
 		g := known[key]
 		if g == nil {
-			g = &group{body: text}
+			g = &group{body: t.String()}
 			known[key] = g
 			groups = append(groups, g)
 		}
 		g.roots = append(g.roots, root)
 	}
+	for _, g := range groups {
+		g.moves = movesOf(g.roots)
+	}
 	return groups
+}
+
+// counts returns the counts for all roots.
+func (r *Result) counts() (n Counts) {
+	for i := range r.Roots {
+		n.add(r.Roots[i].Changes)
+	}
+	return n
 }
 
 // total returns the summary line of the text, markdown and HTML forms.
 func (r *Result) total() string {
-	var n Counts
-	for i := range r.Roots {
-		n.add(r.Roots[i].Changes)
-	}
+	n := r.counts()
 	all := len(r.Roots) + r.Same + len(r.Failed)
 	line := fmt.Sprintf("%d of %s differ", len(r.Roots), diag.Count(all, "root"))
 	if all == 1 {
@@ -132,6 +160,12 @@ func name(id krm.ID) string {
 	return safe(strings.TrimSpace(id.Kind + " " + n))
 }
 
+// where returns the namespace and name of a resource.
+func where(id krm.ID) string {
+	id.Kind = ""
+	return name(id)
+}
+
 // headline returns a resource in one line: ~ Deployment shop/web.
 func headline(r *diff.Resource) string {
 	switch {
@@ -141,16 +175,21 @@ func headline(r *diff.Resource) string {
 		return "- " + name(r.Old.ID)
 	case r.Renamed:
 		return fmt.Sprintf("~ %s -> %s (another content hash)", name(r.Old.ID), safe(r.New.ID.Name))
+	case r.What == diff.Relocated:
+		return fmt.Sprintf("> %s (was %s)", name(r.New.ID), where(r.Old.ID))
 	}
 	return "~ " + name(r.New.ID)
 }
 
 // own returns the edits to display individually, with their causes, and summaries of the
-// references that only follow a changed content hash.
+// references that only follow a changed content hash. Edits that moves explain are omitted.
 func own(r *diff.Resource, causes []diag.Pos) (edits []shownEdit, follow []string) {
 	count := map[string]int{}
 	for k := range r.Edits {
 		e := &r.Edits[k]
+		if e.Moves {
+			continue
+		}
 		if e.Follows != "" {
 			if !(r.Renamed && e.Path.String() == "metadata.name") {
 				count[e.Follows]++

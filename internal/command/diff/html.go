@@ -3,6 +3,7 @@ package diff
 import (
 	_ "embed"
 	"io"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/planview/page"
@@ -27,39 +28,32 @@ type diffPage struct {
 	open bool // resources start unfolded
 }
 
-// WriteHTML writes a self-contained page with foldable roots and resources. Search and filters
-// need scripts; the rest does not.
+// WriteHTML writes a self-contained page with a table of the roots, and foldable resources. Search,
+// filters and keys need scripts; the rest does not.
 func (r *Result) WriteHTML(w io.Writer) error {
 	p := &diffPage{}
 	resources := 0
-	groups := r.groups(func(root *Root) string {
-		t := &text{}
-		t.root(root)
-		return t.String()
-	})
+	groups := r.groups(Style{})
 	for _, g := range groups {
-		resources += len(g.roots[0].Changes.Resources)
+		resources += len(g.roots[0].shown())
 	}
 	p.open = resources <= opened
 	head := page.Head{Begins: HTMLBegins, Title: "krmflow diff: " + page.Name(r.total()), Style: htmlStyle, Script: htmlScript}
 	p.Begin(head)
-	against := safe(r.Against)
-	if r.Commit != "" {
-		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
+	p.head(r, groups)
+	many := ""
+	if !p.open {
+		many = " class=\"many\""
 	}
-	p.F("<header><h1>%s</h1>\n<p>compared with <code>%s</code></p>\n", page.Text(r.total()), against)
-	p.F(`<div id="tools"><input id="search" type="search" placeholder="search: names, fields, values, files  ( / )" aria-label="search names, fields, values and files" autocomplete="off" spellcheck="false">
-<fieldset><legend>show</legend><label><input type="checkbox" value="added" checked> added</label><label><input type="checkbox" value="removed" checked> removed</label><label><input type="checkbox" value="changed" checked> changed</label></fieldset>
-<button type="button" id="unfold">unfold all</button><button type="button" id="fold">fold all</button><span id="shown" role="status"></span></div></header>
-<main>
-`)
-	for _, g := range groups {
-		p.group(g)
+	p.F("<main%s>\n", page.Raw(many))
+	p.table(r, groups)
+	for i, g := range groups {
+		p.group(i, g)
 	}
 	if len(r.Failed) > 0 {
-		p.F("<section><h2>Not compared</h2><ul>\n")
+		p.F("<section id=\"failed\"><h2>Not compared</h2><ul>\n")
 		for _, name := range r.Failed {
-			p.F("<li>%s</li>\n", page.Name(diag.Redact(name)))
+			p.F("<li>%s</li>\n", page.Breakable(page.Name(diag.Redact(name))))
 		}
 		p.F("</ul></section>\n")
 	}
@@ -69,28 +63,133 @@ func (r *Result) WriteHTML(w io.Writer) error {
 	return err
 }
 
-// group writes a group of roots with the same differences.
-func (p *diffPage) group(g *group) {
-	p.F("<section class=\"root\"><h2>%s%s <span class=\"soft\">%s</span></h2>\n", page.Name(g.name()), g.what(), g.counts().String())
-	if len(g.roots) > 1 {
-		p.F("<details><summary>%s alike</summary><ul>\n", diag.Count(len(g.roots), "root"))
+// head writes the title, the moves of all roots, and the controls.
+func (p *diffPage) head(r *Result, groups []*group) {
+	against := safe(r.Against)
+	if r.Commit != "" {
+		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
+	}
+	p.F("<header><h1>%s</h1>\n<p>compared with <code>%s</code></p>\n", page.Text(r.total()), page.Breakable(against))
+	for _, m := range r.commonMoves(groups).list {
+		p.F("<p class=\"all\"><b class=\"moved\">&gt; %s</b></p>\n", m.String())
+	}
+	p.F(`<div id="tools"><input id="search" type="search" placeholder="search: names, fields, values, files" aria-label="search names, fields, values and files" autocomplete="off" spellcheck="false">
+<fieldset><legend>show</legend>`)
+	for _, what := range []diff.What{diff.Added, diff.Removed, diff.Changed, diff.Relocated} {
+		p.F(`<label><input type="checkbox" value="%s" checked> %s</label>`, string(what), string(what))
+	}
+	p.F(`</fieldset>
+<button type="button" id="unfold">unfold all</button><button type="button" id="fold">fold all</button><span id="shown" role="status"></span>
+<details id="keys"><summary>keyboard shortcuts</summary><dl>`)
+	for _, k := range []struct{ keys, does string }{
+		{"/", "search"}, {"Esc", "clear the search"}, {"↓ ↑", "next and previous resource"}, {"→ ←", "unfold and fold it"},
+		{"n p", "next and previous root"}, {"u f", "unfold and fold all"}, {"t", "table of roots"}, {"?", "this list"},
+	} {
+		p.F("<div><dt>")
+		for key := range strings.FieldsSeq(k.keys) {
+			p.F("<kbd>%s</kbd>", key)
+		}
+		p.F("</dt><dd>%s</dd></div>", k.does)
+	}
+	p.F("</dl></details></div></header>\n")
+}
+
+// table writes a table with a row for each root that differs, if there are several. Its buttons
+// lead to the groups.
+func (p *diffPage) table(r *Result, groups []*group) {
+	if len(r.Roots) < 2 {
+		return
+	}
+	group := map[*Root]int{}
+	for i, g := range groups {
 		for _, root := range g.roots {
-			p.F("<li>%s</li>\n", page.Name(diag.Redact(root.Name)))
+			group[root] = i
+		}
+	}
+	all := r.counts().kinds()
+	p.F("<section id=\"table\" tabindex=\"-1\"><h2>Roots</h2><div class=\"scroll\"><table class=\"roots\"><thead><tr><th class=\"name\">root</th>")
+	for _, c := range all {
+		if c.n > 0 {
+			p.F("<th>%s</th>", c.what)
+		}
+	}
+	p.F("</tr></thead><tbody>\n")
+	for i := range r.Roots {
+		root := &r.Roots[i]
+		g := groups[group[root]]
+		p.F("<tr data-group=\"%d\"><td><button type=\"button\" class=\"go\">%s</button>%s", group[root], page.Breakable(page.Name(rootName(root.Name))), g.what())
+		if g.roots[0] != root {
+			p.F(" <span class=\"soft\">like %s</span>", page.Breakable(page.Name(rootName(g.roots[0].Name))))
+		}
+		p.F("</td>")
+		var n Counts
+		n.add(root.Changes)
+		for k, c := range n.kinds() {
+			switch {
+			case all[k].n == 0:
+			case c.n == 0:
+				p.F("<td></td>")
+			default:
+				p.F("<td><b class=\"%s\">%d</b></td>", c.what, c.n)
+			}
+		}
+		p.F("</tr>\n")
+	}
+	p.F("</tbody></table></div>\n")
+	if r.Same > 0 {
+		p.F("<p>%s without a difference</p>\n", diag.Count(r.Same, "root"))
+	}
+	p.F("</section>\n")
+}
+
+// group writes a group of roots with the same differences.
+func (p *diffPage) group(i int, g *group) {
+	p.F("<section class=\"root\" id=\"root%d\" tabindex=\"-1\"><h2>%s%s <span class=\"soft\">%s</span></h2>\n", i, page.Breakable(page.Name(g.name())), g.what(), g.counts().String())
+	if len(g.roots) > 1 {
+		p.F("<details class=\"alike\"><summary>%s alike</summary><ul>\n", diag.Count(len(g.roots), "root"))
+		for _, root := range g.roots {
+			p.F("<li>%s</li>\n", page.Breakable(page.Name(rootName(root.Name))))
 		}
 		p.F("</ul></details>\n")
 	}
+	p.moves(g)
 	root := g.roots[0]
-	for i := range root.Changes.Resources {
-		var causes []diag.Pos
-		if i < len(root.Causes) {
-			causes = root.Causes[i]
-		}
-		p.resource(&root.Changes.Resources[i], causes)
+	for _, i := range root.shown() {
+		p.resource(&root.Changes.Resources[i], root.causesOf(i))
 	}
-	if n := len(root.Changes.Moved); n > 0 {
+	if n := len(root.Changes.Reordered); n > 0 && !root.onlyMoved() {
 		p.F("<p>%s in another order</p>\n", diag.Count(n, "resource"))
 	}
 	p.F("</section>\n")
+}
+
+// moves writes a foldable line for each move, with the names of the resources that have no further
+// changes.
+func (p *diffPage) moves(g *group) {
+	for _, x := range g.moves.list {
+		p.F("<details class=\"resource\" data-what=\"moved\" data-n=\"%d\"><summary><b class=\"moved\">&gt; %s</b></summary>\n", x.resources-x.further, x.String())
+		if x.cause.File != "" {
+			p.F("<p>caused by <code>%s</code></p>\n", page.Breakable(safe(x.cause.String())))
+		}
+		p.F("<ul>\n")
+		for _, root := range g.roots {
+			for i := range root.Changes.Resources {
+				r := &root.Changes.Resources[i]
+				if r.What != diff.Relocated || root.Changes.Relocations[r.Relocation] != x.Relocation || r.Remains() {
+					continue
+				}
+				p.F("<li>%s <span class=\"soft\">was %s", page.Breakable(name(r.New.ID)), page.Breakable(where(r.Old.ID)))
+				if len(g.roots) > 1 {
+					p.F(", in %s", page.Breakable(page.Name(rootName(root.Name))))
+				}
+				p.F("</span></li>\n")
+			}
+		}
+		p.F("</ul></details>\n")
+	}
+	if line := g.moves.follow(); line != "" {
+		p.F("<p class=\"follow\">%s</p>\n", line)
+	}
 }
 
 func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
@@ -99,7 +198,7 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 		open = " open"
 	}
 	edits, follow := own(r, causes)
-	p.F("<details class=\"resource\" data-what=\"%s\"%s><summary><b class=\"%s\">%s</b>", string(r.What), page.Raw(open), string(r.What), headline(r))
+	p.F("<details class=\"resource\" data-what=\"%s\"%s><summary><b class=\"%s\">%s</b>", string(r.What), page.Raw(open), string(r.What), page.Breakable(headline(r)))
 	at := r.New.Pos
 	if r.What == diff.Removed {
 		at = r.Old.Pos
@@ -109,7 +208,7 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 	}
 	p.F("</summary>\n")
 	if at.File != "" {
-		p.F("<p><code>%s</code></p>\n", safe(at.String()))
+		p.F("<p><code>%s</code></p>\n", page.Breakable(safe(at.String())))
 	}
 	switch r.What {
 	case diff.Added:
@@ -118,7 +217,7 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 		p.F("<pre class=\"removed\">%s</pre>\n", document(r.Before))
 	}
 	if len(edits) > 0 {
-		p.F("<table><colgroup><col class=\"path\"><col><col><col class=\"cause\"></colgroup><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
+		p.F("<table class=\"edits\"><colgroup><col class=\"path\"><col><col><col class=\"cause\"></colgroup><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
 		for _, e := range edits {
 			p.edit("", e)
 		}
@@ -145,10 +244,10 @@ func (p *diffPage) edit(in string, e shownEdit) {
 		}
 		return
 	}
-	p.F("<tr><td class=\"path\">%s</td>", path)
+	p.F("<tr><td class=\"path\">%s</td>", page.Breakable(path))
 	switch old, now := valuesAs(e.Edit, shown); {
 	case len(e.Lines) > 0:
-		p.F("<td colspan=\"2\">")
+		p.F("<td colspan=\"2\" class=\"both\">")
 		p.lines(e.Lines)
 		p.F("</td>")
 	case e.Op == diff.Move:
@@ -158,18 +257,18 @@ func (p *diffPage) edit(in string, e shownEdit) {
 		p.value("removed", old)
 		p.value("added", now)
 	}
-	p.F("<td class=\"cause\"><code>%s</code></td></tr>\n", cause)
+	p.F("<td class=\"cause\"><code>%s</code></td></tr>\n", page.Breakable(cause))
 }
 
 // value writes a table cell with a value. Long values are folded.
 func (p *diffPage) value(class, text string) {
 	switch r := []rune(text); {
 	case text == "":
-		p.F("<td></td>")
+		p.F("<td class=\"none\"></td>")
 	case len(r) > maxShown:
 		p.F("<td class=\"%s\"><details><summary>%s… <span class=\"soft\">%s</span></summary>%s</details></td>", class, string(r[:80]), diag.Size(int64(len(text))), text)
 	default:
-		p.F("<td class=\"%s\">%s</td>", class, text)
+		p.F("<td class=\"%s\">%s</td>", class, page.Breakable(text))
 	}
 }
 
@@ -209,7 +308,7 @@ func (p *diffPage) lines(lines []diff.Line) {
 			came, now = append(came, numbered{now, line.Text}), now+1
 		case ' ':
 			flush()
-			p.F("<tr>")
+			p.F("<tr class=\"same\">")
 			p.side("", []numbered{{old, line.Text}}, 0)
 			p.side("", []numbered{{now, line.Text}}, 0)
 			p.F("</tr>\n")
@@ -232,7 +331,7 @@ type numbered struct {
 // side writes one half of a row: line i, or nothing beyond the last line.
 func (p *diffPage) side(class string, lines []numbered, i int) {
 	if i >= len(lines) {
-		p.F("<td></td><td></td>")
+		p.F("<td class=\"none\"></td><td class=\"none\"></td>")
 		return
 	}
 	p.F("<td class=\"number\">%d</td><td class=\"%s\">%s</td>", lines[i].n, class, lines[i].text)

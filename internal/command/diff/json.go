@@ -33,11 +33,25 @@ type (
 		Dir       string        `json:"dir"`
 		Only      string        `json:"only,omitempty"` // old or new
 		Same      int           `json:"same"`
-		Moved     int           `json:"moved,omitempty"`
+		Moved     int           `json:"moved,omitempty"` // resources in another order
+		Moves     []moveDoc     `json:"moves,omitempty"`
 		Resources []resourceDoc `json:"resources"`
 	}
+	moveDoc struct {
+		Text      string      `json:"text"`
+		Resources int         `json:"resources"`
+		Namespace *changedDoc `json:"namespace,omitempty"`
+		Prefix    *changedDoc `json:"prefix,omitempty"` // of names
+		Suffix    *changedDoc `json:"suffix,omitempty"`
+		Cause     string      `json:"cause,omitempty"` // file:line
+	}
+	changedDoc struct {
+		Old string `json:"old"`
+		New string `json:"new"`
+	}
 	resourceDoc struct {
-		Change  string          `json:"change"` // added, removed or changed
+		Change  string          `json:"change"`         // added, removed, changed or moved
+		Move    *int            `json:"move,omitempty"` // index in moves
 		Old     *sideDoc        `json:"old,omitempty"`
 		New     *sideDoc        `json:"new,omitempty"`
 		Renamed bool            `json:"renamed,omitempty"`
@@ -61,6 +75,7 @@ type (
 		New     json.RawMessage `json:"new,omitempty"`
 		Hidden  bool            `json:"hidden,omitempty"`
 		Follows string          `json:"follows,omitempty"`
+		Moves   bool            `json:"moves,omitempty"` // only a consequence of the moves
 		Format  string          `json:"format,omitempty"`
 		Inside  []editDoc       `json:"inside,omitempty"`
 		Lines   []string        `json:"lines,omitempty"`
@@ -76,19 +91,18 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Moved), Resources: []resourceDoc{}}
+		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Reordered), Resources: []resourceDoc{}}
 		switch {
 		case root.OnlyOld:
 			one.Only = "old"
 		case root.OnlyNew:
 			one.Only = "new"
 		}
+		for _, m := range movesOf([]*Root{root}).list {
+			one.Moves = append(one.Moves, moveOf(m))
+		}
 		for k := range root.Changes.Resources {
-			var causes []diag.Pos
-			if k < len(root.Causes) {
-				causes = root.Causes[k]
-			}
-			one.Resources = append(one.Resources, resourceOf(&root.Changes.Resources[k], causes))
+			one.Resources = append(one.Resources, resourceOf(&root.Changes.Resources[k], root.causesOf(k)))
 		}
 		doc.Roots = append(doc.Roots, one)
 	}
@@ -96,6 +110,23 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(doc)
+}
+
+func moveOf(m *move) moveDoc {
+	doc := moveDoc{Text: m.Relocation.String(), Resources: m.resources}
+	if m.Respaced {
+		doc.Namespace = &changedDoc{m.OldNamespace, m.NewNamespace}
+	}
+	if m.OldPrefix != m.NewPrefix {
+		doc.Prefix = &changedDoc{m.OldPrefix, m.NewPrefix}
+	}
+	if m.OldSuffix != m.NewSuffix {
+		doc.Suffix = &changedDoc{m.OldSuffix, m.NewSuffix}
+	}
+	if m.cause.File != "" {
+		doc.Cause = at(m.cause)
+	}
+	return doc
 }
 
 func resourceOf(r *diff.Resource, causes []diag.Pos) resourceDoc {
@@ -107,6 +138,8 @@ func resourceOf(r *diff.Resource, causes []diag.Pos) resourceDoc {
 		doc.New = sideOf(r.New)
 	}
 	switch r.What {
+	case diff.Relocated:
+		doc.Move = &r.Relocation
 	case diff.Added:
 		doc.Object = raw(r.After)
 	case diff.Removed:
@@ -130,7 +163,7 @@ func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 	for k := range edits {
 		e := &edits[k]
 		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: raw(e.Old), New: raw(e.New), Hidden: e.Hidden,
-			Follows: e.Follows, Format: e.Format, Inside: editsOf(e.Inside, nil)}
+			Follows: e.Follows, Moves: e.Moves, Format: e.Format, Inside: editsOf(e.Inside, nil)}
 		if n := len(e.Path); n > 0 && e.Path[n-1].Item {
 			step := e.Path[n-1]
 			if step.From >= 0 {

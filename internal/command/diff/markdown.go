@@ -11,11 +11,16 @@ import (
 )
 
 // WriteMarkdown writes the form for the comment on a pull request, with a foldable block for
-// each root and resource. The output is at most max bytes; omitted resources are counted.
+// each root and resource. The output is at most max bytes. If it would be longer, equal changes
+// are summarised over all roots: see [summary].
 func (r *Result) WriteMarkdown(w io.Writer, max int) error {
 	m := &markdown{max: max}
 	m.head(r)
-	m.body(r)
+	if m.body(r); m.unnamed {
+		m = &markdown{max: max}
+		m.head(r)
+		m.summary(r)
+	}
 	_, err := io.WriteString(w, m.String())
 	return err
 }
@@ -25,11 +30,12 @@ type markdown struct {
 	strings.Builder
 	max       int
 	failed    string // text about roots that could not be compared
-	resources int    // number of omitted ones
-	roots     int    // number of roots with omitted resources
+	resources int    // number of resources whose changes are omitted
+	roots     int    // number of roots with omitted changes
+	unnamed   bool   // a resource could not even be named
 }
 
-// reserve is the number of bytes kept free for the note about omitted resources.
+// reserve is the number of bytes kept free for the note about omitted changes.
 const reserve = 300
 
 func (m *markdown) head(r *Result) {
@@ -57,19 +63,25 @@ func (m *markdown) notCompared(r *Result) string {
 	return text
 }
 
-// body writes the roots and the note about omitted resources.
+// body writes the roots and the note about omitted changes. It stops at the first resource that
+// cannot be named.
 func (m *markdown) body(r *Result) {
 	m.failed = m.notCompared(r)
-	for _, g := range r.groups(func(root *Root) string {
-		t := &text{}
-		t.root(root)
-		return t.String()
-	}) {
-		m.group(g)
+	groups := r.groups(Style{})
+	common := movesText(r.commonMoves(groups))
+	if m.unnamed = !m.fits(common); m.unnamed {
+		return
+	}
+	m.WriteString(common)
+	for _, g := range groups {
+		if m.group(g); m.unnamed {
+			return
+		}
 	}
 	m.WriteString(m.failed)
 	if m.resources > 0 {
-		fmt.Fprintf(m, "\n_Left out, to stay below %d bytes: %s of %s. `krmflow diff` shows all._\n", m.max, diag.Count(m.resources, "changed resource"), diag.Count(m.roots, "root"))
+		const note = "\n_Left out, to stay below %d bytes: the changes of %s of %s. `krmflow diff` shows all._\n"
+		fmt.Fprintf(m, note, m.max, diag.Count(m.resources, "resource"), diag.Count(m.roots, "root"))
 	}
 }
 
@@ -77,50 +89,68 @@ func (m *markdown) body(r *Result) {
 func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.failed)+reserve <= m.max }
 
 // group writes a block for a group of roots. A resource whose changes do not fit is listed by
-// name only. If even the names do not fit, the remaining resources are only counted.
+// name only.
 func (m *markdown) group(g *group) {
-	root := g.roots[0]
-	all := root.Changes.Resources
 	const foot = "\n</details>\n"
-	end := unnamed(len(all)) + foot
+	root := g.roots[0]
 	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
-	if !m.fits(begin + end) {
-		m.resources += len(all) * len(g.roots)
-		m.roots += len(g.roots)
+	begin += movesText(g.moves)
+	if m.unnamed = !m.fits(begin + foot); m.unnamed {
 		return
 	}
 	m.WriteString(begin)
-	left, hidden := 0, 0
-	for i := range all {
-		var causes []diag.Pos
-		if i < len(root.Causes) {
-			causes = root.Causes[i]
+	left := 0
+	for _, i := range root.shown() {
+		block := resourceBlock(&root.Changes.Resources[i], root.causesOf(i))
+		if !m.fits(block + foot) {
+			left++
+			if block = tooLarge(&root.Changes.Resources[i], len(block)); !m.fits(block + foot) {
+				m.unnamed = true
+				return
+			}
 		}
-		block := resourceBlock(&all[i], causes)
-		if hidden == 0 && m.fits(block+end) {
-			m.WriteString(block)
-			continue
-		}
-		left++
-		if block = tooLarge(&all[i], len(block)); hidden == 0 && m.fits(block+end) {
-			m.WriteString(block)
-		} else {
-			hidden++
-		}
+		m.WriteString(block)
 	}
 	if left > 0 {
 		m.resources += left * len(g.roots)
 		m.roots += len(g.roots)
 	}
-	if hidden > 0 {
-		m.WriteString(unnamed(hidden))
-	}
 	m.WriteString(foot)
 }
 
-// unnamed returns the note about resources that are only counted.
-func unnamed(n int) string {
-	return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource"))
+// movesText returns moves as a list.
+func movesText(m moves) string {
+	var b strings.Builder
+	for _, x := range m.list {
+		at := ""
+		if x.cause.File != "" {
+			at = " " + code("# "+safe(x.cause.String()))
+		}
+		fmt.Fprintf(&b, "\n- %s%s", escape(x.String()), at)
+	}
+	if line := m.follow(); line != "" {
+		fmt.Fprintf(&b, "\n- %s", line)
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// escape returns text for a line of Markdown, in which no character has a meaning.
+func escape(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r < 0x80 && strings.ContainsRune("\\`*_[]#|~<>&", r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		case r == '@': // would notify a user
+			b.WriteString("&#64;")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // tooLarge returns the placeholder for a resource block that is too large.
@@ -131,8 +161,11 @@ func tooLarge(r *diff.Resource, size int) string {
 
 // resourceBlock returns the block of one resource.
 func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", html.EscapeString(headline(r)))
+	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", html.EscapeString(headline(r)), fenced(r, causes))
+}
+
+// fenced returns the changes of a resource as a code block.
+func fenced(r *diff.Resource, causes []diag.Pos) string {
 	t := &marks{}
 	edits, follow := own(r, causes)
 	switch r.What {
@@ -148,8 +181,7 @@ func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
 		t.line(' ', line)
 	}
 	fence := fenceFor(t.String())
-	fmt.Fprintf(&b, "%sdiff\n%s%s\n\n</details>\n", fence, t.String(), fence)
-	return b.String()
+	return fence + "diff\n" + t.String() + fence + "\n"
 }
 
 // marks collects diff lines, whose first character is the type of change.

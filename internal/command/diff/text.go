@@ -18,24 +18,27 @@ type Style struct {
 // WriteText writes the form for people at a terminal.
 func (r *Result) WriteText(w io.Writer, style Style) error {
 	var b strings.Builder
-	for _, g := range r.groups(func(root *Root) string {
+	groups := r.groups(style)
+	for _, g := range groups {
 		t := &text{style: style}
-		t.root(root)
-		return t.String()
-	}) {
-		fmt.Fprintf(&b, "%s%s: %s\n%s\n", style.paint(bold, g.name()), g.what(), g.counts(), g.body)
+		t.moves("  ", g.moves)
+		fmt.Fprintf(&b, "%s%s: %s\n%s%s\n", style.paint(bold, g.name()), g.what(), g.counts(), t, g.body)
 	}
+	t := &text{style: style}
+	t.moves("", r.commonMoves(groups))
+	b.WriteString(t.String())
 	fmt.Fprintln(&b, r.total())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 const (
-	bold  = "1"
-	red   = "31"
-	green = "32"
-	cyan  = "36"
-	dim   = "2"
+	bold    = "1"
+	red     = "31"
+	green   = "32"
+	cyan    = "36"
+	magenta = "35"
+	dim     = "2"
 )
 
 func (s Style) paint(color, text string) string {
@@ -45,7 +48,7 @@ func (s Style) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// text is the output for one root.
+// text is the output for one root, without moves.
 type text struct {
 	strings.Builder
 	style Style
@@ -53,15 +56,21 @@ type text struct {
 
 func (t *text) root(root *Root) {
 	c := root.Changes
-	for i := range c.Resources {
-		var causes []diag.Pos
-		if i < len(root.Causes) {
-			causes = root.Causes[i]
-		}
-		t.resource(&c.Resources[i], causes)
+	for _, i := range root.shown() {
+		t.resource(&c.Resources[i], root.causesOf(i))
 	}
-	if len(c.Moved) > 0 && !t.style.Stat {
-		t.line("  ", dim, "%s in another order", diag.Count(len(c.Moved), "resource"))
+	if len(c.Reordered) > 0 && !root.onlyMoved() && !t.style.Stat {
+		t.line("  ", dim, "%s in another order", diag.Count(len(c.Reordered), "resource"))
+	}
+}
+
+// moves writes one line for each move, and one for the fields that follow.
+func (t *text) moves(indent string, m moves) {
+	for _, x := range m.list {
+		t.line(indent, "", "%s%s", t.style.paint(magenta, "> "+x.String()), t.at(x.cause))
+	}
+	if line := m.follow(); line != "" && !t.style.Stat {
+		t.line(indent+"    ", dim, "%s", line)
 	}
 }
 
@@ -76,7 +85,7 @@ func (t *text) line(indent, color, format string, args ...any) {
 }
 
 func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
-	color := map[diff.What]string{diff.Added: green, diff.Removed: red, diff.Changed: cyan}[r.What]
+	color := map[diff.What]string{diff.Added: green, diff.Removed: red, diff.Changed: cyan, diff.Relocated: magenta}[r.What]
 	at := ""
 	switch {
 	case r.What == diff.Added:

@@ -14,11 +14,18 @@ import (
 
 // WriteUnified writes a unified diff of the YAML of each resource, as diff -u and git do.
 // Hidden values are replaced by a fixed text, so the diff cannot be applied to resources with
-// Secret values.
+// Secret values. A move is a comment. What follows shows moved resources in their new place on
+// both sides.
 func (r *Result) WriteUnified(w io.Writer) error {
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		for k := range root.Changes.Resources {
+		m := movesOf([]*Root{root})
+		for _, x := range m.list {
+			if _, err := fmt.Fprintf(w, "# %s: %s\n", safe(filepath.ToSlash(cmp.Or(root.Name, "."))), x); err != nil {
+				return err
+			}
+		}
+		for _, k := range root.shown() {
 			if _, err := io.WriteString(w, unified(root, &root.Changes.Resources[k])); err != nil {
 				return err
 			}
@@ -30,14 +37,22 @@ func (r *Result) WriteUnified(w io.Writer) error {
 // unified returns the diff of one resource.
 func unified(root *Root, one *diff.Resource) string {
 	var b strings.Builder
+	old := one.Old
+	if one.What == diff.Relocated {
+		old = one.New
+	}
 	file := func(side string, s diff.Side, there bool) string {
 		if !there {
 			return "/dev/null"
 		}
 		return side + "/" + safe(filepath.ToSlash(cmp.Or(root.Name, "."))) + ": " + safe(s.ID.String())
 	}
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", file("a", one.Old, one.What != diff.Added), file("b", one.New, one.What != diff.Removed))
-	hunks(&b, diff.Lines(document(one.Before), document(one.After)))
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n", file("a", old, one.What != diff.Added), file("b", one.New, one.What != diff.Removed))
+	before := one.Before
+	if one.What != diff.Added && one.What != diff.Removed {
+		before = one.BeforeInPlace()
+	}
+	hunks(&b, diff.Lines(document(before), document(one.After)))
 	return b.String()
 }
 

@@ -305,7 +305,7 @@ func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, 
 			o.Secrets(s)
 		}
 	}))
-	if err == nil && !changes.Any() && len(changes.Moved) == 0 {
+	if err == nil && !changes.Any() && len(changes.Reordered) == 0 {
 		return
 	}
 	if update != nil {
@@ -360,7 +360,7 @@ func described(c *diff.Changes) (lines []string) {
 			}
 		}
 	}
-	if len(lines) == 0 && len(c.Moved) > 0 {
+	if len(lines) == 0 && len(c.Reordered) > 0 {
 		lines = append(lines, "the resources are in another order")
 	}
 	return lines

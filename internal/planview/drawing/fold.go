@@ -175,6 +175,11 @@ func (p parts) joined(into []int) parts {
 			continue
 		}
 		to := &out.list[number[into[i]]]
+		if to.chain {
+			to.members = append(part.members, to.members...)
+		} else {
+			to.members = append(to.members[:len(to.members):len(to.members)], part.members...)
+		}
 		if to.chain { // the consumer follows its inputs in the list, but comes first in names
 			to.names, to.tips, to.tally = append(part.names, to.names...), append(part.tips, to.tips...), append(part.tally, to.tally...)
 		} else {

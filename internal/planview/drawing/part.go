@@ -11,15 +11,16 @@ import (
 
 // A part is the content of one box: a layer, a run of steps, or several of these.
 type part struct {
-	names []string // directories of the layers; in a chain, consumers come first
-	chain bool
-	note  string // additional remark for a run of steps
-	kind  class
-	roots int // number of layers that are roots
-	tally []tally
-	steps []line
-	verbs []string // verbs of the steps, without duplicates
-	tips  []string
+	names   []string // directories of the layers; in a chain, consumers come first
+	members []int    // indexes of the layers, in the order of names; only for [Group]
+	chain   bool
+	note    string // additional remark for a run of steps
+	kind    class
+	roots   int // number of layers that are roots
+	tally   []tally
+	steps   []line
+	verbs   []string // verbs of the steps, without duplicates
+	tips    []string
 }
 
 type parts struct {

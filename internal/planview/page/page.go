@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 )
@@ -88,6 +89,31 @@ func (p *Page) Data(id string, value any) error {
 // Text returns untrusted text as a single line without characters that change the text
 // direction.
 func Text(s string) string { return diag.OneLine(diag.Sanitise(s)) }
+
+// Breakable returns text as HTML in which long words, such as paths and addresses, can be broken
+// after their separators. Browsers break such words only anywhere or nowhere.
+func Breakable(text string) Raw {
+	const long = 20 // shorter words fit into every column
+	var b strings.Builder
+	for i, word := range strings.Split(diag.Sanitise(text), " ") {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if len(word) <= long {
+			b.WriteString(html.EscapeString(word))
+			continue
+		}
+		start := 0
+		for at := range len(word) - 1 {
+			if strings.IndexByte("./,:;=-_])}@", word[at]) >= 0 && at+1-start > 3 && utf8.RuneStart(word[at+1]) {
+				b.WriteString(html.EscapeString(word[start:at+1]) + "<wbr>")
+				start = at + 1
+			}
+		}
+		b.WriteString(html.EscapeString(word[start:]))
+	}
+	return Raw(b.String())
+}
 
 // Name returns a name in the form of [Text], with the middle omitted if it is very long.
 func Name(s string) string {

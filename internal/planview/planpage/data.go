@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,7 +24,9 @@ const (
 // plan can have tens of thousands of items.
 type data struct {
 	Layers []layer `json:"layers"`
-	// Ways are edges between layers: from, to, and the points on the way.
+	// Groups are the boxes of the graph: a layer, or several that start folded.
+	Groups []group `json:"groups"`
+	// Ways are edges between groups: from, to, and the points on the way.
 	Ways      [][]int              `json:"ways"`
 	Steps     []step               `json:"steps"`
 	Functions []*planview.Function `json:"functions"`
@@ -34,14 +37,21 @@ type data struct {
 type layer struct {
 	File  string   `json:"f"`
 	Kind  string   `json:"k"`
-	X     int      `json:"x"`
-	Y     int      `json:"y"`
+	Root  bool     `json:"o,omitempty"`
 	Uses  []use    `json:"u,omitempty"`
 	Files []string `json:"p,omitempty"`
 	Roots []string `json:"r,omitempty"`
 	Steps []int    `json:"s,omitempty"`
 	Ways  [][]int  `json:"w,omitempty"` // edges between its steps that pass others, as in data.Ways
 	change
+}
+
+type group struct {
+	Layers []int `json:"m"`
+	Chain  bool  `json:"c,omitempty"` // consumers first
+	Level  int   `json:"v"`           // the longest distance from a group without inputs
+	X      int   `json:"x"`
+	Y      int   `json:"y"`
 }
 
 type use struct {
@@ -90,7 +100,7 @@ type builder struct {
 // also contains the layers and steps that exist only in old, and the changes in d.
 func newData(now, old *planview.Document, d *planview.Difference) *data {
 	b := &builder{layers: map[string]int{}, steps: map[string]int{}}
-	b.Layers, b.Ways, b.Steps, b.Functions, b.Roots = []layer{}, [][]int{}, []step{}, []*planview.Function{}, []root{}
+	b.Layers, b.Groups, b.Ways, b.Steps, b.Functions, b.Roots = []layer{}, []group{}, [][]int{}, []step{}, []*planview.Function{}, []root{}
 	layers, nodes := slices.Clone(now.Layers), slices.Clone(now.Nodes)
 	layerOf, stepOf := map[string]planview.Change{}, map[string]planview.Change{}
 	if d != nil {
@@ -112,7 +122,11 @@ func newData(now, old *planview.Document, d *planview.Difference) *data {
 			}
 		}
 	}
-	b.addLayers(layers, layerOf)
+	roots := map[string]bool{}
+	for _, r := range now.Roots {
+		roots[r.Dir] = true
+	}
+	b.addLayers(layers, layerOf, roots)
 	b.addSteps(nodes, stepOf)
 	b.addRoots(now)
 	b.markLayers(d)
@@ -121,10 +135,10 @@ func newData(now, old *planview.Document, d *planview.Difference) *data {
 	return &b.data
 }
 
-func (b *builder) addLayers(layers []planview.Layer, changes map[string]planview.Change) {
+func (b *builder) addLayers(layers []planview.Layer, changes map[string]planview.Change, roots map[string]bool) {
 	for _, l := range layers {
 		b.layers[l.File] = len(b.Layers)
-		b.Layers = append(b.Layers, layer{File: page.Text(l.File), Kind: page.Text(l.Kind), Files: texts(l.Files), Roots: texts(l.Roots), change: changeOf(changes[l.File])})
+		b.Layers = append(b.Layers, layer{File: page.Text(l.File), Kind: page.Text(l.Kind), Root: roots[path.Dir(l.File)], Files: texts(l.Files), Roots: texts(l.Roots), change: changeOf(changes[l.File])})
 	}
 	for _, l := range layers {
 		at := &b.Layers[b.layers[l.File]]
@@ -251,10 +265,67 @@ func (b *builder) markLayers(d *planview.Difference) {
 	}
 }
 
-// placeLayers computes the positions of the layers. Layers are to the right of the layers they
-// use.
+// placeLayers groups the layers as a folded drawing does, and computes the positions of the groups.
+// Groups are to the right of the groups they use.
 func (b *builder) placeLayers() {
-	order, number := make([]int, 0, len(b.Layers)), make([]int, len(b.Layers))
+	order, number := b.ordered()
+	list := make([]drawing.Layer, len(order))
+	var uses []drawing.Use
+	for k, i := range order {
+		l := &b.Layers[i]
+		list[k] = drawing.Layer{Kind: l.Kind, Root: l.Root, Look: b.look(l)}
+		for _, u := range l.Uses {
+			if from := number[u.Layer] - 1; from < k { // the union of two plans can have a cycle
+				uses = append(uses, drawing.Use{From: from, To: k, Field: u.Field})
+			}
+		}
+	}
+	groups, chains := drawing.Group(list, uses)
+	in := make([]int, len(order))
+	for g, members := range groups {
+		one := group{Chain: chains[g]}
+		for _, k := range members {
+			in[k] = g
+			one.Layers = append(one.Layers, order[k])
+		}
+		b.Groups = append(b.Groups, one)
+	}
+	var edges [][2]int
+	seen := map[[2]int]bool{}
+	for _, u := range uses {
+		e := [2]int{in[u.From], in[u.To]}
+		if e[0] < e[1] && !seen[e] {
+			seen[e] = true
+			edges = append(edges, e)
+		}
+	}
+	slices.SortFunc(edges, func(x, y [2]int) int { return slices.Compare(x[:], y[:]) })
+	for _, e := range edges { // edges into a group come before edges out of it
+		b.Groups[e[1]].Level = max(b.Groups[e[1]].Level, b.Groups[e[0]].Level+1)
+	}
+	boxes, passes := drawing.Place(len(groups), layerWidth, layerHeight, edges)
+	for g := range groups {
+		b.Groups[g].X, b.Groups[g].Y = boxes[g].X, boxes[g].Y
+	}
+	for k, e := range edges {
+		b.Ways = append(b.Ways, way(e[0], e[1], passes[k]))
+	}
+}
+
+// look describes the appearance of a layer, apart from its kind.
+func (b *builder) look(l *layer) string {
+	look := l.Mark
+	for _, s := range l.Steps {
+		if call := b.Steps[s].Call; call > 0 && !b.Functions[call-1].Allowed {
+			return look + " denied"
+		}
+	}
+	return look
+}
+
+// ordered returns the layers in topological order, and the place of each in it, from 1.
+func (b *builder) ordered() (order, number []int) {
+	order, number = make([]int, 0, len(b.Layers)), make([]int, len(b.Layers))
 	var visit func(i int)
 	visit = func(i int) {
 		if number[i] != 0 {
@@ -270,24 +341,7 @@ func (b *builder) placeLayers() {
 	for i := range b.Layers {
 		visit(i)
 	}
-	var edges [][2]int
-	seen := map[[2]int]bool{}
-	for _, i := range order {
-		for _, u := range b.Layers[i].Uses {
-			e := [2]int{number[u.Layer] - 1, number[i] - 1}
-			if e[0] < e[1] && !seen[e] { // the union of two plans can have a cycle
-				seen[e] = true
-				edges = append(edges, e)
-			}
-		}
-	}
-	boxes, passes := drawing.Place(len(order), layerWidth, layerHeight, edges)
-	for k, i := range order {
-		b.Layers[i].X, b.Layers[i].Y = boxes[k].X, boxes[k].Y
-	}
-	for k, e := range edges {
-		b.Ways = append(b.Ways, way(order[e[0]], order[e[1]], passes[k]))
-	}
+	return order, number
 }
 
 func way(from, to int, passes []drawing.Point) []int {

@@ -117,17 +117,19 @@ func (p *planPage) head() {
 func (p *planPage) graph() {
 	p.F(`<section id="graph" aria-label="graph">
 <div class="bar"><input id="search" type="search" placeholder="search: steps, files, resources, functions  ( / )" aria-label="search steps, files, resources and functions" aria-controls="results" autocomplete="off" spellcheck="false">
-<button id="back" type="button" hidden>all layers</button><button id="fit" type="button" title="0">show all</button><button id="in" type="button" title="+" aria-label="larger">+</button><button id="out" type="button" title="-" aria-label="smaller">−</button>
+<button id="back" type="button" hidden>all layers</button><button id="close" type="button" hidden>fold all</button><button id="fit" type="button" title="0">show all</button><button id="in" type="button" title="+" aria-label="larger">+</button><button id="out" type="button" title="-" aria-label="smaller">−</button>
 `)
 	if p.diff != nil {
 		p.F("<label><input id=\"only\" type=\"checkbox\"> what has changed</label>\n")
 	}
 	p.F(`<span id="where" role="status"></span></div>
 <ul id="results" aria-label="what was found" aria-live="polite" hidden></ul>
-<div class="view"><canvas id="canvas" tabindex="0" role="application" aria-label="graph of layers: arrow keys go from box to box, Enter opens a layer, Escape goes back" aria-describedby="keys"></canvas>
+<div class="view"><canvas id="canvas" tabindex="0" role="application" aria-label="graph of layers: arrow keys go from box to box, Enter opens a fold or a layer, Escape goes back" aria-describedby="keys"></canvas>
 <aside id="panel" aria-label="what is chosen" aria-live="polite" hidden></aside></div>
-<p id="keys">Drag to move; the wheel makes larger and smaller once the graph was clicked on. Keys: arrows go along the edges, Enter opens, Esc goes back, / searches, + − 0 zoom.
-<span class="key k1">load</span><span class="key k2">change</span><span class="key k3">function</span><span class="key no">denied</span><span class="key k4">output</span></p>
+<p id="keys" class="layers"><span>Drag to move, turn the wheel to zoom after a click on the graph. Click on a stack of boxes to open it, and on its heading to fold it again.</span>
+<span><kbd>/</kbd> search</span> <span><kbd>←</kbd><kbd>→</kbd><kbd>↑</kbd><kbd>↓</kbd> go from box to box</span> <span><kbd>Enter</kbd> open</span> <span><kbd>Esc</kbd> back</span> <span><kbd>+</kbd><kbd>−</kbd><kbd>0</kbd> zoom</span>
+<span class="of layers"><span class="key kind1">Kustomization</span><span class="key kind2">Component</span><span class="key kind3">Composition</span><span class="key kind4">images and programs</span><span class="key root">root</span><span class="key no">denied</span></span>
+<span class="of steps"><span class="key k1">load</span><span class="key k2">change</span><span class="key k3">function</span><span class="key no">denied</span><span class="key k4">output</span></span></p>
 </section>
 <p class="noscript">The graph and the steps of layers need scripts. All else is below.</p>
 `)

@@ -19,13 +19,107 @@ const users = D.layers.map(() => []), takers = D.steps.map(() => []);
 D.layers.forEach((l, i) => { for (const u of l.u || []) if (users[u.l].at(-1) !== i) users[u.l].push(i); });
 D.steps.forEach((s, i) => { for (const k of [...(s.n || []), ...(s.z || [])]) takers[k].push(i); });
 
-// A view is the boxes and edges that are drawn: all layers, or the steps of one.
+// A view is the boxes and edges that are drawn: the layers, or the steps of one. Layers that are alike, or a chain, are one box, a fold, until it is
+// opened. The number of a fold as a box follows those of the layers.
+const boxWidth = 220, boxHeight = 46, frameGap = 12, frameHead = 26;
+const groupOf = []; // of each layer
+D.groups.forEach((g, k) => { for (const i of g.m) groupOf[i] = k; });
+const opened = []; // folds in the order in which they were opened
+const isFold = i => i >= D.layers.length, foldBox = k => D.layers.length + k;
+const boxOf = i => { const k = groupOf[i]; return D.groups[k].m.length === 1 || opened.includes(k) ? i : foldBox(k); };
+const kinds = {Kustomization: "kind1", Component: "kind2", Composition: "kind3"};
+const denies = i => (D.layers[i].s || []).some(s => callOf(D.steps[s]) && !callOf(D.steps[s]).allowed);
+function layerBox(i, x, y, level) {
+  const l = D.layers[i];
+  return {i, x, y, w: boxWidth, h: boxHeight, m: l.m, path: directory(l.f), level, root: l.o, denied: denies(i), sub: [l.k, l.o ? "root" : "", count((l.s || []).length, "step")].filter(Boolean).join(", "), color: kinds[l.k] || "kind4"};
+}
+function foldOf(k, x, y) {
+  const g = D.groups[k], first = D.layers[g.m[0]], roots = g.m.every(i => D.layers[i].o);
+  const title = g.c ? count(g.m.length, "layer") + " in a chain" : count(g.m.length, roots ? "root" : "layer") + " alike";
+  return {i: foldBox(k), fold: k, x, y, w: boxWidth, h: boxHeight, m: first.m, title, names: g.m, root: roots, denied: denies(g.m[0]), color: kinds[first.k] || "kind4"};
+}
 function layersView() {
-  const at = D.layers.map((l, i) => ({
-    i, x: l.x, y: l.y, w: 220, h: 46, m: l.m, title: short(l.f, 30), sub: [l.k, count((l.s || []).length, "step")].filter(Boolean).join(", "),
-    color: (l.s || []).some(s => callOf(D.steps[s]) && !callOf(D.steps[s]).allowed) ? "no" : (l.s || []).some(s => D.steps[s].c) ? "k3" : (l.s || []).some(s => D.steps[s].r) ? "k4" : "k1",
-  }));
-  return {layer: -1, boxes: at, of: new Map(at.map(b => [b.i, b])), edges: D.ways.map(w => ({from: w[0], to: w[1], by: w.slice(2)}))};
+  // Opening a fold needs more space at its place. Everything to its right moves right, and everything below moves down, so nothing overlaps.
+  const at = D.groups.map(g => ({x: g.x, y: g.y})), ways = D.ways.map(w => w.slice()), frames = [], boxes = [];
+  for (const k of opened) {
+    const n = D.groups[k].m.length, columns = D.groups[k].c ? n : Math.ceil(Math.sqrt(.4 * n)), rows = Math.ceil(n / columns), {x, y} = at[k];
+    const w = columns * (boxWidth + frameGap) + frameGap, h = frameHead + rows * (boxHeight + frameGap);
+    const push = p => { if (p.x >= x + boxWidth) p.x += w - boxWidth; if (p.y >= y + boxHeight) p.y += h - boxHeight; };
+    at.forEach(push);
+    frames.forEach(push);
+    for (const way of ways) for (let i = 2; i < way.length; i += 2) { const p = {x: way[i], y: way[i + 1]}; push(p); way[i] = p.x; way[i + 1] = p.y; }
+    frames.push({k, x, y, w, h, columns});
+  }
+  D.groups.forEach((g, k) => {
+    if (opened.includes(k)) return;
+    boxes.push(g.m.length === 1 ? layerBox(g.m[0], at[k].x, at[k].y, g.v) : foldOf(k, at[k].x, at[k].y));
+  });
+  for (const f of frames) {
+    const g = D.groups[f.k], members = g.c ? [...g.m].reverse() : g.m;
+    f.title = foldOf(f.k).title;
+    members.forEach((i, n) => boxes.push(layerBox(i, f.x + frameGap + n % f.columns * (boxWidth + frameGap), f.y + frameHead + Math.floor(n / f.columns) * (boxHeight + frameGap), "fold" + f.k)));
+  }
+  const id = k => D.groups[k].m.length === 1 ? D.groups[k].m[0] : foldBox(k), edges = [];
+  ways.forEach(w => { if (!opened.includes(w[0]) && !opened.includes(w[1])) edges.push({from: id(w[0]), to: id(w[1]), by: w.slice(2)}); });
+  const seen = new Set();
+  if (opened.length) D.layers.forEach((l, i) => {
+    for (const u of l.u || []) {
+      const from = boxOf(u.l), to = boxOf(i), key = from + " " + to;
+      if (from === to || seen.has(key) || !opened.includes(groupOf[u.l]) && !opened.includes(groupOf[i])) continue;
+      seen.add(key); edges.push({from, to, by: [], inside: groupOf[u.l] === groupOf[i]});
+    }
+  });
+  return {layer: -1, boxes, frames, of: new Map(boxes.map(b => [b.i, b])), edges};
+}
+const directory = file => { const k = file.lastIndexOf("/"); return k > 0 ? file.slice(0, k) : file; };
+
+// different returns the parts of paths that differ: without the directories at the start and the end that all have in common.
+function different(paths) {
+  const parts = paths.map(p => p.split("/")), least = Math.min(...parts.map(p => p.length)), same = at => parts.every(p => p.at(at) === parts[0].at(at));
+  let head = 0, tail = 0;
+  if (paths.length > 1) {
+    while (head < least - 1 && same(head)) head++;
+    while (tail < least - 1 - head && same(-1 - tail)) tail++;
+  }
+  return parts.map(p => (head ? "…/" : "") + p.slice(head, p.length - tail).join("/") + (tail ? "/…" : ""));
+}
+// middle shortens text to n characters in the middle.
+function middle(text, n) {
+  if (text.length <= n) return text;
+  const head = Math.max(1, Math.floor((n - 1) * .4));
+  return text.slice(0, head) + "…" + text.slice(text.length - Math.max(1, n - 1 - head));
+}
+// labels shortens paths to n characters so that different ones stay different where n allows it.
+function labels(paths, n) {
+  const fits = paths.every(p => p.length <= n), out = fits ? [...paths] : different(paths).map(p => middle(p, n)), by = new Map();
+  out.forEach((text, k) => by.has(text) ? by.get(text).push(k) : by.set(text, [k]));
+  for (const list of by.values()) {
+    if (list.length === 1 || list.every(k => paths[k] === paths[list[0]]) || list.length === paths.length && n < 8) continue;
+    const sub = different(list.map(k => paths[k]));
+    let start = 0;
+    const least = Math.min(...sub.map(s => s.length));
+    if (Math.max(...sub.map(s => s.length)) > n) while (start < least - 1 && sub.every(s => s[start] === sub[0][start])) start++;
+    list.forEach((k, at) => { out[k] = start > 1 ? middle("…" + sub[at].slice(start), n) : middle(sub[at], n); });
+  }
+  return out;
+}
+// sample returns the first names of a fold that fit into n characters: the last parts of the paths, if they are different.
+function sample(paths, n) {
+  const last = paths.map(p => p.slice(p.lastIndexOf("/") + 1)), names = new Set(last).size === paths.length ? last : different(paths);
+  let text = middle(names[0], n - 3), k = 1;
+  while (k < names.length && text.length + names[k].length + 5 <= n) text += ", " + names[k++];
+  return k < names.length ? text + ", …" : text;
+}
+// label sets the titles of boxes for n characters. Boxes of one level are compared with each other.
+function label(n) {
+  if (view.layer >= 0 || view.labelled === n) return;
+  view.labelled = n;
+  const levels = new Map();
+  for (const b of view.boxes) {
+    if (b.fold >= 0) { b.sub = sample(b.names.map(i => directory(D.layers[i].f)), 34); continue; }
+    if (levels.has(b.level)) levels.get(b.level).push(b); else levels.set(b.level, [b]);
+  }
+  for (const list of levels.values()) labels(list.map(b => b.path), n).forEach((text, k) => { list[k].title = text; });
 }
 const colors = {load: "k1", fetch: "k1", call: "k3", finish: "k4"};
 function stepsView(layer) {
@@ -43,18 +137,12 @@ function stepsView(layer) {
   return {layer, boxes: at, of: new Map(at.map(b => [b.i, b])), edges};
 }
 function cut(s, n) { return s.length > n ? s.slice(0, n - 1) + "…" : s; }
-// short returns the end of the directory of a file, which says most.
-function short(file, n) {
-  const k = file.lastIndexOf("/"), dir = k > 0 ? file.slice(0, k) : file;
-  return dir.length > n ? "…" + dir.slice(dir.length - n + 1) : dir;
-}
-
 let view = layersView(), zoom = 1, dx = 0, dy = 0, chosen = -1, found = null, queued = false, style = {};
 const ctx = canvas.getContext("2d");
 
 function readStyle() {
   const s = getComputedStyle(document.documentElement);
-  for (const name of ["bg", "fg", "soft", "line", "fill", "on", "k1", "k2", "k3", "k4", "bad", "warn", "good", "edge"]) style[name] = s.getPropertyValue("--" + name).trim();
+  for (const name of ["bg", "fg", "soft", "line", "fill", "on", "k1", "k2", "k3", "k4", "kind1", "kind2", "kind3", "kind4", "bad", "warn", "good", "edge"]) style[name] = s.getPropertyValue("--" + name).trim();
   style.no = style.bad;
 }
 const markColor = m => m === "+" ? style.good : m === "-" ? style.bad : style.warn;
@@ -70,46 +158,61 @@ function paint() {
   ctx.fillStyle = style.bg; ctx.fillRect(0, 0, w, h);
   ctx.setTransform(ratio * zoom, 0, 0, ratio * zoom, ratio * dx, ratio * dy);
   const left = -dx / zoom, top = -dy / zoom, right = left + w / zoom, bottom = top + h / zoom;
-  const dim = b => found && !found.has(b.i) || only && only.checked && !b.m;
-  edges(left, top, right, bottom);
+  const dim = b => found && !(b.fold >= 0 ? b.names.some(i => found.has(i)) : found.has(b.i)) || only && only.checked && !b.m;
+  const size = Math.min(40, Math.max(12, 9.5 / zoom)); // of the font, so that it is readable from afar
+  let labelled = 0;
+  label(Math.floor((boxWidth - 18) / (size * .54)));
+  // Frames hide the edges that pass below them, but not those between their boxes and those of the chosen box.
+  edges(left, top, right, bottom, e => !e.inside, false);
+  for (const f of view.frames || []) frame(f, size);
+  if (view.frames?.length) edges(left, top, right, bottom, e => e.inside, false);
+  edges(left, top, right, bottom, () => true, true);
   let shown = 0;
   ctx.textBaseline = "alphabetic";
   for (const b of view.boxes) {
     if (b.x > right || b.y > bottom || b.x + b.w < left || b.y + b.h < top) continue;
     shown++;
     ctx.globalAlpha = dim(b) && b.i !== chosen ? .25 : 1;
-    box(b);
+    if (box(b, size)) labelled++;
   }
   ctx.globalAlpha = 1;
-  Object.assign(canvas.dataset, {view: view.layer < 0 ? "layers" : "steps", layer: view.layer, zoom: zoom.toFixed(4), x: Math.round(dx), y: Math.round(dy), chosen, boxes: view.boxes.length, shown, found: found ? found.size : -1});
+  Object.assign(canvas.dataset, {view: view.layer < 0 ? "layers" : "steps", layer: view.layer, zoom: zoom.toFixed(4), x: Math.round(dx), y: Math.round(dy), chosen, boxes: view.boxes.length, shown, labelled, folds: view.boxes.filter(b => b.fold >= 0).length, open: opened.length, found: found ? found.size : -1});
 }
-function edges(left, top, right, bottom) {
-  for (const strong of [false, true]) {
-    ctx.beginPath();
-    for (const e of view.edges) {
-      if ((e.from === chosen || e.to === chosen) !== strong) continue;
-      const a = view.of.get(e.from), b = view.of.get(e.to);
-      let x = a.x + a.w, y = a.y + a.h / 2;
-      const ex = b.x, ey = b.y + b.h / 2;
-      if (Math.max(x, ex) < left || Math.min(x, ex) > right || !e.by.length && (Math.max(y, ey) < top || Math.min(y, ey) > bottom)) continue;
-      ctx.moveTo(x, y);
-      for (let k = 0; k <= e.by.length; k += 4) {
-        const end = k === e.by.length, nx = end ? ex : e.by[k], ny = end ? ey : e.by[k + 1], mid = (x + nx) / 2;
-        if (zoom > .15) ctx.bezierCurveTo(mid, y, mid, ny, nx, ny); else ctx.lineTo(nx, ny);
-        if (!end) { x = e.by[k + 2]; y = e.by[k + 3]; ctx.lineTo(x, y); }
-      }
+function edges(left, top, right, bottom, which, strong) {
+  ctx.beginPath();
+  for (const e of view.edges) {
+    if ((e.from === chosen || e.to === chosen) !== strong || !which(e)) continue;
+    const a = view.of.get(e.from), b = view.of.get(e.to);
+    let x = a.x + a.w, y = a.y + a.h / 2;
+    const ex = b.x, ey = b.y + b.h / 2;
+    if (Math.max(x, ex) < left || Math.min(x, ex) > right || !e.by.length && (Math.max(y, ey) < top || Math.min(y, ey) > bottom)) continue;
+    ctx.moveTo(x, y);
+    for (let k = 0; k <= e.by.length; k += 4) {
+      const end = k === e.by.length, nx = end ? ex : e.by[k], ny = end ? ey : e.by[k + 1], mid = (x + nx) / 2;
+      if (zoom > .15) ctx.bezierCurveTo(mid, y, mid, ny, nx, ny); else ctx.lineTo(nx, ny);
+      if (!end) { x = e.by[k + 2]; y = e.by[k + 3]; ctx.lineTo(x, y); }
     }
-    ctx.strokeStyle = strong ? style.on : style.edge;
-    ctx.lineWidth = (strong ? 2 : 1) / Math.min(1, Math.max(zoom, .35));
-    ctx.stroke();
   }
+  ctx.strokeStyle = strong ? style.on : style.edge;
+  ctx.lineWidth = (strong ? 2 : 1) / Math.min(1, Math.max(zoom, .35));
+  ctx.stroke();
 }
-function box(b) {
-  const is = b.i === chosen;
-  ctx.fillStyle = style[zoom < .2 ? b.color : "fill"]; ctx.fillRect(b.x, b.y, b.w, b.h);
-  ctx.fillStyle = style[b.color]; ctx.fillRect(b.x, b.y, 5, b.h);
-  ctx.strokeStyle = is ? style.on : b.m ? markColor(b.m) : b.color === "no" ? style.bad : style.edge;
-  ctx.lineWidth = is ? 3 : b.m || b.color === "no" ? 2 : 1;
+// frame draws the frame of an open fold. Its head closes it.
+function frame(f, size) {
+  ctx.fillStyle = style.bg; ctx.fillRect(f.x, f.y, f.w, f.h);
+  ctx.strokeStyle = style.edge; ctx.lineWidth = 1; ctx.setLineDash([5, 4]);
+  ctx.strokeRect(f.x, f.y, f.w, f.h); ctx.setLineDash([]);
+  ctx.fillStyle = style.soft; ctx.font = "600 " + Math.min(size, 18) + "px system-ui,sans-serif";
+  ctx.fillText("▾ " + f.title, f.x + frameGap, f.y + 18, f.w - 2 * frameGap);
+}
+// box draws a box, and reports whether it has a label.
+function box(b, size) {
+  const is = b.i === chosen, fold = b.fold >= 0, denied = b.denied || b.color === "no";
+  if (fold) for (const d of [8, 4]) { ctx.fillStyle = style.fill; ctx.fillRect(b.x + d, b.y + d, b.w, b.h); ctx.strokeStyle = style[b.color]; ctx.lineWidth = 1; ctx.strokeRect(b.x + d, b.y + d, b.w, b.h); }
+  ctx.fillStyle = style.fill; ctx.fillRect(b.x, b.y, b.w, b.h);
+  ctx.fillStyle = style[b.color]; ctx.fillRect(b.x, b.y, zoom < .2 ? 20 : 6, b.h);
+  ctx.strokeStyle = is ? style.on : b.m ? markColor(b.m) : denied ? style.bad : view.layer < 0 ? style[b.color] : style.edge;
+  ctx.lineWidth = is ? 3 : b.m || denied ? 2 : b.root ? 2.5 : 1;
   ctx.setLineDash(b.m === "-" ? [6, 4] : []);
   ctx.strokeRect(b.x, b.y, b.w, b.h);
   ctx.setLineDash([]);
@@ -119,13 +222,15 @@ function box(b) {
     if (b.out) { ctx.moveTo(b.x + b.w, b.y + b.h / 2); ctx.lineTo(b.x + b.w + 14, b.y + b.h / 2); }
     ctx.setLineDash([3, 3]); ctx.stroke(); ctx.setLineDash([]);
   }
-  if (zoom < .3) return;
-  ctx.fillStyle = style.fg; ctx.font = "600 12px system-ui,sans-serif";
+  if (zoom < .1) return false; // a letter would be less than four pixels high
+  const two = size < 15; // is there space for a second line?
+  ctx.fillStyle = denied ? style.bad : style.fg; ctx.font = "600 " + size + "px system-ui,sans-serif";
   let x = b.x + 13;
-  if (b.m) { ctx.fillStyle = markColor(b.m); ctx.fillText(b.m === "-" ? "−" : b.m, x, b.y + 18); ctx.fillStyle = style.fg; x += 12; }
-  ctx.fillText(b.title, x, b.y + 18, b.x + b.w - x - 6);
-  ctx.fillStyle = style.soft; ctx.font = "11.5px system-ui,sans-serif";
-  ctx.fillText(b.sub, b.x + 13, b.y + 34, b.w - 19);
+  const y = two ? b.y + 18 : b.y + b.h / 2 + size * .35;
+  if (b.m) { ctx.fillStyle = markColor(b.m); ctx.fillText(b.m === "-" ? "−" : b.m, x, y); ctx.fillStyle = style.fg; x += size; }
+  ctx.fillText((fold ? "▸ " : "") + b.title, x, y, b.x + b.w - x - 4);
+  if (two) { ctx.fillStyle = style.soft; ctx.font = "11.5px system-ui,sans-serif"; ctx.fillText(b.sub, b.x + 13, b.y + 35, b.w - 19); }
+  return true;
 }
 
 function bounds(boxes) {
@@ -139,6 +244,14 @@ function fit() {
   zoom = Math.max(.004, Math.min(1.2, (w - 2 * edge) / (x2 - x1), (h - 2 * edge) / (y2 - y1)));
   dx = (w - (x1 + x2) * zoom) / 2; dy = (h - (y1 + y2) * zoom) / 2;
   draw();
+}
+// begin is the first view: all boxes if they are readable then, else those at the left.
+function begin() {
+  fit();
+  const least = .4;
+  if (zoom >= least || view.boxes.length > 1000) return;
+  const [x1, y1, , y2] = bounds(view.boxes), h = canvas.clientHeight;
+  zoom = least; dx = 24 - x1 * zoom; dy = Math.max(24 - y1 * zoom, (h - (y1 + y2) * zoom) / 2);
 }
 function scale(by, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
   const to = Math.max(.004, Math.min(4, zoom * by));
@@ -156,20 +269,33 @@ function reveal(b) {
 function show(next) {
   view = next; chosen = -1; found = null;
   back.hidden = view.layer < 0;
+  $("keys").className = view.layer < 0 ? "layers" : "steps";
+  $("close").hidden = view.layer >= 0 || !opened.length;
   where.textContent = view.layer < 0 ? count(D.layers.length, "layer") + ", " + count(D.steps.length, "step") : "steps of " + D.layers[view.layer].f;
 }
 function choose(i, look = true) {
   chosen = i;
   const was = panel.hidden;
-  if (i < 0) { panel.hidden = true; panel.replaceChildren(); } else { panel.hidden = false; (view.layer < 0 ? aboutLayer : aboutStep)(i); panel.scrollTop = 0; }
+  if (i < 0) { panel.hidden = true; panel.replaceChildren(); } else { panel.hidden = false; (view.layer >= 0 ? aboutStep : isFold(i) ? aboutFold : aboutLayer)(i); panel.scrollTop = 0; }
   if (i >= 0 && look) reveal(view.of.get(i));
   if (was !== panel.hidden) draw();
   draw();
 }
-function goLayer(i) { if (view.layer >= 0) show(layersView()); choose(i); }
+function goLayer(i) { if (view.layer >= 0 || isFold(boxOf(i))) { if (isFold(boxOf(i))) opened.push(groupOf[i]); show(layersView()); } choose(i); }
+// openFold shows the layers of a fold in its place, and closeFold makes it one box again.
+function openFold(k) {
+  opened.push(k); show(layersView());
+  const f = view.frames.at(-1), w = canvas.clientWidth, h = canvas.clientHeight, x = f.x * zoom + dx, y = f.y * zoom + dy;
+  if (x < 0 || y < 0 || x + f.w * zoom > w || y + f.h * zoom > h) {
+    zoom = Math.max(.3, Math.min(1, (w - 40) / f.w, (h - 40) / f.h));
+    dx = f.w * zoom > w ? 20 - f.x * zoom : (w - (2 * f.x + f.w) * zoom) / 2; dy = f.h * zoom > h ? 20 - f.y * zoom : (h - (2 * f.y + f.h) * zoom) / 2;
+  }
+  choose(-1);
+}
+function closeFold(k) { opened.splice(opened.indexOf(k), 1); show(layersView()); choose(foldBox(k)); }
 function goStep(i) { const l = D.steps[i].l; if (view.layer !== l) show(stepsView(l)); choose(i); }
 function open(layer) { if (!(D.layers[layer].s || []).length) return; show(stepsView(layer)); choose(-1); fit(); canvas.focus(); }
-function leave() { const l = view.layer; show(layersView()); choose(l); }
+function leave() { const l = view.layer; view = {layer: -1}; if (isFold(boxOf(l))) opened.push(groupOf[l]); show(layersView()); choose(l); }
 
 // The panel says what is known of what is chosen.
 function about(title) { panel.replaceChildren(element("h2", title)); const list = element("dl"); panel.append(list); return list; }
@@ -187,6 +313,12 @@ function some(list, make) {
 }
 const marks = {"+": "added", "-": "removed", "~": "changed"};
 function changed(list, x) { if (x.m) say(list, "since the other plan", marks[x.m], ...(x.d || [])); }
+function aboutFold(i) {
+  const k = i - D.layers.length, list = about(foldOf(k).title);
+  panel.insertBefore(element("button", "show them", {type: "button", id: "open", onclick: () => { openFold(k); canvas.focus({preventScroll: true}); }}), list);
+  say(list, "kind", D.layers[D.groups[k].m[0]].k);
+  say(list, "layers", ...some(D.groups[k].m, m => link(D.layers[m].f, () => goLayer(m))));
+}
 function aboutLayer(i) {
   const l = D.layers[i], list = about(l.f);
   if ((l.s || []).length) panel.insertBefore(element("button", "show its " + count(l.s.length, "step"), {type: "button", id: "open", onclick: () => open(i)}), list);
@@ -302,6 +434,7 @@ function nearest(boxes, far) {
 function escape() {
   if (!results.hidden || search.value) { results.hidden = true; search.value = ""; find(); canvas.focus({preventScroll: true}); }
   else if (view.layer >= 0) leave();
+  else if (chosen < 0 && opened.length) closeFold(opened.at(-1));
   else choose(-1);
 }
 canvas.onkeydown = e => {
@@ -309,7 +442,7 @@ canvas.onkeydown = e => {
   const b = e.key.startsWith("Arrow") && !e.shiftKey ? neighbour(e.key) : null;
   if (b) choose(b.i);
   else if (e.key.startsWith("Arrow")) { dx += {ArrowLeft: 80, ArrowRight: -80}[e.key] || 0; dy += {ArrowUp: 80, ArrowDown: -80}[e.key] || 0; draw(); }
-  else if (e.key === "Enter" && view.layer < 0 && chosen >= 0) open(chosen);
+  else if (e.key === "Enter" && view.layer < 0 && chosen >= 0) { if (isFold(chosen)) openFold(chosen - D.layers.length); else open(chosen); }
   else if (e.key === "+" || e.key === "=") scale(1.3);
   else if (e.key === "-") scale(1 / 1.3);
   else if (e.key === "0") fit();
@@ -324,11 +457,13 @@ document.addEventListener("keydown", e => {
 });
 
 // The mouse moves the view, makes it larger and smaller, and chooses.
-const at = e => { const r = canvas.getBoundingClientRect(), x = (e.clientX - r.left - dx) / zoom, y = (e.clientY - r.top - dy) / zoom; return view.boxes.find(b => x >= b.x && x <= b.x + b.w && y >= b.y && y <= b.y + b.h); };
+const point = e => { const r = canvas.getBoundingClientRect(); return [(e.clientX - r.left - dx) / zoom, (e.clientY - r.top - dy) / zoom]; };
+const at = e => { const [x, y] = point(e); return view.boxes.find(b => x >= b.x && x <= b.x + b.w && y >= b.y && y <= b.y + b.h); };
+const headAt = e => { const [x, y] = point(e); return (view.frames || []).find(f => x >= f.x && x <= f.x + f.w && y >= f.y && y <= f.y + frameHead); };
 let drag = null;
 canvas.onpointerdown = e => { if (e.button) return; canvas.setPointerCapture(e.pointerId); drag = {x: e.clientX, y: e.clientY, dx, dy, far: false}; };
 canvas.onpointermove = e => {
-  if (!drag) return;
+  if (!drag) { const b = at(e); canvas.title = !b ? headAt(e) ? "fold" : "" : b.fold >= 0 ? b.names.slice(0, 30).map(i => directory(D.layers[i].f)).join("\n") : b.path || b.title; return; }
   const x = e.clientX - drag.x, y = e.clientY - drag.y;
   drag.far = drag.far || Math.hypot(x, y) > 4;
   if (drag.far) { canvas.classList.add("drag"); dx = drag.dx + x; dy = drag.dy + y; draw(); }
@@ -336,10 +471,14 @@ canvas.onpointermove = e => {
 canvas.onpointerup = e => {
   const moved = drag && drag.far;
   drag = null; canvas.classList.remove("drag");
-  if (!moved) { const b = at(e); choose(b ? b.i : -1, false); canvas.focus({preventScroll: true}); }
+  if (!moved) {
+    const b = at(e), f = b ? null : headAt(e);
+    if (f) closeFold(f.k); else if (b && b.fold >= 0) openFold(b.fold); else choose(b ? b.i : -1, false);
+    canvas.focus({preventScroll: true});
+  }
 };
 canvas.onpointercancel = () => { drag = null; };
-canvas.ondblclick = e => { const b = at(e); if (b && view.layer < 0) open(b.i); };
+canvas.ondblclick = e => { const b = at(e); if (b && view.layer < 0 && !(b.fold >= 0)) open(b.i); };
 canvas.addEventListener("wheel", e => {
   if (document.activeElement !== canvas && !e.ctrlKey) return;
   e.preventDefault();
@@ -350,6 +489,7 @@ $("fit").onclick = fit;
 $("in").onclick = () => scale(1.3);
 $("out").onclick = () => scale(1 / 1.3);
 back.onclick = leave;
+$("close").onclick = () => { opened.length = 0; show(layersView()); choose(-1); fit(); };
 if (only) only.onchange = draw;
 document.addEventListener("click", e => {
   if (!results.contains(e.target) && e.target !== search) results.hidden = true;
@@ -374,5 +514,5 @@ matchMedia("(prefers-color-scheme: dark)").onchange = () => { readStyle(); draw(
 new ResizeObserver(draw).observe(canvas);
 readStyle();
 show(layersView());
-fit();
+begin();
 })();

@@ -1,4 +1,4 @@
-package diff
+package oldside
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// seen reports whether roots are the same in a revision. It compares the file system
+// Seen reports whether roots are the same in a revision. It compares the file system
 // observations of their layers with the revision.
-type seen struct {
+type Seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
 	ids      func() *records.IDs // lazy: the cache can be opened only once the plan exists
@@ -35,14 +35,15 @@ type place struct {
 	recorded bool
 }
 
-func newSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *seen {
-	return &seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
+// NewSeen compares roots with the revision tree. lockFile is the lock file of the new side.
+func NewSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *Seen {
+	return &Seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
 		ids: sync.OnceValue(func() *records.IDs { return e.Earlier().Objects(tree.Top()) })}
 }
 
-// same reports whether the observed files of a root are the same in the revision. If so, its
+// Same reports whether the observed files of a root are the same in the revision. If so, its
 // output is the same and it need not be rendered.
-func (s *seen) same(plan *planner.Plan, dir string) bool {
+func (s *Seen) Same(plan *planner.Plan, dir string) bool {
 	list, enough := plan.Observed(dir)
 	for _, o := range list { // check all of them, so that the old side can share every unchanged file
 		enough = s.holds(o) && enough
@@ -50,8 +51,11 @@ func (s *seen) same(plan *planner.Plan, dir string) bool {
 	return enough && len(list) > 0
 }
 
+// Save keeps the object IDs of the files that were compared for later runs.
+func (s *Seen) Save() { s.ids().Save() }
+
 // holds reports whether the revision matches an observation.
-func (s *seen) holds(o *loaders.Observation) bool {
+func (s *Seen) holds(o *loaders.Observation) bool {
 	switch {
 	case o.InFetched:
 		return true
@@ -70,10 +74,10 @@ func (s *seen) holds(o *loaders.Observation) bool {
 	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
-// sameRecord reports whether the root dir, described by record r, is the same in the revision,
+// SameRecord reports whether the root dir, described by record r, is the same in the revision,
 // without planning it. The record may come from the same root under another name, so a link in
 // the path of dir is checked separately.
-func (s *seen) sameRecord(dir string, r *records.Record) bool {
+func (s *Seen) SameRecord(dir string, r *records.Record) bool {
 	abs, err := filepath.Abs(dir)
 	if err != nil || r.Remote() && !s.sameLock {
 		return false
@@ -100,7 +104,7 @@ func (s *seen) sameRecord(dir string, r *records.Record) bool {
 
 // has reports whether the revision contains a part of a root. content compares the content of a
 // file with a file of the tree.
-func (s *seen) has(p records.Part, recorded bool, content func(name string) bool) bool {
+func (s *Seen) has(p records.Part, recorded bool, content func(name string) bool) bool {
 	at := place{p.Kind, p.Path, recorded}
 	has, ok := s.known[at]
 	if !ok {
@@ -110,7 +114,7 @@ func (s *seen) has(p records.Part, recorded bool, content func(name string) bool
 	return has
 }
 
-func (s *seen) look(p records.Part, content func(name string) bool) bool {
+func (s *Seen) look(p records.Part, content func(name string) bool) bool {
 	name, err := s.tree.Name(p.Path)
 	if err != nil {
 		return false

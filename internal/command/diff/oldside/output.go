@@ -1,4 +1,6 @@
-package diff
+// Package oldside has the old sides of a comparison: output of an earlier run, and roots of a
+// revision that are the same as now.
+package oldside
 
 import (
 	"errors"
@@ -18,17 +20,19 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// written is earlier output: resource lists by the output folder of their root.
-type written struct {
-	lists map[string]*krm.List
-	file  bool // a single file, or a folder without manifests
+// Output is earlier output.
+type Output struct {
+	// Lists are the resources by the output folder of their root.
+	Lists map[string]*krm.List
+	// File reports that the output is a single file.
+	File bool
 }
 
-// read reads a folder that krmflow wrote, or any folder or file of YAML. outs are the output
+// Read reads a folder that krmflow wrote, or any folder or file of YAML. outs are the output
 // folders of the roots to compare. In a folder without manifests a file belongs to the deepest
 // of outs that contains it. A single file belongs to the only root.
-func read(dir string, outs []string) (*written, error) {
-	w := &written{lists: map[string]*krm.List{}}
+func Read(dir string, outs []string) (*Output, error) {
+	w := &Output{Lists: map[string]*krm.List{}}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -37,7 +41,7 @@ func read(dir string, outs []string) (*written, error) {
 		if len(outs) > 1 {
 			return nil, diag.Arguments.Errorf("--against: %q is one file, and %s are compared with it: name a folder, or one directory", dir, diag.Count(len(outs), "root"))
 		}
-		w.file = true
+		w.File = true
 		return w, w.add(outs[0], dir)
 	}
 	m, files, err := listed(dir)
@@ -68,14 +72,14 @@ func read(dir string, outs []string) (*written, error) {
 }
 
 // addListed adds the files that the manifests of a folder list. Missing files are skipped.
-func (w *written) addListed(dir string, m *manifest.Manifest) error {
+func (w *Output) addListed(dir string, m *manifest.Manifest) error {
 	for _, folder := range slices.Sorted(maps.Keys(m.Files)) {
 		root, ok := m.Owner(folder)
 		if !ok {
 			continue
 		}
-		if w.lists[root] == nil {
-			w.lists[root] = krm.NewList()
+		if w.Lists[root] == nil {
+			w.Lists[root] = krm.NewList()
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.Files[folder])) {
 			if err := w.add(root, filepath.Join(dir, filepath.FromSlash(folder), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +125,7 @@ func listed(dir string) (*manifest.Manifest, []string, error) {
 }
 
 // add adds the resources in a file to the list of a root.
-func (w *written) add(root, file string) error {
+func (w *Output) add(root, file string) error {
 	data, err := loaders.ReadFile(file, yaml.MaxFile)
 	if err != nil {
 		return err
@@ -131,11 +135,11 @@ func (w *written) add(root, file string) error {
 		return err
 	}
 	var all []*krm.Resource
-	if list := w.lists[root]; list != nil {
+	if list := w.Lists[root]; list != nil {
 		for _, r := range list.All() {
 			all = append(all, r)
 		}
 	}
-	w.lists[root] = krm.NewList(append(all, rs...)...)
+	w.Lists[root] = krm.NewList(append(all, rs...)...)
 	return nil
 }
