@@ -39,7 +39,7 @@ var flags = []group{
 	{"Helm charts", []string{"enable-helm", "helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
 	{"Output", []string{"output", "against", "check", "force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan"}},
-	{"Messages", []string{"log-format", "log-level", "quiet", "report", "profile", "pprof"}},
+	{"Messages", []string{"color", "no-pager", "log-format", "log-level", "quiet", "report", "profile", "pprof"}},
 }
 
 // CommandNames yields the commands that help shows in groups.
@@ -135,7 +135,7 @@ func FlagGroups(cmd *cobra.Command) iter.Seq2[string, *pflag.FlagSet] {
 	}
 	own := sets[len(flags)]
 	cmd.InitDefaultHelpFlag()
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+	add := func(f *pflag.Flag) {
 		if f.Hidden {
 			return
 		}
@@ -144,7 +144,9 @@ func FlagGroups(cmd *cobra.Command) iter.Seq2[string, *pflag.FlagSet] {
 		} else {
 			own.AddFlag(f)
 		}
-	})
+	}
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
 	return func(yield func(string, *pflag.FlagSet) bool) {
 		if own.HasFlags() && !yield("Flags", own) {
 			return

@@ -7,7 +7,6 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
-	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/command/graph"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +17,6 @@ type differing struct {
 	against, output string
 	stat, exitCode  bool
 	maxSize         int
-	color           terminal.Colors
 }
 
 // errDiffers is the error for a difference with --exit-code.
@@ -29,7 +27,7 @@ var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
 // Command returns the diff command.
 func Command(a *cli.Invocation) *cobra.Command {
-	c := &differing{Invocation: a, color: "auto"}
+	c := &differing{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR...]",
 		Short: "Show what a change makes of the rendered resources",
@@ -63,7 +61,6 @@ Values of Secrets are not shown, only that they differ.`,
 	fs.BoolVar(&c.stat, "stat", false, "name the resources, and not what has changed in them")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, and with 128 if the input is wrong, as git diff does")
 	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; what is left out is counted")
-	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
 }
 
@@ -82,7 +79,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	switch c.output {
 	case "text":
 		write = func(r *Result) error {
-			return r.WriteText(c.Stdout, Style{Color: c.color.On(os.Stdout), Stat: c.stat})
+			return r.WriteText(c.Stdout, Style{Color: c.Color.On(os.Stdout), Stat: c.stat})
 		}
 	case "unified":
 		write = func(r *Result) error { return r.WriteUnified(c.Stdout) }
