@@ -34,6 +34,7 @@ func TestHelpOfCommands(t *testing.T) {
 			look(c)
 		}
 	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	look(root)
 	for name := range help.CommandNames() {
 		if !slices.Contains(names, name) {
