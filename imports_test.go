@@ -107,7 +107,7 @@ var imports = map[string][]string{
 	"internal/engine/sink":     plus(values, "internal/sys/swap", "loaders", "output", "output/names", "render"),
 
 	"internal/cli":          {"cache", "cache/shared", "diag", "executors/probe", "internal/cli/console", "internal/cli/options", "internal/cli/program", "internal/cli/report", "internal/cli/settings", "internal/cli/terminal", "internal/engine", "internal/engine/answers", "internal/engine/limits", "internal/engine/profile", "internal/engine/sink", "krm/function", "krm/yaml", "loaders/remote", "lock", "output", "planner", "planner/helm", "planner/roots", "render", "scheduler"},
-	"internal/cli/console":  {"diag", "graph", "internal/cli/options", "internal/cli/report", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "scheduler"},
+	"internal/cli/console":  {"diag", "graph", "internal/cli/options", "internal/cli/report", "internal/cli/terminal", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "planner/roots", "scheduler"},
 	"internal/cli/exit":     {"diag", "internal/cli/options", "internal/cli/settings", "internal/engine", "internal/engine/sink", "krm/function", "loaders/remote", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
 	"internal/cli/help":     {},
 	"internal/cli/messages": {"diag"},
@@ -115,9 +115,9 @@ var imports = map[string][]string{
 	"internal/cli/program":  {},
 	"internal/cli/report":   {"diag", "internal/cli/messages"},
 	"internal/cli/settings": {"diag", "internal/sys/glob", "krm/yaml", "loaders", "output", "trust"},
-	"internal/cli/terminal": {"graph"},
+	"internal/cli/terminal": {"diag", "graph"},
 
-	"internal/planview":          plus(values, "graph", "planner", "planner/layers", "trust"),
+	"internal/planview":          plus(values, "graph", "internal/cli/terminal", "planner", "planner/layers", "trust"),
 	"internal/planview/drawing":  {"builtins", "diag", "graph", "krm", "planner", "planner/layers"},
 	"internal/planview/page":     {"diag"},
 	"internal/planview/planpage": {"diag", "internal/planview", "internal/planview/drawing", "internal/planview/page"},

@@ -11,19 +11,19 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// wantsJSON reports whether args ask for logs in JSON. It does not depend on the flag parser,
-// so that errors of the command line itself are also reported in that format.
-func wantsJSON(args []string) (json bool) {
+// flagValue returns the value of a flag in args, or "" if it is not set. It does not depend on the
+// flag parser, so that errors of the command line itself are also reported in the requested form.
+func flagValue(args []string, flag string) (value string) {
 	for i, arg := range args {
-		value, ok := strings.CutPrefix(arg, "--log-format=")
-		if i > 0 && args[i-1] == "--log-format" {
-			value, ok = arg, true
+		text, ok := strings.CutPrefix(arg, "--"+flag+"=")
+		if i > 0 && args[i-1] == "--"+flag {
+			text, ok = arg, true
 		}
 		if ok {
-			json = value == "json"
+			value = text
 		}
 	}
-	return json
+	return value
 }
 
 // report prints err and returns its exit code.

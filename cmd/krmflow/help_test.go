@@ -38,6 +38,7 @@ func TestHelpOfCommands(t *testing.T) {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
 	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	for name := range help.CommandNames() {
 		if !slices.Contains(names, name) {
 			t.Errorf("there is no command %s", name)

@@ -12,13 +12,15 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/console"
 	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine/limits"
 )
 
 // untilSignal returns a context that is canceled by the first SIGINT or SIGTERM. A second
-// signal ends the process at once. SIGPIPE is caught and ignored, so that a closed pipe shows
+// signal ends the process at once, except that the pager of a screen handles Ctrl-C itself: it
+// would be left behind in the terminal. SIGTERM ends the pager. SIGPIPE is caught and ignored, so that a closed pipe shows
 // up as a write error. The handlers are never removed: each removal would wake two threads.
-func untilSignal() (context.Context, context.CancelCauseFunc) {
+func untilSignal(screen *terminal.Screen) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
@@ -28,6 +30,15 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 				continue
 			}
 			sig := s.(syscall.Signal)
+			switch paging := screen.Paging(); {
+			case paging && sig == syscall.SIGTERM:
+				cancel(exit.Signaled{Signal: sig})
+				screen.EndPager()
+				continue
+			case paging:
+				cancel(exit.Signaled{Signal: sig})
+				continue
+			}
 			if errors.As(context.Cause(ctx), new(exit.Signaled)) {
 				os.Exit(exit.Signal + int(sig))
 			}

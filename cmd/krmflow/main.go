@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -96,14 +97,14 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 	began := time.Now()
 	runtime.MemProfileRate = 0 // --pprof sets it again
 	limits.CollectSeldom()
-	ctx, cancel := untilSignal()
-	defer cancel(nil)
-	status := terminal.NewStatusWriter(stderr)
-	human := diag.SanitisingWriter(status)
-	out := terminal.NewStdout(ctx, product)
 	args, more := edit.Split(args)
-	a := &cli.Invocation{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
-	end := a.Reporter(wantsJSON(args))
+	a := &cli.Invocation{Began: began, Name: name, Stdin: stdin, MoreEdits: more, CommandLine: args, Perform: perform}
+	a.Screen = terminal.NewScreen(product, stderr, a.Pager)
+	ctx, cancel := untilSignal(a.Screen)
+	defer cancel(nil)
+	a.Stop, a.Stdout, a.Stderr = cancel, terminal.NewStdout(ctx, a.Screen.Stdout()), diag.SanitisingWriter(a.Screen.Stderr())
+	_ = a.Color.Set(flagValue(args, "color")) // for mistakes of the command line; the parser reports a wrong value
+	end := a.Reporter(flagValue(args, "log-format") == "json")
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -113,7 +114,32 @@ func start(name program.Name, args []string, stdin io.Reader, product, stderr io
 		}()
 		done <- perform(ctx, a)
 	}()
-	return await(ctx, a, done, end)
+	code := await(ctx, a, done, end)
+	paged := a.Screen.Paging()
+	if paged && code == exit.OK { // Ctrl-C before all output was written; afterwards it is for the pager
+		code = signaled(ctx, syscall.SIGINT)
+	}
+	if err := a.Screen.Close(); err != nil && code == exit.OK {
+		code = report(end, lostStdout(err))
+	}
+	if paged && code == exit.OK {
+		code = signaled(ctx, syscall.SIGTERM)
+	}
+	return code
+}
+
+// signaled returns the exit code for a signal if it has canceled ctx, otherwise OK.
+func signaled(ctx context.Context, signal syscall.Signal) int {
+	var sig exit.Signaled
+	if errors.As(context.Cause(ctx), &sig) && sig.Signal == signal {
+		return exit.Signal + int(signal)
+	}
+	return exit.OK
+}
+
+// lostStdout returns the error for a failed write to stdout.
+func lostStdout(err error) error {
+	return &exit.Error{Code: exit.Output, Err: fmt.Errorf("cannot write to stdout: %w", err)}
 }
 
 // perform runs the command line of an Invocation, prints errors, reports and the result line,
@@ -130,15 +156,15 @@ func perform(ctx context.Context, a *cli.Invocation) (code int) {
 		err = a.Steps.Stopped(cause) // the error occurred between two steps and has no position yet
 	}
 	if lost := out.Err(); lost != nil {
-		err = &exit.Error{Code: exit.Output, Err: fmt.Errorf("cannot write to stdout: %w", lost)}
+		err = lostStdout(lost)
 	}
 	a.Log.End()
 	a.Ended = err
-	end := a.Reporter(wantsJSON(a.CommandLine) || a.LogFormat == "json")
+	end := a.Reporter(flagValue(a.CommandLine, "log-format") == "json" || a.LogFormat == "json")
 	code = report(end, seeUsage(used, err))
 	code = max(code, report(end, a.WriteReports(err)), report(end, a.WriteProfile()))
 	if t := a.Tally; len(t.All) > 0 {
-		end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
+		end.Roots(t.Result, t.What, t.Done(), len(t.All), t.LeftOut)
 	}
 	if a.Result != "" {
 		end.Result(a.Result)
@@ -286,6 +312,7 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 // variables can set: see package settings.
 func settingFlags() *pflag.FlagSet {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(cli.TerminalFlags).Register(all)
 	for _, c := range commands {
 		if c.complete {
 			all.AddFlagSet(c.make(&cli.Invocation{Stdout: io.Discard, Stderr: io.Discard}).Flags())
@@ -316,6 +343,7 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	a.TerminalFlags.Register(root.PersistentFlags())
 	var dir string
 	root.PersistentFlags().StringVarP(&dir, "directory", "C", "", "run as if started in this `DIR`")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

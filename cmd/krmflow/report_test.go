@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/console"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -30,7 +31,7 @@ func TestReportBug(t *testing.T) {
 		t.Setenv("KRMFLOW_DEBUG", debug)
 		for _, asJSON := range []bool{false, true} {
 			var b bytes.Buffer
-			code := report(console.Reporter{W: &b, JSON: asJSON}, errors.Join(errs...))
+			code := report(console.Reporter{W: terminal.Painter{Safe: &b}, JSON: asJSON}, errors.Join(errs...))
 			text := b.String()
 			if code != exit.Internal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
 				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
@@ -54,7 +55,7 @@ func TestReportJSON(t *testing.T) {
 	err := errors.Join(
 		options.UsageError(errors.New("one\x7f\u0085\u202e\xff")),
 		&exit.Error{Code: exit.Output, Err: errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
-	if code := report(console.Reporter{W: diag.SanitisingWriter(&b), JSON: true}, err); code != exit.Usage {
+	if code := report(console.Reporter{W: terminal.Painter{Safe: diag.SanitisingWriter(&b)}, JSON: true}, err); code != exit.Usage {
 		t.Errorf("exit code %d", code)
 	}
 	var got []string

@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 )
 
 // attackers are programs that interfere with krmflow while it runs.
-var attackers = map[string]func(){"struck": struck, "onterminal": onTerminal, "flipflop": flipFlop}
+var attackers = map[string]func(){"struck": struck, "onterminal": onTerminal, "screen": screen, "flipflop": flipFlop}
 
 // private gives the script its own TMPDIR, with a name short enough for the socket of an executor.
 // Every process and file of krmflow carries the name, and [nothingLeft] looks for it.
@@ -122,34 +121,6 @@ func exitAs(state *os.ProcessState) {
 		os.Exit(128 + int(ws.Signal()))
 	}
 	os.Exit(state.ExitCode())
-}
-
-// onTerminal implements the program onterminal PROGRAM [ARG...]. It runs a program in a session
-// with its own controlling terminal and leaves the standard streams unchanged.
-func onTerminal() {
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		fatal("%v", err)
-	}
-	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		fatal("%v", err)
-	}
-	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		fatal("%v", err)
-	}
-	cmd := exec.Command(os.Args[1], os.Args[2:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{terminal}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		fatal("%v", err)
-	}
-	exitAs(cmd.ProcessState)
 }
 
 // flipFlop implements the program flipflop FILE OTHER N krmflow [ARG...]. It runs krmflow many

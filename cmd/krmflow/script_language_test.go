@@ -65,6 +65,8 @@ var scriptPrograms = []scriptWord{
 	{name: "bounded", args: "[-cpu 5s] [-mb 500] PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it and its children take more than 2 s of processor time or 300 MB."},
 	{name: "flipflop", args: "FILE OTHER N krmflow [ARG...]", help: "Run krmflow N times while FILE is constantly replaced with OTHER and back. Each run must exit with 0 or 4, and each code must occur."},
 	{name: "onterminal", args: "PROGRAM [ARG...]", help: "Run a program in a session with its own terminal. The standard streams stay unchanged."},
+	{name: "screen", args: "COLUMNSxLINES [-type REGEXP KEYS]... PROGRAM [ARG...]", help: "Run a program on a terminal of this size and print all that appears on it. " +
+		"Type KEYS, a Go string, when REGEXP has appeared. Fail with 99 if the program runs for 20 s."},
 	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when the file WHEN exists. Fail with 99 if it runs for another 20 s."},
 	{name: "struck", args: "INT|TERM|KILL|EXECUTOR krmflow [ARG...]", help: "Run krmflow and send it a signal when a function has started sleep 71.09. INT goes to the process group. " +
 		"EXECUTOR kills the executor. Fail with 99 if krmflow runs for another 20 s."},

@@ -38,8 +38,9 @@ type Invocation struct {
 	// terminal.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Status writes the progress line. Stderr writes through it.
-	Status *terminal.StatusWriter
+	// Screen is the terminal that Stdout and Stderr write to. It is nil in tests.
+	Screen *terminal.Screen
+	TerminalFlags
 	Flags
 	options.Functions
 	RootFlags
@@ -103,6 +104,8 @@ type Tally struct {
 	Missing []string
 	// LeftOut is the number of roots that were found but not selected.
 	LeftOut int
+	// Result is the result of the command if it is not that all roots are done.
+	Result string
 }
 
 // Done returns the number of finished roots.
@@ -145,7 +148,7 @@ func (a *Invocation) Engine(cmd *cobra.Command) (*engine.Engine, error) {
 	}
 	a.engine = engine.New(o, engine.Host{
 		Log: a.Log, Exits: &a.Exits, Usage: &a.Used, Steps: &a.Steps, Stop: a.Stop, Recorder: a.Recorder, Strict: a.StrictError, Watch: a.Watch,
-		Shared: a.shared, CheckRoots: checkConfigPlace,
+		Shared: a.shared, CheckRoots: checkConfigPlace, Progress: a.showProgress,
 		Planned: func(plan *planner.Plan, dirs []string) { a.planned, a.dirs = plan, dirs },
 	})
 	return a.engine, nil
@@ -276,11 +279,14 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(co
 		}
 	})
 	a.Log = a.Logger()
+	if err := a.Unpaged(); err != nil {
+		return 0, err
+	}
 	rounds := engine.Rounds{Writes: writes, Hopeless: hopeless, Log: a.Log, Exits: &a.Exits}
 	rounds.Round = func(ctx context.Context, w *engine.Watch) (int, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: terminal.NewStdout(ctx, a.Stdout), Stderr: a.Stderr, Status: a.Status,
+		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: terminal.NewStdout(ctx, a.Stdout), Stderr: a.Stderr, Screen: a.Screen,
 			Watch: w, CommandLine: a.CommandLine, Perform: a.Perform}
 		round.Used.Begin()
 		round.Stop = func(cause error) {

@@ -76,7 +76,7 @@ func (a *Invocation) Found(f report.Finding) {
 // Reporter returns a printer for errors, as text or as JSON. Under kustomize's name and with
 // --quiet, it prints neither source lines nor codes.
 func (a *Invocation) Reporter(json bool) console.Reporter {
-	r := console.Reporter{W: a.Stderr, JSON: json, Found: a.Found}
+	r := console.Reporter{W: a.painter(), JSON: json, Found: a.Found}
 	if !a.Name.Kustomize() && !a.Quiet {
 		r.Source = a.Source
 	}
@@ -112,7 +112,7 @@ func (a *Invocation) Logger() *console.Logger {
 	if a.report != nil {
 		o.Found = a.Found
 	}
-	return console.NewLogger(a.Stderr, o)
+	return console.NewLogger(a.painter(), o)
 }
 
 // WriteReports writes the requested reports for a command that ended with err.

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/planner/roots"
@@ -31,10 +34,39 @@ func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.Recursive, "recursive", "R", false, recursive)
-	fs.BoolVar(&f.selection.Leaves, "leaves", false, "with -R, only roots that no other layer uses")
+	fs.Var((*leaves)(&f.selection), "leaves", "with -R, only roots that no other layer uses; =`PATTERN` keeps these bases")
+	fs.Lookup("leaves").NoOptDefVal = "true"
 	fs.Var((*options.Repeated)(&f.selection.Only), "only", "with -R, only roots at or below this `PATH`; * and ** match; repeatable")
 	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "with -R, no roots at or below this `PATH`; * and ** match; repeatable")
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
+}
+
+// leaves is the value of --leaves: true, false, or true with patterns of roots that are kept although
+// other layers use them.
+type leaves roots.Selection
+
+// String returns the value of the flag.
+func (l *leaves) String() string {
+	if l.Leaves && len(l.Keep) > 0 {
+		return strings.Join(l.Keep, ",")
+	}
+	return strconv.FormatBool(l.Leaves)
+}
+
+// Type returns the name of the value in help.
+func (*leaves) Type() string { return "bool" }
+
+// Set sets the value of the flag.
+func (l *leaves) Set(value string) error {
+	if on, err := strconv.ParseBool(value); err == nil {
+		l.Leaves, l.Keep = on, nil
+		return nil
+	}
+	if value == "" {
+		return errors.New("the pattern must not be empty")
+	}
+	l.Leaves, l.Keep = true, append(l.Keep, strings.Split(value, ",")...)
+	return nil
 }
 
 // Filtered reports whether flags exclude some of the roots that -R finds.

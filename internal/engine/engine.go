@@ -104,6 +104,17 @@ type Log interface {
 	Call(scheduler.CallReport)
 	Fetch(remote.Event)
 	Unchanged(dir string)
+	LeftOut(*roots.Found)
+}
+
+// Progress shows the progress of planning or of a run. Its methods are called concurrently.
+type Progress interface {
+	// Done records that a root has finished successfully.
+	Done()
+	// Fail records that a node has failed.
+	Fail(*graph.Node)
+	// Stop ends the display.
+	Stop()
 }
 
 // A Host is the process that an engine runs in. Log, Exits, Usage, Steps, Stop and Strict must
@@ -117,6 +128,9 @@ type Host struct {
 	Steps *limits.Steps
 	// Stop cancels the context of the command.
 	Stop context.CancelCauseFunc
+	// Progress starts to show the progress of a plan that runs, or of planning if plan is nil. It
+	// may be nil, and return nil.
+	Progress func(plan *planner.Plan) Progress
 	// Recorder measures the run. It may be nil.
 	Recorder *profile.Recorder
 	// Strict returns an error if there were warnings and warnings are errors.
@@ -187,6 +201,23 @@ func (e *Engine) progress(at graph.Origin) {
 	}
 }
 
+// show starts to show the progress of a plan that runs, or of planning if plan is nil.
+func (e *Engine) show(plan *planner.Plan) Progress {
+	if e.host.Progress != nil {
+		if progress := e.host.Progress(plan); progress != nil {
+			return progress
+		}
+	}
+	return invisible{}
+}
+
+// invisible is the progress of a run that shows none.
+type invisible struct{}
+
+func (invisible) Done()            {}
+func (invisible) Fail(*graph.Node) {}
+func (invisible) Stop()            {}
+
 // silent is a Log that discards everything.
 type silent struct{}
 
@@ -198,3 +229,4 @@ func (silent) Node(scheduler.Event)                     {}
 func (silent) Call(scheduler.CallReport)                {}
 func (silent) Fetch(remote.Event)                       {}
 func (silent) Unchanged(string)                         {}
+func (silent) LeftOut(*roots.Found)                     {}

@@ -14,9 +14,11 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -258,11 +260,12 @@ func TestWriteRemembers(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "b/cm.yaml"), configMap("changed"))
 	var planned []string
-	w := Writing{Begin: func(plan *planner.Plan) {
-		for _, root := range plan.Graph.Roots {
-			planned = append(planned, filepath.Base(root.Dir))
-		}
-	}}
+	var mu sync.Mutex
+	w := Writing{Hooks: Hooks{Root: func(root graph.Root, _ *krm.List) {
+		mu.Lock()
+		defer mu.Unlock()
+		planned = append(planned, filepath.Base(root.Dir))
+	}}}
 	if _, log, err := renderTo(t, out, w, dirs...); err != nil || fmt.Sprint(log.unchanged) != "[a]" || fmt.Sprint(planned) != "[b]" {
 		t.Errorf("unchanged %v, planned %v, %v", log.unchanged, planned, err)
 	}

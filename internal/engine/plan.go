@@ -135,6 +135,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	for _, w := range found.Warnings {
 		e.host.Log.Warn(planner.WarningOf(w))
 	}
+	e.host.Log.LeftOut(found)
 	placed, err := render.PlaceIn(&e.places, found.Dirs, base)
 	return placed, found.LeftOut(), err
 }
@@ -241,7 +242,9 @@ func (r *Run) compile(ctx context.Context) error {
 	if compile == nil {
 		compile = render.Compile
 	}
+	progress := e.show(nil)
 	plan, err := compile(ctx, r.options)
+	progress.Stop()
 	if err != nil {
 		return err
 	}

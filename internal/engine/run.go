@@ -177,15 +177,22 @@ func Texts(results iter.Seq2[Result, error]) (map[string][]byte, error) {
 // run.
 func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[string]bool, errs []error) {
 	h := r.e.host
+	progress := r.e.show(r.plan)
+	defer progress.Stop()
 	event, root := o.Event, o.Root
 	o.Pure, o.KeepGoing, o.Jobs, o.Limit, o.Begin = true, true, r.e.o.Jobs, h.Usage.Jobs(), h.Steps.Begin
 	o.Event = func(e scheduler.Event) {
 		h.Steps.End(e.Node)
+		if e.Err != nil {
+			progress.Fail(e.Node)
+		}
 		event(e)
 	}
 	o.Root = func(at graph.Root, list *krm.List) error {
 		h.Usage.Made.Add(int64(list.Size()))
-		return root(at, list)
+		err := root(at, list)
+		progress.Done()
+		return err
 	}
 	errs = scheduler.Run(ctx, r.plan.Graph, o)
 	return r.answers(ctx), errs
@@ -216,13 +223,9 @@ type Writing struct {
 	Hooks
 	// Open opens the sink.
 	Open func() (sink.Sink, error)
-	// Begin is called with the plan before it runs. Check is called when all roots are
-	// rendered; if it returns an error, the results are not committed.
-	Begin func(*planner.Plan)
+	// Check is called when all roots are rendered. If it returns an error, the results are not
+	// committed.
 	Check func() error
-	// Put is called after the sink has taken a root, and End when all roots are rendered.
-	Put func()
-	End func()
 }
 
 // Written describes the result of writing to a sink.
@@ -252,21 +255,7 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	if err := r.putKnown(ctx, b); err != nil {
 		return Written{}, err
 	}
-	if w.Begin != nil {
-		w.Begin(r.plan)
-	}
-	err = errors.Join(r.plan.Err(), r.run(ctx, r.plan, w.Hooks, len(r.roots) > 1, func(root graph.Root, list *krm.List) error {
-		if err := b.put(root, list); err != nil {
-			return err
-		}
-		if w.Put != nil {
-			w.Put()
-		}
-		return nil
-	}))
-	if w.End != nil {
-		w.End()
-	}
+	err = errors.Join(r.plan.Err(), r.run(ctx, r.plan, w.Hooks, len(r.roots) > 1, b.put))
 	if err != nil && (!r.keepGoing || ctx.Err() != nil) {
 		return Written{}, err
 	}
@@ -378,6 +367,8 @@ func (b *batch) finish(ctx context.Context, failed error, strict func() error) e
 func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool, root func(graph.Root, *krm.List) error) error {
 	e := r.e
 	e.host.Recorder.Stage(profile.Running)
+	progress := e.show(plan)
+	defer progress.Stop()
 	pool := executors.NewPool(ctx, e.o.Program)
 	kept, endAnswers := e.answers(ctx)
 	defer endAnswers()
@@ -398,6 +389,9 @@ func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool
 		Event: func(event scheduler.Event) {
 			e.host.Steps.End(event.Node)
 			r.log.Node(event)
+			if event.Err != nil {
+				progress.Fail(event.Node)
+			}
 			e.host.Recorder.Event(event)
 			if h.Event != nil {
 				h.Event(event)
@@ -410,7 +404,11 @@ func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool
 			if h.Root != nil {
 				h.Root(at, list)
 			}
-			return root(at, list)
+			err := root(at, list)
+			if err == nil {
+				progress.Done()
+			}
+			return err
 		},
 		AllowErrorResults: e.o.AllowErrorResults,
 		Executor: func(runtime function.Runtime) (scheduler.Executor, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -298,7 +299,7 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 	t := &Text{style: style}
 	for _, kind := range d.Kinds() {
 		for _, c := range kind.Changes {
-			mark, color := Mark(c.What), map[string]string{Added: green, Removed: red, Changed: yellow}[c.What]
+			mark, color := Mark(c.What), map[string]terminal.Color{Added: terminal.Green, Removed: terminal.Red, Changed: terminal.Yellow}[c.What]
 			fmt.Fprintf(&t.b, "%s %s\n", t.paint(color, mark+" "+kind.One), clean(c.Name))
 			for _, f := range c.Fields {
 				fmt.Fprintf(&t.b, "    %s\n", f)
@@ -306,7 +307,7 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 		}
 	}
 	if line := d.AboutSecrets(); line != "" {
-		t.b.WriteString(t.paint(yellow, line) + "\n")
+		t.b.WriteString(t.paint(terminal.Yellow, line) + "\n")
 	}
 	fmt.Fprintln(&t.b, d.String())
 	return t.flush(w)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -112,9 +113,9 @@ func isolated(by string) string {
 
 // line returns the use as one line of text.
 func (u *use) line(t *Text) string {
-	state := t.paint(green, "allowed")
+	state := t.paint(terminal.Green, "allowed")
 	if u.denied != "" {
-		state = t.paint(red, u.denied)
+		state = t.paint(terminal.Red, u.denied)
 	}
 	line := times(u.kind, u.calls) + "  " + state
 	if u.what != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 )
 
 // A row is a line of the table of roots. It shows one root, several similar roots, or all roots
@@ -102,9 +103,13 @@ func (x *row) cells() []string {
 func (x *row) notes(t *Text) string {
 	var notes []string
 	for _, c := range []struct {
-		n           int
-		what, color string
-	}{{len(x.mistakes), "mistake", red}, {x.denied, "denied function", red}, {x.functions - x.denied, "function", green}, {x.charts, "chart", green}, {x.warnings, "warning", yellow}} {
+		n     int
+		what  string
+		color terminal.Color
+	}{
+		{len(x.mistakes), "mistake", terminal.Red}, {x.denied, "denied function", terminal.Red}, {x.functions - x.denied, "function", terminal.Green},
+		{x.charts, "chart", terminal.Green}, {x.warnings, "warning", terminal.Yellow},
+	} {
 		if c.n > 0 {
 			notes = append(notes, t.paint(c.color, diag.Plural(c.n, c.what)))
 		}
@@ -158,10 +163,6 @@ func (t *Text) alike() (rows []*row) {
 
 // rows writes the rows in columns, with an empty line after each group.
 func (t *Text) rows(groups ...[]*row) {
-	maxName := 100
-	if t.style.Width > 0 {
-		maxName = t.width() / 2
-	}
 	head := []string{"", "roots", "layers", "resources"}
 	width := make([]int, len(head))
 	measure := func(cells []string) {
@@ -170,24 +171,33 @@ func (t *Text) rows(groups ...[]*row) {
 		}
 	}
 	measure(head)
+	var names []string
+	notes := 0
 	for _, x := range slices.Concat(groups...) {
 		measure(x.cells())
+		names = append(names, x.cells()[0])
+		notes = max(notes, runes(x.notes(&Text{})))
+	}
+	maxName := 100
+	if t.style.Width > 0 {
+		others := width[1] + width[2] + width[3] + 4*len("  ") + notes
+		maxName = max(20, min(t.width()/2, t.width()-others))
+		names = terminal.Shorten(names, maxName)
 	}
 	width[0] = min(width[0], maxName)
 	line := func(cells []string) string {
-		if t.style.Width > 0 {
-			cells[0] = cutMiddle(cells[0], maxName)
-		}
 		line := cells[0] + pad(width[0]-runes(cells[0]))
 		for i := 1; i < len(cells); i++ {
 			line += "  " + pad(width[i]-runes(cells[i])) + cells[i]
 		}
 		return line
 	}
-	fmt.Fprintln(&t.b, t.paint(faint, line(head)+"  changes"))
+	fmt.Fprintln(&t.b, t.paint(terminal.Dim, line(head)+"  changes"))
 	for _, rows := range groups {
 		for _, x := range rows {
-			l := line(x.cells())
+			cells := x.cells()
+			cells[0], names = names[0], names[1:]
+			l := line(cells)
 			fmt.Fprintln(&t.b, strings.TrimRight(l+t.last(x, runes(l)), " "))
 		}
 		if len(rows) > 0 {
@@ -200,26 +210,16 @@ func (t *Text) rows(groups ...[]*row) {
 // terminal, and the notes.
 func (t *Text) last(x *row, before int) string {
 	changes, notes := counts(x.changes), x.notes(t)
-	if notes != "" && changes != "" {
-		notes = "  " + notes
-	}
 	if room := t.style.Width - before - 2 - runes(x.notes(&Text{})) - 2; t.style.Width > 0 && runes(changes) > room {
 		changes = ""
 		if room > 1 {
 			changes = string([]rune(counts(x.changes))[:room-1]) + "…"
 		}
 	}
-	return "  " + changes + notes
-}
-
-// cutMiddle shortens s to at most n characters by replacing its middle with an ellipsis.
-func cutMiddle(s string, n int) string {
-	all := []rune(s)
-	if len(all) <= n {
-		return s
+	if notes != "" && changes != "" {
+		notes = "  " + notes
 	}
-	head := n / 3
-	return string(all[:head]) + "…" + string(all[len(all)-(n-head-1):])
+	return "  " + changes + notes
 }
 
 func pad(n int) string { return strings.Repeat(" ", max(0, n)) }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/layers"
 )
@@ -18,7 +19,7 @@ type Style struct {
 	// and lines are not shortened.
 	Width int
 	// Color highlights important parts in color.
-	Color bool
+	Color terminal.Palette
 	// EachRoot writes a block with all layers for each root, regardless of the number of roots.
 	EachRoot bool
 	// LeftOut is the number of roots that were found but not planned.
@@ -70,29 +71,16 @@ func (t *Text) flush(w io.Writer) error {
 	return err
 }
 
-const (
-	bold   = "1"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	faint  = "2"
-)
-
 // clean makes foreign text safe for one line of a terminal. All text that does not originate in
 // krmflow must pass through it.
 func clean(s string) string { return diag.Sanitise(diag.OneLine(s)) }
 
 // paint returns s in a color, or unchanged if colors are off.
-func (t *Text) paint(color, s string) string {
-	if !t.style.Color || s == "" {
-		return s
-	}
-	return "\x1b[" + color + "m" + s + "\x1b[0m"
-}
+func (t *Text) paint(c terminal.Color, s string) string { return t.style.Color.Paint(c, s) }
 
 // block writes the block of one root.
 func (t *Text) block(r *root) {
-	fmt.Fprintln(&t.b, t.paint(bold, clean(r.dir)))
+	fmt.Fprintln(&t.b, t.paint(terminal.Bold, clean(r.dir)))
 	t.field("layers", t.layerLines(r)...)
 	t.resources(r)
 	t.wrapped("changes", counts(r.changes))
@@ -108,7 +96,7 @@ func (t *Text) block(r *root) {
 	t.field("functions", functions...)
 	t.field("charts", charts...)
 	if r.warnings > 0 {
-		t.field("warnings", t.paint(yellow, fmt.Sprint(r.warnings)))
+		t.field("warnings", t.paint(terminal.Yellow, fmt.Sprint(r.warnings)))
 	}
 	if r.out != nil && r.out.Changes != nil {
 		t.field("folder", r.out.Changes.String())
@@ -120,7 +108,7 @@ func (t *Text) block(r *root) {
 func (t *Text) resources(r *root) {
 	switch {
 	case len(r.failed) > 0:
-		t.field("resources", t.paint(red, "unknown because of "+diag.Plural(len(r.failed), "mistake")))
+		t.field("resources", t.paint(terminal.Red, "unknown because of "+diag.Plural(len(r.failed), "mistake")))
 	case r.out != nil:
 		n := r.out.resources()
 		if n == 0 {
@@ -159,7 +147,7 @@ func (t *Text) field(name string, values ...string) {
 		if i > 0 {
 			name = ""
 		}
-		fmt.Fprintf(&t.b, "  %s%s%s\n", t.paint(faint, name), pad(indent-2-len(name)), value)
+		fmt.Fprintf(&t.b, "  %s%s%s\n", t.paint(terminal.Dim, name), pad(indent-2-len(name)), value)
 	}
 }
 
@@ -212,6 +200,7 @@ func (t *Text) layerLines(r *root) (lines []string) {
 	for _, l := range r.layers {
 		byFile[l.File] = l
 	}
+	var list []layerLine
 	seen, more := map[string]bool{}, 0
 	var visit func(file string, depth int)
 	visit = func(file string, depth int) {
@@ -220,8 +209,8 @@ func (t *Text) layerLines(r *root) (lines []string) {
 			return
 		}
 		seen[file] = true
-		if len(lines) < maxLayerLines || t.style.EachRoot {
-			lines = append(lines, t.layerLine(l, depth))
+		if len(list) < maxLayerLines || t.style.EachRoot {
+			list = append(list, lineOf(l, depth))
 		} else {
 			more++
 		}
@@ -230,19 +219,40 @@ func (t *Text) layerLines(r *root) (lines []string) {
 		}
 	}
 	visit(r.file, 0)
+	if t.style.Width > 0 {
+		shortenLayers(list, t.width()-indent)
+	}
+	for _, l := range list {
+		lines = append(lines, l.indent+l.name+l.about)
+	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more, with --detail=roots", more))
 	}
 	return lines
 }
 
-func (t *Text) layerLine(l *layers.Layer, depth int) string {
-	name, about := clean(path.Dir(l.File)), "  "+diag.Plural(len(l.Files), "file")
+// A layerLine is the line of a layer in the tree of a root.
+type layerLine struct{ indent, name, about string }
+
+func lineOf(l *layers.Layer, depth int) layerLine {
+	about := "  " + diag.Plural(len(l.Files), "file")
 	if l.Kind != "Kustomization" {
 		about += ", " + l.Kind
 	}
-	if t.style.Width > 0 {
-		name = cutMiddle(name, max(20, t.width()-indent-2*depth-runes(about)))
+	return layerLine{strings.Repeat("  ", depth), clean(path.Dir(l.File)), about}
+}
+
+// shortenLayers shortens the names of the lines that are longer than width.
+func shortenLayers(list []layerLine, width int) {
+	var long []int
+	var names []string
+	room := width
+	for i, l := range list {
+		if here := max(20, width-runes(l.indent+l.about)); runes(l.name) > here {
+			long, names, room = append(long, i), append(names, l.name), min(room, here)
+		}
 	}
-	return strings.Repeat("  ", depth) + name + about
+	for k, name := range terminal.Shorten(names, room) {
+		list[long[k]].name = name
+	}
 }

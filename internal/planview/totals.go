@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
@@ -41,7 +42,7 @@ func (t *Text) totals() {
 		list = append(list, diag.Count(resources, "resource"))
 	}
 	if n := len(t.p.Warnings) + t.p.MoreWarnings; n > 0 {
-		list = append(list, t.paint(yellow, diag.Count(n, "warning")))
+		list = append(list, t.paint(terminal.Yellow, diag.Count(n, "warning")))
 	}
 	fmt.Fprintln(&t.b, strings.Join(list, ", "))
 	if t.made != nil && t.made.Since != nil {
@@ -86,10 +87,10 @@ func (t *Text) result() {
 	}
 	fmt.Fprintf(&t.b, "%d of %d roots %s", len(t.roots)-failed-denied, len(t.roots), verb)
 	if failed > 0 {
-		t.b.WriteString("; " + t.paint(red, fmt.Sprintf("%d with mistakes", failed)))
+		t.b.WriteString("; " + t.paint(terminal.Red, fmt.Sprintf("%d with mistakes", failed)))
 	}
 	if denied > 0 {
-		t.b.WriteString("; " + t.paint(red, fmt.Sprintf("%d with functions that may not run", denied)))
+		t.b.WriteString("; " + t.paint(terminal.Red, fmt.Sprintf("%d with functions that may not run", denied)))
 	}
 	if waiting > 0 {
 		fmt.Fprintf(&t.b, "; the output of %d is known when functions have run", waiting)

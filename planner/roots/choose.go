@@ -28,7 +28,11 @@ type pattern struct {
 
 func parse(flag string, texts []string) (list []*pattern, err error) {
 	for _, text := range texts {
-		p, err := glob.Parse(path.Clean(text))
+		at := path.Clean(text)
+		if flag == "--leaves" && !strings.Contains(text, "/") {
+			at = "**/" + at // a name at any depth
+		}
+		p, err := glob.Parse(at)
 		if err != nil || text == "" {
 			return nil, &PatternError{flag, text}
 		}
@@ -48,7 +52,7 @@ func matchAny(patterns []*pattern, rel string) (any bool) {
 }
 
 // choose applies the selection to the layers found.
-func (s *search) choose(only, exclude []*pattern) (*Found, error) {
+func (s *search) choose(only, exclude, keep []*pattern) (*Found, error) {
 	f := &Found{Ignored: s.ignored}
 	var rels []string
 	slices.SortStableFunc(s.layers, func(a, b *layer) int { return strings.Compare(a.dir, b.dir) })
@@ -66,17 +70,18 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 			}
 			rels = append(rels, l.rel)
 			meant, not := matchAny(only, l.rel) || len(only) == 0, matchAny(exclude, l.rel)
+			kept := matchAny(keep, l.rel)
 			switch {
 			case !meant || not:
 				f.Excluded = append(f.Excluded, l.dir)
-			case l.used:
-				f.Used = append(f.Used, l.dir)
+			case l.used && !kept:
+				f.Used, f.UsedBy = append(f.Used, l.dir), append(f.UsedBy, l.usedBy.dir)
 			default:
 				f.Dirs = append(f.Dirs, l.dir)
 			}
 		}
 	}
-	for _, p := range slices.Concat(only, exclude) {
+	for _, p := range slices.Concat(only, exclude, keep) {
 		if !p.matches {
 			w := diag.Errorf(diag.Pos{}, "", "%s %s matches none of %s", p.flag, p.text, diag.Count(len(rels), "root")).With(diag.NoRoots)
 			if w.Hints = diag.DidYouMean(p.text, rels); len(w.Hints) == 0 {

@@ -99,6 +99,9 @@ func (s *search) markUsed() {
 			if other := s.other(l, text); other != nil && other != l {
 				uses[l] = append(uses[l], other)
 				isUsed[other] = true
+				if other.usedBy == nil {
+					other.usedBy = l
+				}
 			}
 		}
 	}

@@ -19,8 +19,10 @@ import (
 
 // A Selection selects roots below a directory. The zero Selection selects all.
 type Selection struct {
-	// Leaves excludes layers that other layers use.
+	// Leaves excludes layers that other layers use, except roots that match a pattern in Keep: bases
+	// that are also installed directly. A pattern without a slash matches names at any depth.
 	Leaves bool
+	Keep   []string
 	// Only and Exclude are patterns, see package glob. A root must match one of Only, unless it
 	// is empty, and none of Exclude. Patterns are matched against the path of the root, and of
 	// the folders that contain it, relative to the searched directory.
@@ -42,8 +44,8 @@ type Found struct {
 	// Dirs are the selected roots, sorted within each searched directory.
 	Dirs []string
 	// Used are the roots excluded only by [Selection.Leaves], and Excluded those excluded by
-	// patterns.
-	Used, Excluded []string
+	// patterns. UsedBy has a user of each of Used.
+	Used, UsedBy, Excluded []string
 	// Ignored are the directories excluded by ignore files. They are not searched for roots.
 	Ignored []string
 	// Warnings report patterns without a match.
@@ -67,6 +69,10 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	keep, err := parse("--leaves", s.Keep)
+	if err != nil {
+		return nil, err
+	}
 	w := &search{ctx: ctx, Selection: s, known: map[string]*layer{}}
 	var errs []error
 	for _, dir := range dirs {
@@ -84,7 +90,7 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if s.Leaves {
 		w.markUsed()
 	}
-	return w.choose(only, exclude)
+	return w.choose(only, exclude, keep)
 }
 
 // A search is one call of [Selection.Find].
@@ -114,8 +120,9 @@ type layer struct {
 	root  bool // it can be rendered, unlike a Component
 	given bool // named by the user, but not a directory
 	// uses are the texts that may refer to other layers.
-	uses []string
-	used bool
+	uses   []string
+	used   bool
+	usedBy *layer // one of the layers that use it, if it is used
 }
 
 // top searches one of the directories that the user named.

@@ -5,7 +5,6 @@ package console
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -13,9 +12,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
@@ -24,12 +25,13 @@ import (
 // object per line. It is safe for concurrent use.
 type Logger struct {
 	mu       sync.Mutex
-	w        io.Writer
+	w        terminal.Painter
+	level    zerolog.Level
 	json     bool
 	quiet    bool
 	plain    bool
 	found    func(report.Finding)
-	z        zerolog.Logger
+	z        zerolog.Logger // for JSON
 	warnings int
 	hidden   int                // number of warnings that were not printed
 	told     map[diag.Code]bool // codes whose explain hint was printed
@@ -57,22 +59,29 @@ type Options struct {
 }
 
 // NewLogger returns a Logger that prints to w.
-func NewLogger(w io.Writer, o Options) *Logger {
+func NewLogger(w terminal.Painter, o Options) *Logger {
 	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{}, fetching: map[string]bool{}}
-	level := zerolog.WarnLevel
+	l.level = zerolog.WarnLevel
 	if l.json {
-		level = zerolog.InfoLevel
+		l.level = zerolog.InfoLevel
 	}
 	if o.Level != "" {
-		level, _ = zerolog.ParseLevel(o.Level) // cannot fail: flags allow only these four levels
+		l.level, _ = zerolog.ParseLevel(o.Level) // cannot fail: flags allow only these four levels
 	}
-	if l.json {
-		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
-	} else {
-		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, PartsOrder: []string{zerolog.LevelFieldName, zerolog.MessageFieldName},
-			FormatLevel: func(any) string { return "Info:" }}).Level(level)
-	}
+	l.z = zerolog.New(w.Safe).Level(l.level).With().Timestamp().Logger()
 	return l
+}
+
+// line prints a line of text without colors.
+func (l *Logger) line(format string, args ...any) {
+	l.w.Line(terminal.Span{Text: fmt.Sprintf(format, args...)})
+}
+
+// event prints a line about an event if events of the level are logged.
+func (l *Logger) event(level zerolog.Level, format string, args ...any) {
+	if l.level <= level {
+		l.w.Line(terminal.Span{Color: terminal.Cyan, Text: "Info:"}, terminal.Span{Text: " " + fmt.Sprintf(format, args...)})
+	}
 }
 
 // Warn counts a warning and prints it, unless the maximum number of warnings has been printed.
@@ -111,12 +120,12 @@ func (l *Logger) print(w planner.Warning) {
 	switch {
 	case l.json:
 		send(l.z.Warn(), diag.AsError(e))
-	case l.quiet || l.z.GetLevel() > zerolog.WarnLevel:
+	case l.quiet || l.level > zerolog.WarnLevel:
 	default:
-		fmt.Fprintln(l.w, "Warning:", e)
+		headline(l.w, terminal.BoldYellow, "Warning:", e.Error(), w.Pos)
 		if w.Code != "" && !l.plain && !l.told[w.Code] {
 			l.told[w.Code] = true
-			fmt.Fprintf(l.w, "  see krmflow explain %s\n", w.Code)
+			l.line("  see krmflow explain %s", w.Code)
 		}
 	}
 }
@@ -192,16 +201,13 @@ func (l *Logger) End() {
 
 // Node logs the end of a node.
 func (l *Logger) Node(e scheduler.Event) {
-	if !l.z.Info().Enabled() && !l.json {
-		return // the error itself is printed at the end
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !l.json && e.Err == nil:
-		l.z.Info().Msgf("%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
-	case !l.json:
-		l.z.Info().Msgf("%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
+		l.event(zerolog.InfoLevel, "%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
+	case !l.json: // the error itself is printed at the end
+		l.event(zerolog.InfoLevel, "%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
 	default:
 		ev := l.z.Info()
 		if e.Err != nil {
@@ -219,7 +225,27 @@ func (l *Logger) Unchanged(dir string) {
 		l.z.Info().Str("root", diag.Redact(dir)).Msg("unchanged")
 		return
 	}
-	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
+	l.event(zerolog.InfoLevel, "%s: unchanged", diag.OneLine(diag.Redact(dir)))
+}
+
+// LeftOut logs the roots that were found but not selected, and why.
+func (l *Logger) LeftOut(found *roots.Found) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	each := func(dir, why string) {
+		dir, why = diag.Redact(dir), "left out by "+diag.Redact(why)
+		if l.json {
+			l.z.Info().Str("root", dir).Msg(why)
+			return
+		}
+		l.event(zerolog.InfoLevel, "%s: %s", diag.OneLine(dir), diag.OneLine(why))
+	}
+	for i, dir := range found.Used {
+		each(dir, "--leaves: "+found.UsedBy[i]+" uses it")
+	}
+	for _, dir := range found.Excluded {
+		each(dir, "--only or --exclude")
+	}
 }
 
 // Call prints the results, warnings and stderr of a function call.
@@ -251,20 +277,22 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	for _, x := range r.Results {
 		// Indent the other lines of a message, so that none of them looks like a message by
 		// itself.
-		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
+		text := strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  ")
+		color, severity := severityOf(text)
+		l.w.Line(terminal.Span{Text: name + ": "}, terminal.Span{Color: color, Text: severity}, terminal.Span{Text: text[len(severity):]})
 	}
 	l.warnings += len(r.Warnings)
 	if l.quiet && !r.Failed {
 		return
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(l.w, "Warning: %s: %s\n", name, w)
+		headline(l.w, terminal.BoldYellow, "Warning:", name+": "+w, diag.Pos{})
 	}
 	for _, id := range r.Removed {
-		fmt.Fprintf(l.w, "%s: removed %s\n", name, id)
+		l.line("%s: removed %s", name, id)
 	}
 	for line := range strings.Lines(string(r.Stderr)) {
-		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
+		l.line("%s: %s", name, strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -274,7 +302,7 @@ func (l *Logger) cached(n *graph.Node) {
 		l.z.Debug().Str("node", n.ID).Msg("cached")
 		return
 	}
-	l.z.Debug().Msgf("%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
+	l.event(zerolog.DebugLevel, "%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
 }
 
 // reportCall adds the results of a function to the report, at the place of its configuration.
@@ -315,7 +343,7 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 		if len(c.Added) == 1 {
 			files = "file"
 		}
-		fmt.Fprintf(l.w, "%s: %d %s added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
+		l.line("%s: %d %s added, %d changed, %d removed, %d unchanged", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
 	}
 }
 
@@ -327,7 +355,7 @@ func (l *Logger) Wrote(file string, change output.Change) {
 		l.z.Info().Str("file", file).Str("change", string(change)).Msg("output")
 		return
 	}
-	fmt.Fprintf(l.w, "%s: %s\n", file, change)
+	l.line("%s: %s", file, change)
 }
 
 // Fetch prints the progress of a fetch. Each reference is printed only once, although fetching
@@ -345,13 +373,13 @@ func (l *Logger) Fetch(e remote.Event) {
 	}
 	switch e.State {
 	case remote.Sending:
-		fmt.Fprintf(l.w, "sending %s\n", diag.Sanitise(e.Reference))
+		l.line("sending %s", diag.Sanitise(e.Reference))
 	case remote.Started:
 		if !l.fetching[e.Reference] {
 			l.fetching[e.Reference] = true
-			fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
+			l.line("fetching %s", diag.Sanitise(e.Reference))
 		}
 	case remote.Retrying:
-		fmt.Fprintf(l.w, "fetching %s again in %s\n", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
+		l.line("fetching %s again in %s", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
 	}
 }

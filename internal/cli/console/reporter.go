@@ -4,22 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/report"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
 
 // A Reporter prints the errors that ended the command to W, as text or, if JSON is true, one
-// object per line.
+// object per line. In colored text, the severity has a color, the position is bold and the line
+// that underlines the mistake is dim.
 type Reporter struct {
-	W    io.Writer
+	W    terminal.Painter
 	JSON bool
 	// Found is called with each error, for reports. It may be nil.
 	Found func(report.Finding)
@@ -100,29 +101,37 @@ func alike(errs []error) []error {
 	return kept
 }
 
-// Roots prints the summary of a run with several roots: how many are done and how many were
-// left out.
-func (r Reporter) Roots(what string, done, all, leftOut int) {
+// Roots prints the summary of a run with several roots: its result, unless it is empty, how many
+// roots are done and how many were left out.
+func (r Reporter) Roots(result, what string, done, all, leftOut int) {
 	if r.JSON {
-		z := zerolog.New(r.W).With().Timestamp().Logger()
-		z.Info().Int("roots", all).Int(what, done).Int("leftOut", leftOut).Msg("roots")
+		z := zerolog.New(r.W.Safe).With().Timestamp().Logger()
+		ev := z.Info().Int("roots", all).Int(what, done).Int("leftOut", leftOut)
+		if result != "" {
+			ev.Str("result", result)
+		}
+		ev.Msg("roots")
 		return
 	}
-	text := fmt.Sprintf("%d of %s %s", done, diag.Plural(all, "root"), what)
+	text := ""
+	if result != "" {
+		text = result + "; "
+	}
+	text += fmt.Sprintf("%d of %s %s", done, diag.Plural(all, "root"), what)
 	if leftOut > 0 {
 		text += fmt.Sprintf("; %d left out", leftOut)
 	}
-	fmt.Fprintln(r.W, text)
+	r.W.Line(terminal.Span{Text: text})
 }
 
 // Result prints the last line of a command.
 func (r Reporter) Result(text string) {
 	if r.JSON {
-		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z := zerolog.New(r.W.Safe).With().Timestamp().Logger()
 		z.Info().Msg(text)
 		return
 	}
-	fmt.Fprintln(r.W, text)
+	r.W.Line(terminal.Span{Text: text})
 }
 
 // Limits of a message, which may quote long text from the input.
@@ -167,7 +176,7 @@ func (r Reporter) Print(err error) {
 // for which it was printed.
 func (r Reporter) print(err error, told map[diag.Code]bool) {
 	if r.JSON {
-		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z := zerolog.New(r.W.Safe).With().Timestamp().Logger()
 		ev := z.Error()
 		var node *scheduler.NodeError
 		if errors.As(err, &node) {
@@ -179,17 +188,18 @@ func (r Reporter) print(err error, told map[diag.Code]bool) {
 		return
 	}
 	for i, line := range strings.Split(err.Error(), "\n") {
-		if !strings.HasPrefix(line, "  ") {
-			line = "Error: " + line
+		if strings.HasPrefix(line, "  ") {
+			r.W.Line(terminal.Span{Text: line})
+		} else {
+			headline(r.W, terminal.BoldRed, "Error:", line, atPlace(err).Pos)
 		}
-		fmt.Fprintln(r.W, line)
 		if i == 0 {
 			r.excerpt(atPlace(err), codeOf(err))
 		}
 	}
 	if code := codeOf(err); r.Source != nil && !told[code] && explained(code) {
 		told[code] = true
-		fmt.Fprintf(r.W, "  see krmflow explain %s\n", code)
+		r.W.Line(terminal.Span{Text: "  see krmflow explain " + string(code)})
 	}
 }
 
@@ -207,8 +217,12 @@ func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
 		return
 	}
 	if src := r.Source(e.Pos.File); src != nil && !(src.MayHoldSecrets() && aboutValues(e)) {
-		for _, line := range excerpt(src.Text(), e, code) {
-			fmt.Fprintln(r.W, line)
+		for i, line := range excerpt(src.Text(), e, code) {
+			color := terminal.Plain
+			if i > 0 { // the underline
+				color = terminal.Dim
+			}
+			r.W.Line(terminal.Span{Color: color, Text: line})
 		}
 	}
 }
@@ -258,4 +272,24 @@ func (r Reporter) Bug(bug *diag.PanicError) {
 		e.Hints = slices.Collect(strings.SplitSeq(fmt.Sprintf("%v\n%s", bug.Value, bug.Stack), "\n"))
 	}
 	r.Print(e)
+}
+
+// headline prints the line of a message that begins with its severity and position.
+func headline(w terminal.Painter, color terminal.Color, severity, line string, pos diag.Pos) {
+	spans := []terminal.Span{{Color: color, Text: severity}, {Text: " "}}
+	if at := pos.String(); pos.File != "" && strings.HasPrefix(line, at+": ") {
+		spans = append(spans, terminal.Span{Color: terminal.Bold, Text: at})
+		line = line[len(at):]
+	}
+	w.Line(append(spans, terminal.Span{Text: line})...)
+}
+
+// severityOf returns the severity at the beginning of the result of a function, and its color.
+func severityOf(text string) (terminal.Color, string) {
+	for severity, color := range map[string]terminal.Color{"error": terminal.BoldRed, "warning": terminal.BoldYellow, "info": terminal.Cyan} {
+		if text == severity || strings.HasPrefix(text, severity+":") {
+			return color, severity
+		}
+	}
+	return terminal.Plain, ""
 }

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 )
@@ -14,7 +14,7 @@ func (l *Logger) Watching(roots int) {
 	case l.json:
 		l.z.Info().Int("roots", roots).Msg("watching")
 	case !l.quiet:
-		fmt.Fprintf(l.w, "watching %s; Ctrl-C ends\n", diag.Count(roots, "root"))
+		l.line("watching %s; Ctrl-C ends", diag.Count(roots, "root"))
 	}
 }
 
@@ -28,14 +28,10 @@ func (l *Logger) Again(files []string) {
 		l.z.Info().Strs("files", files).Msg("changed")
 	case l.quiet:
 	case len(files) == 0:
-		fmt.Fprintln(l.w, "--- something changed")
+		l.line("--- something changed")
 	case len(files) <= 2:
-		fmt.Fprint(l.w, "--- changed:")
-		for _, file := range files {
-			fmt.Fprint(l.w, " ", file)
-		}
-		fmt.Fprintln(l.w)
+		l.line("--- changed: %s", strings.Join(files, " "))
 	default:
-		fmt.Fprintf(l.w, "--- changed: %s and %d more\n", files[0], len(files)-1)
+		l.line("--- changed: %s and %d more", files[0], len(files)-1)
 	}
 }

@@ -39,7 +39,7 @@ var common = []string{"output", "recursive", "against", "check", "keep-going", "
 // flags are the groups of the other flags that commands share.
 var flags = []group{
 	{"Selection", []string{"leaves", "only", "exclude", "hidden"}},
-	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder", "enable-managedby-label", "report", "log-format", "log-level"}},
+	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder", "enable-managedby-label", "report", "log-format", "log-level", "color", "no-pager"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
 	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "lock-file", "locked", "vendor"}},
 	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins", "enable-exec", "prefer-exec",

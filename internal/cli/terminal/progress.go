@@ -2,64 +2,28 @@ package terminal
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 )
 
-// delay is the time after which a run shows progress. Short runs do not need it.
+// delay is the time after which a command shows progress. Short runs do not need it.
 const delay = time.Second
 
-// A StatusWriter writes to a terminal that may show a status line. Each write removes the
-// status line first, so that other text never follows it on the same line. It is safe for
-// concurrent use.
-type StatusWriter struct {
-	mu    sync.Mutex
-	w     io.Writer
-	shown bool
-}
-
-// NewStatusWriter returns a writer to w that shows no status.
-func NewStatusWriter(w io.Writer) *StatusWriter { return &StatusWriter{w: w} }
-
-func (s *StatusWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-	return s.w.Write(p)
-}
-
-// show replaces the status line. An empty text removes it.
-func (s *StatusWriter) show(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-	if text != "" {
-		fmt.Fprint(s.w, text)
-		s.shown = true
-	}
-}
-
-func (s *StatusWriter) clear() {
-	if s.shown {
-		fmt.Fprint(s.w, "\r\x1b[K")
-		s.shown = false
-	}
-}
-
-// Progress shows how many roots are done. On a terminal it updates a single line; otherwise it
-// prints a line every few seconds. It is safe for concurrent use.
+// Progress shows the progress of a run in the status line of a terminal: the roots that are done,
+// the time, and the running steps. It is safe for concurrent use.
 type Progress struct {
-	status *StatusWriter
-	out    io.Writer
-	g      *graph.Graph
+	screen *Screen
+	began  time.Time
+	g      *graph.Graph // nil while the command plans
 	// Number of roots that could not be planned; they have failed and are not in g.
-	unknown  int
-	slow     func() string // names the steps that have been running for long
-	terminal bool
+	unknown int
+	running func() []string // names the running steps
 
 	mu     sync.Mutex
 	count  int
@@ -68,21 +32,15 @@ type Progress struct {
 	ended  sync.WaitGroup
 }
 
-// NewProgress returns the progress of a run of g. Nothing is shown before [Progress.Start].
-// unknown is the number of roots that could not be planned, and slow names the steps that have
-// been running for long.
-func NewProgress(g *graph.Graph, unknown int, slow func() string) *Progress {
-	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[string]bool{}, quit: make(chan struct{})}
-}
-
-// Start starts showing the progress, in the status line of status if stderr is a terminal,
-// otherwise as lines in out.
-func (p *Progress) Start(status *StatusWriter, out io.Writer) {
-	p.status, p.out = status, out
-	if info, err := os.Stderr.Stat(); err == nil {
-		p.terminal = info.Mode()&os.ModeCharDevice != 0
+// StartProgress shows the progress of a run of g, or of planning if g is nil, until
+// [Progress.Stop]. The command began at began. unknown is the number of roots that could not be
+// planned, and running names the running steps, the longest first.
+func StartProgress(screen *Screen, began time.Time, g *graph.Graph, unknown int, running func() []string) *Progress {
+	p := &Progress{screen: screen, began: began, g: g, unknown: unknown, running: running, failed: map[string]bool{}, quit: make(chan struct{})}
+	if screen.ShowsStatus() {
+		p.ended.Go(p.show)
 	}
-	p.ended.Go(p.show)
+	return p
 }
 
 // Done records that a root has finished successfully.
@@ -99,56 +57,91 @@ func (p *Progress) Fail(n *graph.Node) {
 	p.failed[n.ID] = true
 }
 
-func (p *Progress) String() string {
+// roots returns the number of finished, failed and all roots.
+func (p *Progress) roots() (done, failed, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	total, failed := len(p.g.Roots)+p.unknown, p.unknown
+	done, failed, all = p.count, p.unknown, len(p.g.Roots)+p.unknown
 	if len(p.failed) > 0 {
 		failed += len(p.g.RootsThatNeed(p.failed))
 	}
-	text := fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
-	if slow := p.slow(); slow != "" {
-		text += ": " + slow
+	return done, failed, all
+}
+
+// line returns the status line for a terminal of a width. It is shorter than that, because a line
+// that wraps could not be removed.
+func (p *Progress) line(width int, took time.Duration) string {
+	var line string
+	if p.g == nil {
+		line = "planning"
+	} else {
+		done, failed, all := p.roots()
+		line = bar(done, failed, all, min(24, width/4)) + fmt.Sprintf(" %d/%d roots", done, all)
+		if failed > 0 {
+			line += fmt.Sprintf(", %d failed", failed)
+		}
+	}
+	line += "  " + took.Truncate(time.Second).String()
+	return line + list(p.running(), width-1-utf8.RuneCountInString(line))
+}
+
+// list returns the names that fit into width characters, and the number of the others.
+func list(names []string, width int) string {
+	text := ""
+	for i, name := range names {
+		between := ", "
+		if i == 0 {
+			between = "  "
+		}
+		more := ""
+		if rest := len(names) - i; rest > 1 {
+			more = fmt.Sprintf(" and %d more", rest-1)
+		}
+		room := width - utf8.RuneCountInString(text+between+more)
+		switch {
+		case i == 0 && room < 12:
+			return ""
+		case i > 0 && utf8.RuneCountInString(name) > room:
+			return text + fmt.Sprintf(" and %d more", len(names)-i)
+		}
+		text += between + Shorten([]string{diag.Sanitise(name)}, room)[0]
 	}
 	return text
 }
 
-// statusWidth is the maximum width of a status line. A line that wraps could not be removed.
-const statusWidth = 79
-
-// cut shortens text to the width of a status line.
-func cut(text string) string {
-	if r := []rune(text); len(r) > statusWidth {
-		return string(r[:statusWidth-1]) + "…"
+// bar draws the share of roots that are done, as in [=====>    ], with x for failed ones.
+func bar(done, failed, all, width int) string {
+	full := width * done / max(1, all)
+	bad := (width*failed + all - 1) / max(1, all)
+	full = min(full, width-bad)
+	rest := width - full - bad
+	head := ""
+	if rest > 0 {
+		head, rest = ">", rest-1
 	}
-	return text
+	return "[" + strings.Repeat("=", full) + head + strings.Repeat(" ", rest) + strings.Repeat("x", bad) + "]"
 }
 
 func (p *Progress) show() {
-	every := 100 * time.Millisecond
-	if !p.terminal {
-		every = 5 * time.Second
-	}
-	timer := time.NewTimer(delay)
+	timer := time.NewTimer(max(0, delay-time.Since(p.began)))
 	defer timer.Stop()
 	for {
 		select {
 		case <-p.quit:
-			p.status.show("")
+			p.screen.Show("")
 			return
 		case <-timer.C:
-			if p.terminal {
-				p.status.show(cut(p.String()))
-			} else {
-				fmt.Fprintln(p.out, p)
+			width := Width(os.Stderr)
+			if width == 0 {
+				width = 80
 			}
-			timer.Reset(every)
+			p.screen.Show(p.line(width, time.Since(p.began)))
+			timer.Reset(100 * time.Millisecond)
 		}
 	}
 }
 
-// Stop removes the status line and ends the display. It may be called more than once, but not
-// concurrently.
+// Stop removes the status line. It may be called more than once, but not concurrently.
 func (p *Progress) Stop() {
 	select {
 	case <-p.quit:

@@ -11,7 +11,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
-	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/command/diff"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -24,7 +23,6 @@ import (
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
@@ -42,8 +40,7 @@ type applyRender struct {
 	failOnSecrets bool
 	folder        sink.FolderFlags
 	validate      validation.Flags
-	known         *known.Files       // files of the output folder, from earlier runs
-	progress      *terminal.Progress // progress of the current run
+	known         *known.Files // files of the output folder, from earlier runs
 }
 
 // Command returns the apply-render command.
@@ -133,6 +130,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		c.Earlier().SaveOutput(c.output, c.known)
 	}
 	c.Tally.Made, c.Tally.Missing = made.Committed, made.Missing
+	if errors.Is(err, sink.ErrChanged) && c.isFolder(roots) {
+		c.differs()
+	}
 	return err
 }
 
@@ -151,25 +151,22 @@ func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against s
 	return errors.Join(e.Hint("krmflow diff --against %s prints the changes", diag.ShellWord(c.against)), err)
 }
 
-// writing returns the hooks for writing the run, including progress and validation.
+// differs makes the difference that --check has found the last line of the command.
+func (c *applyRender) differs() {
+	result := diag.Redact(c.output) + " would change"
+	if len(c.Tally.All) > 0 {
+		c.Tally.Result = result
+	} else {
+		c.Result = result
+	}
+}
+
+// writing returns the hooks for writing the run, including validation.
 func (c *applyRender) writing(cmd *cobra.Command, run *engine.Run, check *validation.Run) (w engine.Writing) {
 	steps := &history.Secrets{}
 	w.Open = func() (sink.Sink, error) {
 		return c.sink(cmd, run, func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) })
 	}
-	w.Begin = func(plan *planner.Plan) {
-		c.progress = terminal.NewProgress(plan.Graph, len(plan.Failed), c.Steps.Slow)
-		if !c.Quiet && c.LogFormat != "json" {
-			c.progress.Start(c.Status, c.Stderr)
-		}
-	}
-	w.Event = func(e scheduler.Event) {
-		if e.Err != nil {
-			c.progress.Fail(e.Node)
-		}
-	}
-	w.Put = func() { c.progress.Done() }
-	w.End = func() { c.progress.Stop() }
 	if c.folder.Redact {
 		w.Seen = steps.Seen
 	}

@@ -75,6 +75,9 @@ func trustList(ctx context.Context, a *cli.Invocation) error {
 			fmt.Fprintf(&b, "%s  signed by %s\n", e, p.Name)
 		}
 	}
+	if b.Len() == 0 {
+		a.Nothing("no catalog is trusted without a flag; krmflow trust add REF adds one")
+	}
 	return a.Print(diag.Sanitise(b.String()))
 }
 

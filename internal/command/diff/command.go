@@ -9,7 +9,6 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
-	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/command/graph"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/spf13/cobra"
@@ -21,7 +20,6 @@ type differing struct {
 	against, output string
 	stat, exitCode  bool
 	maxSize         options.Size
-	color           terminal.Colors
 }
 
 // errDiffers is the error for a difference with --exit-code.
@@ -32,7 +30,7 @@ var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
 // Command returns the diff command.
 func Command(a *cli.Invocation) *cobra.Command {
-	c := &differing{Invocation: a, color: "auto"}
+	c := &differing{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR...]",
 		Short: "Show the differences in rendered resources",
@@ -67,7 +65,6 @@ with the same input run once. Values of Secrets are never shown, only that they 
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
 	c.maxSize = 60_000
 	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; beyond it, equal changes are summarized")
-	fs.Var(&c.color, "color", "color the text: `when` is auto, always or never")
 	return cmd
 }
 
@@ -86,7 +83,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	switch c.output {
 	case "text":
 		write = func(r *Result) error {
-			return r.WriteText(c.Stdout, Style{Color: c.color.On(os.Stdout), Stat: c.stat})
+			return r.WriteText(c.Stdout, Style{Color: c.Color.On(os.Stdout), Stat: c.stat})
 		}
 	case "unified":
 		write = func(r *Result) error { return r.WriteUnified(c.Stdout) }

@@ -6,13 +6,16 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
 // Style is the style of the text form.
 type Style struct {
-	// Color enables colors. Stat omits the changes within resources.
-	Color, Stat bool
+	// Color enables colors.
+	Color terminal.Palette
+	// Stat omits the changes within resources.
+	Stat bool
 }
 
 // WriteText writes the form for people at a terminal.
@@ -22,7 +25,7 @@ func (r *Result) WriteText(w io.Writer, style Style) error {
 	for _, g := range groups {
 		t := &text{style: style}
 		t.moves("  ", g.moves)
-		fmt.Fprintf(&b, "%s%s: %s\n%s%s\n", style.paint(bold, g.name()), g.what(), g.counts(), t, g.body)
+		fmt.Fprintf(&b, "%s%s: %s\n%s%s\n", style.Color.Paint(terminal.Bold, g.name()), g.what(), g.counts(), t, g.body)
 	}
 	t := &text{style: style}
 	t.moves("", r.commonMoves(groups))
@@ -30,22 +33,6 @@ func (r *Result) WriteText(w io.Writer, style Style) error {
 	fmt.Fprintln(&b, r.total())
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-const (
-	bold    = "1"
-	red     = "31"
-	green   = "32"
-	cyan    = "36"
-	magenta = "35"
-	dim     = "2"
-)
-
-func (s Style) paint(color, text string) string {
-	if !s.Color {
-		return text
-	}
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
 // text is the output for one root, without moves.
@@ -60,32 +47,32 @@ func (t *text) root(root *Root) {
 		t.resource(&c.Resources[i], root.causesOf(i))
 	}
 	if len(c.Reordered) > 0 && !root.onlyMoved() && !t.style.Stat {
-		t.line("  ", dim, "%s in another order", diag.Count(len(c.Reordered), "resource"))
+		t.line("  ", terminal.Dim, "%s in another order", diag.Count(len(c.Reordered), "resource"))
 	}
 }
 
 // moves writes one line for each move, and one for the fields that follow.
 func (t *text) moves(indent string, m moves) {
 	for _, x := range m.list {
-		t.line(indent, "", "%s%s", t.style.paint(magenta, "> "+x.String()), t.at(x.cause))
+		t.line(indent, "", "%s%s", t.style.Color.Paint(terminal.Magenta, "> "+x.String()), t.at(x.cause))
 	}
 	if line := m.follow(); line != "" && !t.style.Stat {
-		t.line(indent+"    ", dim, "%s", line)
+		t.line(indent+"    ", terminal.Dim, "%s", line)
 	}
 }
 
 // line writes a line. Its content must be safe for a terminal.
-func (t *text) line(indent, color, format string, args ...any) {
+func (t *text) line(indent string, color terminal.Color, format string, args ...any) {
 	t.WriteString(indent)
 	line := fmt.Sprintf(format, args...)
 	if color != "" {
-		line = t.style.paint(color, line)
+		line = t.style.Color.Paint(color, line)
 	}
 	t.WriteString(line + "\n")
 }
 
 func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
-	color := map[diff.What]string{diff.Added: green, diff.Removed: red, diff.Changed: cyan, diff.Relocated: magenta}[r.What]
+	color := map[diff.What]terminal.Color{diff.Added: terminal.Green, diff.Removed: terminal.Red, diff.Changed: terminal.Cyan, diff.Relocated: terminal.Magenta}[r.What]
 	at := ""
 	switch {
 	case r.What == diff.Added:
@@ -96,17 +83,17 @@ func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
 	edits, follow := own(r, causes)
 	if t.style.Stat {
 		if n := len(edits) + len(follow); n > 0 {
-			at = t.style.paint(dim, "  "+diag.Count(n, "change"))
+			at = t.style.Color.Paint(terminal.Dim, "  "+diag.Count(n, "change"))
 		}
-		t.line("  ", "", "%s%s", t.style.paint(color, headline(r)), at)
+		t.line("  ", "", "%s%s", t.style.Color.Paint(color, headline(r)), at)
 		return
 	}
-	t.line("  ", "", "%s%s", t.style.paint(color, headline(r)), at)
+	t.line("  ", "", "%s%s", t.style.Color.Paint(color, headline(r)), at)
 	for _, e := range edits {
 		t.edit("      ", e)
 	}
 	for _, line := range follow {
-		t.line("      ", dim, "%s", line)
+		t.line("      ", terminal.Dim, "%s", line)
 	}
 }
 
@@ -115,7 +102,7 @@ func (t *text) at(pos diag.Pos) string {
 	if pos.File == "" {
 		return ""
 	}
-	return t.style.paint(dim, "  # "+safe(pos.String()))
+	return t.style.Color.Paint(terminal.Dim, "  # "+safe(pos.String()))
 }
 
 func (t *text) edit(indent string, e shownEdit) {
@@ -134,23 +121,23 @@ func (t *text) edit(indent string, e shownEdit) {
 		t.line(indent, "", "%s:%s", path, at)
 		t.lines(indent+"  ", e.Lines)
 	case e.Op == diff.Add:
-		t.line(indent, "", "%s%s", t.style.paint(green, "+ "+path+": "+now), at)
+		t.line(indent, "", "%s%s", t.style.Color.Paint(terminal.Green, "+ "+path+": "+now), at)
 	case e.Op == diff.Remove:
-		t.line(indent, "", "%s%s", t.style.paint(red, "- "+path+": "+old), at)
+		t.line(indent, "", "%s%s", t.style.Color.Paint(terminal.Red, "- "+path+": "+old), at)
 	case e.Op == diff.Move:
 		s := e.Path[len(e.Path)-1]
 		t.line(indent, "", "%s: moved from place %d to %d%s", path, s.From, s.To, at)
 	default:
-		t.line(indent, "", "%s: %s -> %s%s", path, t.style.paint(red, old), t.style.paint(green, now), at)
+		t.line(indent, "", "%s: %s -> %s%s", path, t.style.Color.Paint(terminal.Red, old), t.style.Color.Paint(terminal.Green, now), at)
 	}
 }
 
 func (t *text) lines(indent string, lines []diff.Line) {
 	for _, line := range lines {
 		if line.Old > 0 {
-			t.line(indent, dim, "@@ line %d -> %d", line.Old, line.New)
+			t.line(indent, terminal.Dim, "@@ line %d -> %d", line.Old, line.New)
 		}
-		color := map[byte]string{'-': red, '+': green}[line.Op]
+		color := map[byte]terminal.Color{'-': terminal.Red, '+': terminal.Green}[line.Op]
 		t.line(indent, color, "%c%s", line.Op, oneLine(line.Text))
 	}
 }

@@ -54,5 +54,8 @@ func All(a *cli.Invocation, cmd *cobra.Command, args []string, use engine.LockUs
 	for _, f := range list {
 		fmt.Fprintf(&b, "%s %s  %s\n", f.Verb(), diag.OneLine(f.Reference), f.Version)
 	}
+	if len(list) == 0 && plan.Err() == nil && err == nil {
+		a.Nothing("nothing is remote: there is nothing to fetch")
+	}
 	return run, errors.Join(a.Print(diag.Sanitise(b.String())), plan.Err(), err, a.StrictError())
 }

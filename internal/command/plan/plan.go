@@ -45,7 +45,6 @@ type planning struct {
 	leftOut int  // number of roots that were found but filtered out
 	diff    string
 	folder  sink.FolderFlags // form of the folder of --against
-	color   terminal.Colors
 	valid   validation.Flags
 	check   *validation.Run // nil without validation
 	text    bytes.Buffer    // everything written to stdout
@@ -53,7 +52,7 @@ type planning struct {
 
 // Command returns the plan command.
 func Command(a *cli.Invocation) *cobra.Command {
-	c := &planning{Invocation: a, color: "auto"}
+	c := &planning{Invocation: a}
 	cmd := &cobra.Command{
 		Use:   "plan [DIR...]",
 		Short: "Print what rendering would do, without doing it",
@@ -84,7 +83,6 @@ remove.`,
 	fs.StringVar(&c.diff, "diff", "", "the same as --against")
 	_ = fs.MarkHidden("diff") // fails only for flags that do not exist
 	c.folder.Register(fs)
-	fs.Var(&c.color, "color", "color the text: `when` is auto, always or never")
 	return cmd
 }
 
@@ -148,7 +146,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	c.leftOut = leftOut
 	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan lists the failed roots
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
-		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.leftOut)
+		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.Color.On(os.Stdout), c.leftOut)
 	}
 	run, err := c.Plan(cmd, q)
 	if err != nil {
@@ -207,7 +205,7 @@ func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, n
 		case "html":
 			return planpage.WriteDifference(w, now, old.Document, d)
 		}
-		return d.WriteText(w, planview.Style{Color: c.color.On(os.Stdout)})
+		return d.WriteText(w, planview.Style{Color: c.Color.On(os.Stdout)})
 	})
 }
 
@@ -269,7 +267,7 @@ func (c *planning) write(form func(io.Writer) error) error {
 // totals are the last line.
 func (c *planning) writeText(plan *planner.Plan, made *planview.Preview, wrong error) error {
 	text := planview.NewText(plan, made, planview.Style{
-		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
+		Width: terminal.Width(os.Stdout), Color: c.Color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
 	if err := c.write(text.WriteRoots); err != nil {
 		return err
 	}

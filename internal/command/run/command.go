@@ -181,6 +181,7 @@ func (c *command) finish(plan *planner.Plan, changes *tree.Changes, to *rewrite.
 	}
 	if c.check {
 		if len(changes.Files) == 0 {
+			c.Nothing("no file would change")
 			return nil
 		}
 		e := diag.Errorf(diag.Pos{}, "", "%w: %s", sink.ErrChanged, diag.Plural(len(changes.Files), "file")).With(diag.OutputDiffers)
@@ -199,6 +200,9 @@ func (c *command) finish(plan *planner.Plan, changes *tree.Changes, to *rewrite.
 	var b strings.Builder
 	for _, f := range changes.Files {
 		fmt.Fprintf(&b, "%s %s\n", what(f), diag.Sanitise(filepath.Join(c.tree.Dir, filepath.FromSlash(f.Path))))
+	}
+	if len(files) == 0 {
+		c.Nothing("no file changed")
 	}
 	return c.Print(b.String())
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,18 +54,19 @@ func (s *Steps) End(n *graph.Node) {
 	s.running = slices.DeleteFunc(s.running, func(r step) bool { return r.node == n })
 }
 
-// Slow returns the steps that have been running for more than a second with their times, the
-// longest first: "a (12s), b (3s)".
-func (s *Steps) Slow() string {
+// Running returns the names of the running steps, the longest first. Steps that have been running
+// for more than a second have their times: "a (12s)".
+func (s *Steps) Running() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []string
 	for _, r := range s.running { // in the order in which they started
+		name := diag.OneLine(r.node.ID)
 		if took := time.Since(r.since); took > time.Second {
-			list = append(list, fmt.Sprintf("%s (%s)", diag.OneLine(r.node.ID), took.Truncate(time.Second)))
+			name += fmt.Sprintf(" (%s)", took.Truncate(time.Second))
 		}
+		names = append(names, name)
 	}
-	return strings.Join(list, ", ")
+	return names
 }
 
 // Stopped returns the error for a run that was ended because of cause. If a limit was exceeded,
