@@ -99,6 +99,24 @@ func Exists(ctx context.Context, dir, rev string) bool {
 	return err == nil
 }
 
+// Names returns the branches and tags of the repository that contains the working directory, for the
+// completion of shells. It is empty without a repository.
+func Names(ctx context.Context) []string {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	g, err := newGit(existing(cwd))
+	if err != nil {
+		return nil
+	}
+	out, err := g.Run(ctx, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+	if err != nil {
+		return nil
+	}
+	return append([]string{"HEAD"}, strings.Fields(string(out))...)
+}
+
 // check returns an error if rev cannot name a commit.
 func check(rev string) error {
 	bad := func(format string, args ...any) *diag.Error {

@@ -3,6 +3,7 @@ package help
 import (
 	"strings"
 
+	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -10,7 +11,7 @@ import (
 // values are the shell completions for flag values, by flag name. The completions of --output
 // depend on the command: see outputs.
 var values = map[string][]string{
-	"load-restrictor":       {"LoadRestrictionsRootOnly\tfiles below the layer's own directory", "LoadRestrictionsNone\tfiles anywhere"},
+	"load-restrictor":       {"LoadRestrictionsRootOnly\tfiles below the directory of the layer", "LoadRestrictionsNone\tfiles anywhere"},
 	"reorder":               {"legacy\tkustomize's order", "none\tthe order of the files"},
 	"log-level":             {"debug", "info", "warn", "error"},
 	"log-format":            {"text\tfor people", "json\tan object a line"},
@@ -18,6 +19,10 @@ var values = map[string][]string{
 	"resource-list-version": {"v1", "v1beta1", "v1alpha1"},
 	"container-runtime":     {"podman", "docker"},
 	"detail":                {"steps", "roots"},
+	"remote-cache-mode":     {"read", "read-write"},
+	"unknown-kinds":         {"ignore", "error"},
+	"layout":                {"files", "single", "hydrator"},
+	"names":                 {"namespace", "no-namespace", "no-hash"},
 	"color":                 {"auto", "always", "never"},
 	"lang":                  {"bash", "go", "python"},
 }
@@ -25,19 +30,25 @@ var values = map[string][]string{
 // outputs are the values of --output that name a form, by the command's path without the
 // program name. For other commands the value is a file or folder.
 var outputs = map[string][]string{
-	"plan":         {"text", "json", "dot"},
-	"diff":         {"text", "unified", "markdown", "json"},
+	"plan":         {"text", "json", "html", "dot"},
+	"diff":         {"text", "unified", "markdown", "json", "html"},
 	"graph":        {"dot", "mermaid", "svg", "text"},
 	"affected":     {"text", "json"},
+	"bench":        {"text", "json", "html"},
+	"deps":         {"list", "make", "json", "argocd"},
+	"explain":      {"text", "json"},
+	"test":         {"text", "json", "junit"},
 	"version":      {"json", "yaml"},
-	"view catalog": {"text", "yaml", "json"},
+	"cache du":     {"text", "json"},
+	"catalog show": {"text", "yaml", "json"},
 	"config show":  {"text", "json"},
 	"fn test":      {"text", "json", "junit"},
+	"fn run":       {"text", "json"},
 	"fn doc":       {"markdown", "json"},
 }
 
 // directories are the flags whose values are directories.
-var directories = []string{"cache-dir", "vendor", "against", "keep", "crds", "directory"}
+var directories = []string{"cache-dir", "vendor", "keep", "crds", "directory", "in", "scope", "root", "results-dir", "pprof"}
 
 // Complete configures shell completion: directories for commands that take them, and the
 // possible values of flags.
@@ -61,6 +72,11 @@ func Complete(root *cobra.Command) {
 			if list != nil {
 				// Fails if there is one already.
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, directive))
+			}
+			if f.Name == "against" {
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+					return revision.Names(cmd.Context()), cobra.ShellCompDirectiveDefault // and files
+				})
 			}
 		})
 		for _, name := range directories {

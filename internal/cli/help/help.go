@@ -84,7 +84,7 @@ const (
 // the flags that most people use.
 func Brief(cmd *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage: %s\n", cmd.Short, use(cmd))
+	fmt.Fprintf(&b, "%s\n\n%s\n", cmd.Short, Wrap("Usage: "+use(cmd), briefColumns))
 	if !cmd.HasParent() {
 		writeFirstScreen(&b, cmd)
 		return b.String()
@@ -96,13 +96,15 @@ func Brief(cmd *cobra.Command) string {
 	for _, set := range FlagGroups(cmd) {
 		set.VisitAll(func(*pflag.Flag) { all++ })
 	}
-	last := fmt.Sprintf("\n'%s --help' prints the description and all %d flags.\n", cmd.CommandPath(), all)
+	last := fmt.Sprintf("\n'%s --help' prints all %d flags.\n", cmd.CommandPath(), all)
 	if cmd.HasAvailableSubCommands() {
 		last = fmt.Sprintf("\n'%s COMMAND -h' prints the help of a command.\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
-		list := strings.Split(strings.TrimRight(cmd.Example, "\n"), "\n")
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(list[:min(2, len(list))], "\n"))
+		list := slices.DeleteFunc(strings.Split(strings.TrimRight(cmd.Example, "\n"), "\n"), func(s string) bool { return len(s) > briefColumns })
+		if list = list[:min(2, len(list))]; len(list) > 0 {
+			fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(list, "\n"))
+		}
 	}
 	for n := 10; n > 0; n-- {
 		set := some(cmd, n)
@@ -130,7 +132,7 @@ func writeFirstScreen(b *strings.Builder, root *cobra.Command) {
 		}
 		fmt.Fprintf(b, "%s: %s\n", g.title, strings.Join(names, ", "))
 	}
-	fmt.Fprintf(b, "\n'%[1]s COMMAND -h' prints the help of a command, '%[1]s help all' all commands.\n", root.CommandPath())
+	fmt.Fprintf(b, "\nRun '%[1]s COMMAND -h' for a command, '%[1]s help all' for all commands.\n", root.CommandPath())
 }
 
 // some returns up to n visible flags of a command: its own, then [popular] ones.
@@ -227,9 +229,9 @@ func usage(cmd *cobra.Command, width int) string {
 	if cmd.HasAvailableSubCommands() {
 		all := ""
 		if !cmd.HasParent() {
-			all = fmt.Sprintf(", '%s help all' all commands", cmd.CommandPath())
+			all = fmt.Sprintf(", '%s help all' all of them", cmd.CommandPath())
 		}
-		fmt.Fprintf(&b, "\n'%s COMMAND --help' prints the help of a command%s.\n", cmd.CommandPath(), all)
+		b.WriteString("\n" + Wrap(fmt.Sprintf("'%s COMMAND --help' prints the help of a command%s.", cmd.CommandPath(), all), width) + "\n")
 	}
 	return b.String()
 }

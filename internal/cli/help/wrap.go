@@ -44,7 +44,7 @@ func usages(set *pflag.FlagSet, width int, brief bool) string {
 		_, text := pflag.UnquoteUsage(f)
 		if brief {
 			text, _, _ = strings.Cut(text, ";")
-		} else if shown := defaultOf(f); shown != "" && !strings.Contains(text, "default") {
+		} else if shown := Default(f); shown != "" && !strings.Contains(text, "default") {
 			text += " (default " + shown + ")"
 		}
 		name := left(f)
@@ -70,8 +70,8 @@ func left(f *pflag.Flag) string {
 	return text
 }
 
-// defaultOf returns the default of a flag as help shows it, or "" for the zero value.
-func defaultOf(f *pflag.Flag) string {
+// Default returns the default of a flag as help shows it, or "" for the zero value.
+func Default(f *pflag.Flag) string {
 	switch f.DefValue {
 	case "", "false", "0", "0s", "[]":
 		return ""

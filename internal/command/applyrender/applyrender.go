@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
+	"github.com/krmflow/krmflow/internal/command/diff"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
@@ -18,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/review/history"
 	"github.com/krmflow/krmflow/internal/review/validation"
 	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
@@ -29,6 +32,7 @@ import (
 type applyRender struct {
 	*cli.Invocation
 	output   string
+	against  string
 	force    bool
 	check    bool
 	planFile string
@@ -84,6 +88,13 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err := c.checkFlags(cmd); err != nil {
 		return err
 	}
+	if c.against != "" {
+		against := cli.Against(cmd.Context(), cli.AgainstDir(args), c.against)
+		if strings.HasPrefix(against, revision.Prefix) {
+			return c.checkRevision(cmd, args, against)
+		}
+		c.output = against
+	}
 	if c.watch && c.Watch == nil {
 		return c.untilStopped(cmd)
 	}
@@ -123,6 +134,21 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	}
 	c.Tally.Made, c.Tally.Missing = made.Committed, made.Missing
 	return err
+}
+
+// checkRevision compares the render with that of a revision. A difference is an error, as for a
+// folder with --check.
+func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against string) error {
+	result, err := diff.Compare(c.Invocation, cmd, args, against)
+	if result == nil || !result.Any() {
+		return errors.Join(err, c.StrictError())
+	}
+	e := diag.Errorf(diag.Pos{}, "", "%s would change compared with %s", diag.Count(len(result.Roots), "root"), diag.Redact(against)).With(diag.OutputDiffers)
+	e.Err = sink.ErrChanged
+	for _, r := range result.Roots[:min(3, len(result.Roots))] {
+		e.Hint("%s", diag.OneLine(r.Name))
+	}
+	return errors.Join(e.Hint("krmflow diff --against %s prints the changes", diag.ShellWord(c.against)), err)
 }
 
 // writing returns the hooks for writing the run, including progress and validation.

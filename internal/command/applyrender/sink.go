@@ -26,6 +26,7 @@ func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.output, "output", "o", "-", "write to `DEST`: a folder, a .yaml or .json file, or - for stdout")
 	fs.BoolVar(&c.force, "force", false, "replace changed files and files that krmflow did not write; see docs")
 	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if the output would change")
+	fs.StringVar(&c.against, "against", "", "with --check, compare with `REV`, a folder or a file instead of -o")
 	fs.BoolVar(&c.prune, "prune", false, "remove files of roots that this run does not render")
 	c.folder.Register(fs)
 	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if a Secret has values")
@@ -41,10 +42,14 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 		return options.UsageError(errors.New("--output must not be empty; - means stdout"))
 	case c.planFile == "" && cmd.Flags().Changed("plan"):
 		return options.UsageError(errors.New("--plan must not be empty"))
+	case cmd.Flags().Changed("against") && (c.against == "" || !c.check):
+		return options.UsageError(errors.New("--against names the other side of --check: add --check"))
+	case c.against != "" && cmd.Flags().Changed("output"):
+		return options.UsageError(errors.New("--against replaces -o for --check: remove one of them"))
 	case c.prune && c.folder.OnlyThese:
-		return options.UsageError(errors.New("--prune removes what --only-these keeps: choose one"))
+		return options.UsageError(errors.New("--prune removes the files that --only-these keeps: choose one"))
 	case c.folder.Redact && c.failOnSecrets:
-		return options.UsageError(errors.New("--fail-on-secrets refuses what --redact-secrets writes: choose one"))
+		return options.UsageError(errors.New("--fail-on-secrets refuses the Secrets that --redact-secrets writes: choose one"))
 	}
 	if err := c.folder.Check(); err != nil {
 		return options.UsageError(err)
@@ -101,7 +106,7 @@ func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, erro
 	}
 	switch {
 	case stream && c.check:
-		return nil, options.UsageError(errors.New("--check needs -o with a folder or file"))
+		return nil, options.UsageError(errors.New("--check needs -o with a folder or file, or --against REV"))
 	case stream:
 		return sink.Stream(c.Stdout, roots), nil
 	case !folder:

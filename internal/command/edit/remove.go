@@ -13,7 +13,7 @@ func (s *Session) removeCommand() *cobra.Command {
 		s.removeMatchingCommand("component", "components", "'../components/*'"),
 		s.removeGeneratorCommand("configmap", edit.ConfigMaps),
 		s.removePairsCommand("label", "commonLabels"),
-		s.patchCommand("Remove an entry from patches: the one that has these fields and no others",
+		s.patchCommand("Remove the entry of patches that has exactly these fields",
 			"  krmflow edit remove patch --path patch.yaml --kind Deployment --name web", edit.RemovePatch),
 		s.removeMatchingCommand("resource", "resources", "'crds/*.yaml'"),
 		s.removeGeneratorCommand("secret", edit.Secrets),

@@ -47,8 +47,11 @@ code, for example 'see krmflow explain KF0101'. Without arguments, explain lists
   krmflow explain KF0101
   krmflow explain | grep patch`,
 		Args: cobra.ArbitraryArgs,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return messages.Codes(), cobra.ShellCompDirectiveDefault
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 && isDir(args[0]) {
+				return resources(cmd, a, args[0]), cobra.ShellCompDirectiveNoFileComp
+			}
+			return messages.Codes(), cobra.ShellCompDirectiveDefault // and directories
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if form != "text" && form != "json" {
@@ -88,6 +91,28 @@ code, for example 'see krmflow explain KF0101'. Without arguments, explain lists
 	a.Functions.Register(cmd)
 	cmd.Flags().StringVarP(&form, "output", "o", "text", "output `format`: text or json")
 	return cmd
+}
+
+// resources returns the names of the resources of a directory, for the completion of shells. It is
+// empty if the directory needs functions, because a completion must not run programs.
+func resources(cmd *cobra.Command, a *cli.Invocation, dir string) (names []string) {
+	a.Quiet = true
+	run, err := a.Plan(cmd, engine.Request{Args: []string{dir}})
+	if err != nil {
+		return nil
+	}
+	for range run.Plan().Graph.Calls() {
+		return nil
+	}
+	for r, err := range run.Results(cmd.Context(), engine.Hooks{}) {
+		if err != nil {
+			return nil
+		}
+		for _, x := range r.List.All() {
+			names = append(names, nameOf(x.ID()))
+		}
+	}
+	return names
 }
 
 func isDir(name string) bool {
@@ -175,7 +200,12 @@ func explainCodes(a *cli.Invocation, codes []string) error {
 }
 
 func noSuchCode(code string) error {
+	if !strings.HasPrefix(strings.ToUpper(code), "KF") {
+		shown := diag.OneLine(code)
+		e := diag.Errorf(diag.Pos{}, "", "%q is not the code of a message or the name of a resource", shown).With(diag.Arguments)
+		return options.UsageError(e.Hint("for a resource, write krmflow explain DIR KIND/NAME, for example krmflow explain overlays/prod %s/web", shown))
+	}
 	e := diag.Errorf(diag.Pos{}, "", "there is no message with the code %q", code).With(diag.Arguments)
 	e.Hints = diag.DidYouMean(strings.ToUpper(code), messages.Codes())
-	return options.UsageError(e.Hint("krmflow explain lists all codes; a resource is named KIND/NAME"))
+	return options.UsageError(e.Hint("krmflow explain lists all codes"))
 }

@@ -66,10 +66,10 @@ files; the next run of the directory completes it, and until then other commands
 are kept: .krmflow/generated.yaml has the previous version and belongs in version control. Files matched by .krmflowignore are not read.
 
 A function runs if a trusted catalog lists it or flags allow it, as in all other commands.`,
-		Example: `  krmflow run config/ --dry-run                    # functions, files that would change, and a diff
-  krmflow run config/ --trusted-plugin-catalog=file:catalog.yaml
-  krmflow run config/ --check                      # for CI: exit with 10 if a file would change
-  krmflow run config/ --fn-path functions/         # functions from elsewhere, for all of config/`,
+		Example: `  krmflow fn run config/ --dry-run                    # functions, files that would change, and a diff
+  krmflow fn run config/ --trusted-plugin-catalog=file:catalog.yaml
+  krmflow fn run config/ --check                      # for CI: exit with 10 if a file would change
+  krmflow fn run config/ --fn-path functions/         # functions from elsewhere, for all of config/`,
 		Args: options.AtMost(1),
 		RunE: c.run,
 	}

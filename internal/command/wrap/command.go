@@ -30,7 +30,7 @@ scalar is passed as YAML. KUST_FUNCTION_CONFIG has the whole configuration, and 
 The output is merged into resources with the same apiVersion, kind, namespace and name; fields that the command does not print stay as they are. A new resource
 without a path goes to config/NAME_KIND.yaml. Fields get a common order. With KUST_MERGE=false the output replaces the list; the resources of the
 directory KUST_OVERRIDE_DIR are merged last. The exit code and stderr are those of the command.`,
-		Example: "  krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh\n  krmflow fn source app --function-config nginx.yaml | krmflow wrap --env NAME,REPLICAS -- ./nginx-template.sh",
+		Example: "  krmflow fn wrap --env NAME,REPLICAS -- ./nginx-template.sh\n  krmflow fn source app --function-config nginx.yaml | krmflow fn wrap --env NAME,REPLICAS -- ./nginx-template.sh",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return options.UsageError(diag.Arguments.Errorf("wrap needs the command to run"))
