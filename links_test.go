@@ -11,9 +11,6 @@ import (
 	"unicode"
 )
 
-// generatedPages are pages that another test writes. Their links are checked once they exist.
-var generatedPages = []string{"docs/commands.md"}
-
 // TestLinks checks the relative links of all Markdown files: the file exists, and it has the
 // heading or anchor after #. Pages of messages become sections of docs/messages.md, so their links
 // are relative to docs. Links to other hosts are not checked.
@@ -31,7 +28,7 @@ func TestLinks(t *testing.T) {
 		for number, line := range prose(string(text)) {
 			for _, m := range linkTarget.FindAllStringSubmatch(line, -1) {
 				path, anchor, _ := strings.Cut(m[1], "#")
-				if strings.Contains(path, ":") || isGenerated(filepath.Join(base, path)) {
+				if strings.Contains(path, ":") {
 					continue
 				}
 				links++
@@ -60,9 +57,6 @@ func TestPagesNamedInCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range pageName.FindAllStringSubmatch(string(text), -1) {
-			if isGenerated(m[1]) {
-				continue
-			}
 			if _, err := os.Stat(m[1]); err != nil {
 				t.Errorf("%s: %s: no such page", file, m[1])
 			} else if m[2] != "" && !anchors(t, m[1])[m[2]] {
@@ -188,15 +182,4 @@ func anchorOf(heading string) string {
 		}
 		return -1
 	}, text)
-}
-
-// isGenerated reports whether the file is a generated page that does not exist yet.
-func isGenerated(file string) bool {
-	for _, page := range generatedPages {
-		if filepath.ToSlash(file) == page {
-			_, err := os.Stat(file)
-			return err != nil
-		}
-	}
-	return false
 }

@@ -154,7 +154,7 @@ func TestMistakesAreReportedAsDocumented(t *testing.T) {
 		}
 	}
 	if got, _ := os.ReadFile(page); string(got) != text {
-		t.Errorf("docs/mistakes.md is not what the mistakes make: go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update")
+		t.Errorf("docs/mistakes.md is out of date: go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update")
 	}
 }
 
@@ -210,8 +210,9 @@ func mistakesPage(all []*mistake) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# %d mistakes
 
-What krmflow says of trees with one mistake each, and what kustomize v5.8.2 says of them. Each message of krmflow has a file, a line and the next
-step. The trees are in [testdata/mistakes](../testdata/mistakes), and `+"`go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update`"+` makes this page.
+This page shows the messages of krmflow and of kustomize v5.8.2 for trees with one mistake each. Each message of krmflow
+has a file, a line and the next step. The trees are in [testdata/mistakes](../testdata/mistakes).
+`+"`go test ./cmd/krmflow -run TestMistakesAreReportedAsDocumented -update`"+` writes this page.
 
 `, len(all))
 	for _, m := range all {
