@@ -44,6 +44,7 @@ func (e Env) parsed(text patchText) {
 		return
 	}
 	for _, w := range text.src.Warnings() {
+		w = text.relative(w)
 		if at := text.onLine(w, w.Pos.Line); at != error(w) {
 			w = diag.Errorf(diag.Pos{}, "", "%w", at)
 		}

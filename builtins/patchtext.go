@@ -2,7 +2,9 @@ package builtins
 
 import (
 	"errors"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -38,11 +40,25 @@ func (t patchText) at(err error, doc int, path ...any) error {
 func (t patchText) syntax(err error) error {
 	return eachError(err, func(err error) error {
 		var at *diag.Error
-		if errors.As(err, &at) {
-			return t.onLine(err, at.Pos.Line)
+		if !errors.As(err, &at) {
+			return err
 		}
-		return err
+		return t.onLine(t.relative(at), at.Pos.Line)
 	})
+}
+
+// onLineN matches a reference to a second line in a message of the parser.
+var onLineN = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bon line \d+`) })
+
+// relative returns an error of the parser. The position of the error becomes one in the file with
+// an inline text, but a second line in its message still counts from the start of the text.
+func (t patchText) relative(err *diag.Error) *diag.Error {
+	if t.src.File != "" || !onLineN().MatchString(err.Msg) {
+		return err
+	}
+	e := *err
+	e.Msg = onLineN().ReplaceAllString(e.Msg, "$0 of the patch")
+	return &e
 }
 
 // onLine returns err as an error about a line of the text. An error about a file that has a

@@ -107,8 +107,7 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 
 // entry returns the entry at an index of the field of a merge, nil if the field has none.
 func (t *tracer) entry(n *graph.Node, at int) []any {
-	v, err := n.Origin.Source.Value()
-	if field, ok := n.Origin.Path[0].(string); err != nil || !ok || at >= v.Get(field).Len() {
+	if len(n.Origin.Path) != 1 || at >= n.Origin.Value().Len() {
 		return nil
 	}
 	return []any{at}
