@@ -279,7 +279,7 @@ func TestStuckExecutorTimesOut(t *testing.T) {
 	defer x.Close()
 	err = x.Prepare(t.Context(), function.Function{Name: "f"})
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Error() != "f: executor stuck did not get it ready within 200ms" {
+	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Error() != "f: executor stuck did not prepare it within 200ms" {
 		t.Error(err)
 	}
 }

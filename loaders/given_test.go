@@ -39,7 +39,7 @@ func TestFSObeysRootRestrictions(t *testing.T) {
 		{path: "/outside.yaml", err: `is outside the directory "root"`, free: "o"},
 		{path: "out.yaml", err: `"out.yaml" is a symbolic link to "outside.yaml", which is outside the directory "root"`, free: "o"},
 		{path: "../../../outside.yaml", err: "is outside of the file system that is rendered"},
-		{path: "machine.yaml", err: `the symbolic link "/etc/hostname" leads out of the file system that is rendered`},
+		{path: "machine.yaml", err: `the symbolic link "/etc/hostname" leads out of the file system being rendered`},
 		{path: "above.yaml", err: "leads out of the file system that is rendered"},
 		{path: "loop.yaml", err: "too many links"},
 		{path: "sub", err: `"sub" is a directory, not a file`},

@@ -532,7 +532,7 @@ func TestOutputSymlinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, check := range []bool{false, true} {
-		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: is not a file that krmflow left") {
+		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: was not created by krmflow") {
 			t.Errorf("lock with a second name: %v", err)
 		}
 	}

@@ -124,7 +124,7 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	}
 	policy := &o.Plan.Functions.Policy
 	policy.AllowUncatalogued, policy.AllowExec, policy.AllowUnsandboxed = true, true, true
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no executor for exec functions") {
 		t.Errorf("%v, want that there is no executor", err)
 	}
 	// A program in an fs.FS is none of this machine's.

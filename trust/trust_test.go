@@ -169,7 +169,7 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"}, 1, []string{"no path in an archive"}},
 
 		// The grid of the flags for uncatalogued functions.
-		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is in no trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
+		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is not in a trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
 		{"inline exec with --enable-alpha-plugins only is no silent skip", alpha, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-exec\n"}},
 		{"inline exec with --enable-exec only", Policy{AllowExec: true}, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-alpha-plugins\n"}},
 		{"inline exec with both flags", alphaExec, "{exec: {path: fn.sh, args: [a, b c]}}", nil, 0, []string{"warning", "uncatalogued", `arguments: ["a" "b c"]`, "sha256:" + hexA}},
@@ -336,7 +336,7 @@ func TestUnavailableCatalog(t *testing.T) {
 	good := trusted(t, "/w/good.yaml", execA)
 	ref, _ := catalog.ParseRef("/w/dead.yaml")
 	dead := Trusted{Ref: ref, Err: errors.New("no such file"), By: "flag"}
-	check(t, "dead first", Policy{}, request(t, "", dead, good), 1, []string{"catalog /w/dead.yaml, which has to be searched for it, cannot be read: no such file"})
+	check(t, "dead first", Policy{}, request(t, "", dead, good), 1, []string{"cannot read catalog /w/dead.yaml, which must be searched for it: no such file"})
 	check(t, "found before", Policy{}, request(t, "", good, dead), 0, nil)
 	check(t, "not needed", Policy{AllowUncatalogued: true, AllowExec: true}, request(t, "{exec: {path: fn.sh}}", dead), 0, nil)
 }
@@ -366,7 +366,7 @@ func TestArgumentsNeedPermission(t *testing.T) {
 		return trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", more)
 	}
 	inline, both := "{exec: {path: fn.sh, args: [-a, '']}}", Policy{AllowUncatalogued: true, AllowExec: true}
-	differs := "the configuration gives arguments, the entry does not allow any (allowArgs); catalog /w/c.yaml, entry 1"
+	differs := "the configuration passes arguments, but the entry does not allow them (allowArgs); catalog /w/c.yaml, entry 1"
 	check(t, "the entry says nothing", Policy{}, request(t, inline, entry("")), 3,
 		[]string{differs, "allow --enable-alpha-plugins --enable-exec\n"})
 	check(t, "the entry refuses", Policy{}, request(t, inline, entry(", allowArgs: false")), 3, []string{differs})

@@ -217,7 +217,7 @@ func TestServerCapabilitiesAreRespected(t *testing.T) {
 	s.updates = false
 	c := open(t, Options{Address: s.serveGRPC(t)})
 	s.keep(krm.Digest{1}, content)
-	if err := c.Put(t.Context(), krm.Digest{}, content); err == nil || !strings.Contains(err.Error(), "it takes no results") {
+	if err := c.Put(t.Context(), krm.Digest{}, content); err == nil || !strings.Contains(err.Error(), "it does not accept results") {
 		t.Error(err)
 	}
 	if err := c.Put(t.Context(), krm.Digest{}, content); err != nil {

@@ -13,7 +13,7 @@ func TestExplainRecognisesEngineFailures(t *testing.T) {
 	const rlimit = "Error: runc: runc create failed: unable to start container process: error during container init: error setting rlimits for ready process: " +
 		"error setting rlimit type 7: operation not permitted: OCI permission denied\n"
 	const started = "could not start the container, so that the function did not run: "
-	const try = "\n  to see whether it is ENGINE that fails here: ENGINE run --rm --network none 222222222222"
+	const try = "\n  to check whether ENGINE itself fails, run: ENGINE run --rm --network none 222222222222"
 	for _, tt := range []struct {
 		engine, stderr string
 		code           int

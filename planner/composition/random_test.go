@@ -197,7 +197,7 @@ func randomChanges(r *rand.Rand, files []refFile, i, n int) {
 		case 0:
 			continue // one is missing
 		case 1:
-			f.order = append(f.order, o) // one is there twice
+			f.order = append(f.order, o) // one occurs twice
 		case 2:
 			o.name = "unknown"
 		}

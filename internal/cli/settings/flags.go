@@ -406,7 +406,7 @@ func WrongValue(kind, text string, err error) string {
 	case errors.Is(err, strconv.ErrRange):
 		return fmt.Sprintf("%q is too large", text)
 	case strings.HasPrefix(kind, "int"):
-		return fmt.Sprintf("%q is no number", text)
+		return fmt.Sprintf("%q is not a number", text)
 	case kind == "duration":
 		return fmt.Sprintf("%q is no length of time such as 90s or 5m", text)
 	case kind == "bool":

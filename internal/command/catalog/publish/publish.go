@@ -130,7 +130,7 @@ func (p *program) read(limit int64) ([]byte, error) {
 }
 
 func different(want, got krm.Digest) error {
-	return &diag.Error{Msg: fmt.Sprintf("it must be %s, and is %s", want, got), Err: loaders.ErrVerification}
+	return &diag.Error{Msg: fmt.Sprintf("expected %s, got %s", want, got), Err: loaders.ErrVerification}
 }
 
 // store pushes the program to the repository of at and returns its address. It sets a tag
