@@ -265,7 +265,7 @@ func TestOutputRefuses(t *testing.T) {
 		{"../in/base", "is the input folder"},
 		{"../link/base", "is the input folder"},
 		{"../in", "holds the input folder"},
-		{".", "is the current folder"},
+		{".", "or contains the current folder"},
 		{"..", "holds the input folder"},
 		{"../bad", "bad manifest"},
 	} {

@@ -83,7 +83,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{write("noenv", 0o755, []byte("#!/usr/bin/env -S nosuchthing -u\n")), executors.Invalid, "needs the interpreter nosuchthing, which is not"},
 		{write("crlf", 0o755, []byte("#!/bin/sh\r\ncat\r\n")), executors.Invalid, "ends with a carriage return"},
 		{write("foreign", 0o755, foreign), executors.Invalid, "is a program for riscv64, but this machine is " + runtime.GOARCH},
-		{write("cut", 0o755, elf[:40]), executors.Invalid, "is cut off"},
+		{write("cut", 0o755, elf[:40]), executors.Invalid, "is truncated"},
 		{write("windows", 0o755, []byte("MZ\x90")), executors.Invalid, "is a program for windows"},
 	} {
 		f := r.fn("copy")

@@ -48,11 +48,11 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# Messages
 
-What krmflow says is wrong has a code. ` + "`krmflow explain CODE`" + ` prints what stands here about it, and ` + "`krmflow explain`" + ` lists the codes. The first message
+Every error and warning has a code. ` + "`krmflow explain CODE`" + ` prints its description, and ` + "`krmflow explain`" + ` lists the codes. The first message
 of a kind names its code in a line below it; logs and [reports](reports.md) in JSON have it in ` + "`code`" + `, SARIF in ` + "`ruleId`" + `. The first two digits follow the exit codes: 01 is the input, 02 the command line, 03 trust, 04 verification, 05 functions that failed, 06 limits, 07 fetching, and 09 the output.
 A code never gets another meaning.
 
-This page is made of internal/cli/messages/pages. Each example that is wrong is rendered by a test, which looks for the code.
+This page is generated from internal/cli/messages/pages. A test renders each incorrect example and checks its code.
 `)
 	for _, a := range Areas() {
 		fmt.Fprintf(&b, "\n## %s\n", a.Title)

@@ -86,7 +86,7 @@ func localPrograms(c *catalog.Catalog, limit int64) (*catalog.Catalog, []program
 
 var (
 	errOutside     = errors.New("it is outside the catalog's folder")
-	errCredentials = errors.New("the address has credentials, which everybody who reads the catalog would see")
+	errCredentials = errors.New("the address has credentials, which every reader of the catalog would see")
 )
 
 // find reports whether p is a local file. If so, it looks up the file below dir and verifies
