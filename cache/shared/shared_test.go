@@ -211,7 +211,7 @@ func TestServerErrorsAreReported(t *testing.T) {
 func TestServerCapabilitiesAreRespected(t *testing.T) {
 	s := newStore()
 	s.function = 9
-	mustGoOff(t, Options{Address: s.serveGRPC(t)}, "no SHA-256")
+	mustGoOff(t, Options{Address: s.serveGRPC(t)}, "does not support SHA-256")
 
 	s = newStore()
 	s.updates = false
