@@ -134,7 +134,7 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	for name, text := range files {
 		o.Plan.FS.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
 	}
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system that is rendered: a program must be a file of this machine") {
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system being rendered: a program must be a local file") {
 		t.Errorf("%v, want that the program cannot run", err)
 	}
 }

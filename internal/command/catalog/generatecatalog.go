@@ -96,7 +96,7 @@ func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o genera
 		return err
 	}
 	if len(entries) == 0 {
-		return a.Print("there is no function to list: nothing is written\n")
+		return a.Print("no function to list: nothing was written\n")
 	}
 	var edits []Edit
 	if o.strip {

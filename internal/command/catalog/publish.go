@@ -50,7 +50,7 @@ func publishCatalog(a *cli.Invocation, cmd *cobra.Command, file, place string) e
 	case err != nil:
 		return err
 	case to.Scheme != catalog.OCI || !to.Pin.IsZero():
-		return options.UsageError(errors.New("a catalog is published at oci://REGISTRY/REPOSITORY:TAG"))
+		return options.UsageError(errors.New("a catalog must be published at oci://REGISTRY/REPOSITORY:TAG"))
 	}
 	c, err := readCatalog(cmd.Context(), a, file)
 	switch {

@@ -63,8 +63,8 @@ and a Kustomization that uses the function. It must not exist or must be empty. 
 			}
 			d := &draft{Name: args[0], Kind: kindOf(args[0]), Arch: runtime.GOARCH, Wrapped: lang != "go"}
 			if !validName().MatchString(d.Name) || len(d.Name) > maxName || slices.Contains(notNames, d.Name) {
-				e := diag.BadValue.Errorf("%q is no name of a function", d.Name)
-				return options.UsageError(diag.AsError(e).Hint("it has lower-case letters, digits and single dashes, begins with a letter, and names a directory here"))
+				e := diag.BadValue.Errorf("%q is not a valid function name", d.Name)
+				return options.UsageError(diag.AsError(e).Hint("use lower-case letters, digits and single dashes, beginning with a letter; the name is also used for the directory"))
 			}
 			made, err := d.files(files)
 			if err != nil {
