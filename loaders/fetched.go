@@ -172,6 +172,12 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 	if meant := reference.Corrected(text); err != nil && meant != "" {
 		err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", correction(text, meant))
 	}
+	if errors.Is(err, cache.ErrAbsent) {
+		if _, hints := diag.Parts(err); hints != nil {
+			return dir, src, err
+		}
+		err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("refer to the repository of the submodule directly: the file .gitmodules has its address")
+	}
 	return dir, src, err
 }
 
