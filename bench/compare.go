@@ -65,7 +65,7 @@ type TreeError struct {
 }
 
 func (e *TreeError) Error() string {
-	return fmt.Sprintf("no tree is called %q; there are %s", e.Name, strings.Join(e.Names, ", "))
+	return fmt.Sprintf("no tree is called %q; available: %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 // trees returns the trees that o.Trees can name: [Trees], the tree for o.Function, and the trees

@@ -142,7 +142,7 @@ func (r *Report) notes(w io.Writer) error {
 	if slices.ContainsFunc(r.Rows, func(r Row) bool {
 		return slices.ContainsFunc([]*Figure{r.Kustomize, r.Krmflow, r.Cold, r.Warm, r.Changed}, floor)
 	}) {
-		notes = append(notes, "a peak marked ≤ may be smaller: it is not above that of the measuring process")
+		notes = append(notes, "a peak marked ≤ is an upper bound: it does not exceed the peak of the measuring process")
 	}
 	if g := r.Growth; g != nil {
 		notes = append(notes, fmt.Sprintf("krmflow without a cache on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",

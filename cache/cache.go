@@ -147,7 +147,7 @@ func private(dir string) (made bool, err error) {
 	case err != nil:
 		return made, err
 	case !info.IsDir():
-		return made, fmt.Errorf("the cache folder %q is no directory", dir)
+		return made, fmt.Errorf("the cache folder %q is not a directory", dir)
 	}
 	return made, owned(dir, info)
 }

@@ -19,7 +19,7 @@ import (
 func OpenCopy(dir string) (*Cache, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("it is no directory")}
+		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("it is not a directory")}
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *Cache) CopyUsed(dir string) error {
 	there, err := fs.ReadDir(root.FS(), ".")
 	for _, e := range there {
 		if name := e.Name(); name != layout && name != attributesFile {
-			return fmt.Errorf("%q has %q, which is no part of a copy: name an empty folder, or none", dir, name)
+			return fmt.Errorf("%q contains %q, which is not part of a copy: name a new or empty folder", dir, name)
 		}
 	}
 	if err == nil {
@@ -113,7 +113,7 @@ func (c *Cache) copy(root *os.Root, name string) error {
 	digits, isBlob := strings.CutPrefix(name, "blobs/")
 	if isBlob && err == nil && hex.EncodeToString(hash.Sum(nil)) != strings.ReplaceAll(digits, "/", "") {
 		c.discard(from.Name())
-		err = fmt.Errorf("%w; it is fetched again if you try once more", ErrDamaged)
+		err = fmt.Errorf("%w; run the command again to fetch it again", ErrDamaged)
 	}
 	if err == nil {
 		err = root.Rename(temp, to)

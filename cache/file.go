@@ -17,7 +17,7 @@ const refresh = time.Hour
 // largest is the size limit for files that are read into memory. Intact files are far smaller.
 const largest = 4 << 30
 
-var errLarge = errors.New("it is larger than anything that is kept")
+var errLarge = errors.New("it is larger than any file of a cache")
 
 // read returns the bytes of a regular file and marks it as used. For any other type of file it
 // returns an error.

@@ -104,7 +104,7 @@ type EscapeError struct {
 }
 
 func (e *EscapeError) Error() string {
-	return fmt.Sprintf("%q is a symbolic link to %q, which is outside of what was fetched", e.Link, e.Target)
+	return fmt.Sprintf("%q is a symbolic link to %q, which is outside the fetched content", e.Link, e.Target)
 }
 
 // Kind returns the error's code; see [diag.CodeOf].
@@ -112,7 +112,7 @@ func (e *EscapeError) Kind() diag.Code { return diag.OutsideDirectory }
 
 // ErrAbsent is wrapped by errors for a submodule, which is named in the tree but not stored in
 // it.
-var ErrAbsent = errors.New("it is a git submodule, and krmflow does not fetch these")
+var ErrAbsent = errors.New("it is a git submodule, and krmflow does not fetch submodules")
 
 // ErrDamaged is wrapped by errors for a file whose bytes in the cache do not match its digest.
 var ErrDamaged = errors.New("the copy in the cache is damaged")
@@ -318,7 +318,7 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	real, i, dir, err := t.find("readdir", name)
 	if err == nil && !dir {
-		err = &fs.PathError{Op: "readdir", Path: name, Err: errors.New("it is no directory")}
+		err = &fs.PathError{Op: "readdir", Path: name, Err: errors.New("it is not a directory")}
 	}
 	if err != nil {
 		return nil, err

@@ -73,13 +73,13 @@ func (w *TreeWriter) Absent(name string) error {
 
 func (w *TreeWriter) add(e entry, size int64, r io.Reader) error {
 	if e.name == "." || !fs.ValidPath(e.name) || strings.ContainsRune(e.name, 0) {
-		return fmt.Errorf("%q is no name of a file in a tree", e.name)
+		return fmt.Errorf("%q is not a valid file name", e.name)
 	}
 	if len(w.entries) >= w.limits.Files {
 		return diag.Limitf("there are more than %s", diag.Count(w.limits.Files, "file"))
 	}
 	if size < 0 || size > w.limits.Bytes-w.data.Size() {
-		return diag.Limitf("the files have more than %s, with %q", diag.Size(w.limits.Bytes), e.name)
+		return diag.Limitf("the files have more than %s, including %q", diag.Size(w.limits.Bytes), e.name)
 	}
 	sum := sha256.New()
 	e.offset = w.data.Size()
@@ -105,7 +105,7 @@ func (w *TreeWriter) Commit() (*Tree, error) {
 	for i := range w.entries[:max(0, len(w.entries)-1)] {
 		a, b := w.entries[i].name, w.entries[i+1].name
 		if a == b || strings.HasPrefix(b, a+"/") {
-			return nil, fmt.Errorf("%q is there twice", a)
+			return nil, fmt.Errorf("%q occurs twice", a)
 		}
 	}
 	data, err := w.data.Commit()

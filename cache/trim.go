@@ -169,10 +169,10 @@ func (c *Cache) addToLedger(added int64) (int64, error) {
 	}
 	total, err := strconv.ParseInt(strings.TrimSuffix(string(line), "\n"), 16, 64)
 	if err != nil || total < 0 {
-		return 0, fmt.Errorf("%q is no number", line)
+		return 0, fmt.Errorf("%q is not a number", line)
 	}
 	if total += (info.Size()-int64(len(line)))*block + added; total < 0 {
-		return 0, errors.New("it says more than there can be") // the ledger is damaged
+		return 0, errors.New("it contains an impossible size") // the ledger is damaged
 	}
 	if total > c.max {
 		return total, nil // not recorded: trimming rewrites the ledger

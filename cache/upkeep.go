@@ -33,26 +33,26 @@ func Existing(dir string) (*Cache, error) {
 		case err != nil:
 			return nil, err
 		case !info.IsDir():
-			return nil, notACache(dir, filepath.Base(folder)+" is no directory")
+			return nil, notACache(dir, filepath.Base(folder)+" is not a directory")
 		}
 		if err := owned(folder, info); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(dir, attributesFile)); err == nil {
-		return nil, notACache(dir, "it is a copy, as krmflow vendor makes it")
+		return nil, notACache(dir, "it is a copy made by krmflow vendor")
 	}
 	list, err := os.ReadDir(c.folder())
 	for _, e := range list {
 		if !slices.Contains([]string{"blobs", "entries", "kept", "tmp", ledgerFile}, e.Name()) {
-			return nil, notACache(dir, fmt.Sprintf("no cache has %q", layout+"/"+e.Name()))
+			return nil, notACache(dir, fmt.Sprintf("a cache has no %q", layout+"/"+e.Name()))
 		}
 	}
 	return c, err
 }
 
 func notACache(dir, why string) error {
-	return diag.CacheFolder.Errorf("%q is no cache of krmflow: %s", dir, why)
+	return diag.CacheFolder.Errorf("%q is not a krmflow cache: %s", dir, why)
 }
 
 // isEmpty reports whether a directory is empty except for the cache tag.

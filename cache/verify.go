@@ -70,14 +70,14 @@ func exists(path string) bool {
 }
 
 var (
-	errName = errors.New("nothing in the cache has such a name")
+	errName = errors.New("not a name of a cache file")
 	errSeal = errors.New("its seal is wrong")
 )
 
 // check returns the reason why a file is invalid, or nil.
 func (c *Cache) check(f file) error {
 	if !f.info.Mode().IsRegular() {
-		return errors.New("it is no file")
+		return errors.New("it is not a regular file")
 	}
 	r, info, err := openRegular(c.path(f))
 	if err != nil {

@@ -18,7 +18,7 @@ type workspace struct {
 }
 
 // errFixed is returned for writes to a read-only cache.
-var errFixed = errors.New("nothing is added to this cache")
+var errFixed = errors.New("this cache is read-only")
 
 // temp returns the directory for unfinished files of this run. The first call creates it and
 // removes the directories of killed runs. If the cache directory is not writable, it switches to

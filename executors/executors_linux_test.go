@@ -173,7 +173,7 @@ func TestExecutorPanicsAreInternalErrors(t *testing.T) {
 
 func checkPanic(t *testing.T, err error, want string) {
 	t.Helper()
-	hint, debug := "KRMFLOW_DEBUG=1 shows what it said", os.Getenv("KRMFLOW_DEBUG") != ""
+	hint, debug := "set KRMFLOW_DEBUG=1 to show its output", os.Getenv("KRMFLOW_DEBUG") != ""
 	if debug {
 		hint = "it said: panic: with hush"
 	}
@@ -282,7 +282,7 @@ func TestStuckExecutorTimesOut(t *testing.T) {
 	defer x.Close()
 	err = x.Prepare(t.Context(), function.Function{Name: "f"})
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Error() != "f: executor stuck did not get it ready within 200ms" {
+	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Error() != "f: executor stuck did not prepare it within 200ms" {
 		t.Error(err)
 	}
 }
@@ -552,12 +552,12 @@ func TestBadExecutors(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for role, want := range map[string]string{
-		"garbage": "does not speak the protocol of executors: Unrecognized remote plugin message: hello (signal: killed)\n  it said: first words",
-		"flood":   "does not speak the protocol",
+		"garbage": "does not speak the executor protocol: Unrecognized remote plugin message: hello (signal: killed)\n  it said: first words",
+		"flood":   "does not speak the executor protocol",
 		"version": "ncompatible API version with plugin",
 		"exits":   "(exit status 3)\n  it said: no licence",
-		"silent":  "does not speak the protocol of executors: no answer within 8s (signal: killed)",
-		"deaf":    "does not speak the protocol of executors: no answer within 8s (signal: killed)",
+		"silent":  "does not speak the executor protocol: no answer within 8s (signal: killed)",
+		"deaf":    "does not speak the executor protocol: no answer within 8s (signal: killed)",
 	} {
 		all.Go(func() {
 			start := time.Now()

@@ -121,7 +121,7 @@ func (p Program) seal() (*sealed.Program, error) {
 		}
 		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
 	case p.Digest == krm.Digest{}:
-		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint("it is %s", s.Digest)
+		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint("its digest is %s", s.Digest)
 	case s.Digest != p.Digest:
 		return s, (&Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed", p.Kind, p.Path)}).
 			Hint("want %s", p.Digest).Hint("got  %s", s.Digest)
@@ -326,7 +326,7 @@ func (r *run) said(e *Error) {
 	switch {
 	case text == "":
 	case os.Getenv("KRMFLOW_DEBUG") == "":
-		e.Hint("KRMFLOW_DEBUG=1 shows what it said; look for secrets in it before you pass it on")
+		e.Hint("set KRMFLOW_DEBUG=1 to show its output; check it for secrets before you share it")
 	default:
 		e.Hints = append(e.Hints, strings.Split("it said: "+text, "\n")...)
 	}
@@ -347,7 +347,7 @@ func (r *run) describe(code Code, err error) *Error {
 		reason += " (" + r.state + ")"
 	default:
 	}
-	e := &Error{Code: code, Msg: fmt.Sprintf("executor %s: %s does not speak the protocol of executors: %s", r.program.Kind, name, reason)}
+	e := &Error{Code: code, Msg: fmt.Sprintf("executor %s: %s does not speak the executor protocol: %s", r.program.Kind, name, reason)}
 	if line := r.stderr.line(); line != "" {
 		e.Hint("it said: %s", line)
 	}

@@ -179,7 +179,7 @@ func sweep(base string) {
 
 // Prepare implements [Executor].
 func (x *Process) Prepare(ctx context.Context, f function.Function) error {
-	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not get it ready within %v", f.Name, x.kind, x.limit)}
+	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not prepare it within %v", f.Name, x.kind, x.limit)}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.limit, stuck)
 	defer cancel()
 	resp, err := x.rpc.Prepare(ctx, &wire.PrepareRequest{Function: toWire(f)}, grpc.MaxCallRecvMsgSize(maxMessage))
@@ -238,7 +238,7 @@ func (x *Process) refusal(ctx context.Context, f function.Function, answer *wire
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.Canceled):
-		return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s says that the call was cancelled, and nobody has done that", f.Name, x.kind)}
+		return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s reports that the call was cancelled, but krmflow did not cancel it", f.Name, x.kind)}
 	case errors.As(err, &e) && e.Code == Internal:
 		x.run.said(e)
 	}

@@ -49,13 +49,13 @@ func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*y
 	}
 	c, err := l.fetch(address, use, remote.FromUser) // same content, with its provenance
 	if err == nil && use == reference.Published && c.Provenance != remote.ByAddress {
-		err = fmt.Errorf("nothing shows that %q has served it", diag.Redact(address))
+		err = fmt.Errorf("there is no proof that %q served it", diag.Redact(address))
 	}
 	if err != nil || c.Reference.Scheme != reference.OCI {
 		return src, src.Digest(), err
 	}
 	if what, _ := remote.MediaType(c.MediaType); what != "catalog" && what != "definition" {
-		return nil, krm.Digest{}, diag.BadCatalog.Errorf("%q has the media type %q: that of a catalog is %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
+		return nil, krm.Digest{}, diag.BadCatalog.Errorf("%q has the media type %q: expected %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
 			remote.CatalogLayer, remote.DefinitionLayer)
 	}
 	return src, c.Version.Digest, nil

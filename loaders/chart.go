@@ -127,7 +127,7 @@ func (r *folderReader) read(dir string, depth int) error {
 	r.saw(dir, Observation{Kind: SawFolder, Source: &yaml.Source{Data: NamesOf(entries)}})
 	for _, e := range entries {
 		if r.seen++; r.seen > maxChartFiles {
-			return diag.Limitf("it has more than %s", diag.Count(maxChartFiles, "file"))
+			return diag.Limitf("larger than %s", diag.Count(maxChartFiles, "file"))
 		}
 		name := path.Join(dir, e.Name())
 		info, err := fs.Stat(r.from, name)

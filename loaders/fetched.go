@@ -356,12 +356,12 @@ func (t *fetchedTree) error(err error, place, as string) error {
 // errOutside returns the error for a path that leads out of a tree.
 func errOutside(t *fetchedTree, as string) error {
 	if t.isGiven() && t.name != "" {
-		return diag.OutsideDirectory.Errorf("%q is outside of %s, which has nothing but what is in the repository", diag.Redact(as), t.name)
+		return diag.OutsideDirectory.Errorf("%q is outside %s, which contains only the files of the repository", diag.Redact(as), t.name)
 	}
 	if t.isGiven() {
-		return diag.OutsideDirectory.Errorf("%q is outside of the file system that is rendered", diag.Redact(as))
+		return diag.OutsideDirectory.Errorf("%q is outside the file system being rendered", diag.Redact(as))
 	}
-	return diag.OutsideDirectory.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
+	return diag.OutsideDirectory.Errorf("%q is outside %s: fetched content must not refer to local paths", diag.Redact(as), t.name)
 }
 
 // fetchedName returns the name in messages of a path below fetchedRoot.

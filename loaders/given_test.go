@@ -38,9 +38,9 @@ func TestFSObeysRootRestrictions(t *testing.T) {
 		{path: "../outside.yaml", err: `"../outside.yaml" is outside the directory "root"`, free: "o"},
 		{path: "/outside.yaml", err: `is outside the directory "root"`, free: "o"},
 		{path: "out.yaml", err: `"out.yaml" is a symbolic link to "outside.yaml", which is outside the directory "root"`, free: "o"},
-		{path: "../../../outside.yaml", err: "is outside of the file system that is rendered"},
-		{path: "machine.yaml", err: `the symbolic link "/etc/hostname" leads out of the file system that is rendered`},
-		{path: "above.yaml", err: "leads out of the file system that is rendered"},
+		{path: "../../../outside.yaml", err: "is outside the file system being rendered"},
+		{path: "machine.yaml", err: `the symbolic link "/etc/hostname" leads out of the file system being rendered`},
+		{path: "above.yaml", err: "leads out of the file system being rendered"},
 		{path: "loop.yaml", err: "too many links"},
 		{path: "sub", err: `"sub" is a directory, not a file`},
 		{path: "device", err: "is not a regular file"},
@@ -97,7 +97,7 @@ func TestGivenDirs(t *testing.T) {
 	if !l.IsDir(up, "base") || l.IsDir(up, "file") || l.IsDir(up, "none") {
 		t.Error("what is a directory?")
 	}
-	if _, err := l.Program(givenRoot+"/file", givenRoot); err == nil || !strings.Contains(err.Error(), `"file" is in the file system that is rendered`) {
+	if _, err := l.Program(givenRoot+"/file", givenRoot); err == nil || !strings.Contains(err.Error(), `"file" is in the file system being rendered`) {
 		t.Errorf("a program in it: %v", err)
 	}
 }

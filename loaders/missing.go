@@ -42,7 +42,7 @@ func (e *NotFoundError) Hints() []string {
 	}
 	switch {
 	case strings.Contains(e.Path, " - "):
-		return []string{"it looks like two entries in one: items of one list begin in the same column"}
+		return []string{"this looks like two entries in one: align all items of a list in the same column"}
 	case strings.ContainsAny(e.Path, "*?["):
 		return []string{"patterns are not expanded: list each file"}
 	case filepath.IsAbs(e.Path):
@@ -52,11 +52,11 @@ func (e *NotFoundError) Hints() []string {
 		return []string{fmt.Sprintf("did you mean %q?", way)}
 	}
 	if len(names) == 0 {
-		return []string{"paths are relative to the directory of the file that has them"}
+		return []string{"paths are relative to the directory of the file that contains them"}
 	}
 	slices.Sort(names)
 	if dir := filepath.Dir(e.Path); dir != "." { // dir is relative to the file with the path, not to the working directory
-		return []string{fmt.Sprintf("in %q there are: %s", diag.Redact(dir), diag.Some(names))}
+		return []string{fmt.Sprintf("files in %q: %s", diag.Redact(dir), diag.Some(names))}
 	}
 	return []string{"there are: " + diag.Some(names)}
 }

@@ -33,7 +33,7 @@ type Program struct {
 // in memory, because programs are much larger than configuration.
 func (l *Local) Program(path, root string) (Program, error) {
 	if IsGiven(path) {
-		return Program{}, fmt.Errorf("%q is in the file system that is rendered: a program must be a file of this machine", l.Name(path))
+		return Program{}, fmt.Errorf("%q is in the file system being rendered: a program must be a local file", l.Name(path))
 	}
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {

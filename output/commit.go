@@ -238,7 +238,7 @@ func (o *Dir) rescan(part string) error {
 		return err
 	}
 	if o.inside != was {
-		return o.refuse("got files of others while krmflow was running; run it again")
+		return o.refuse("received files from another program while krmflow was running; run it again")
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func (o *Dir) linkFolder(stage *os.Root, dir string, files []string, kept bool) 
 func (o *Dir) install() error {
 	err := swap.RenameNew(o.parent, o.stageName, o.base)
 	if errors.Is(err, fs.ErrExist) {
-		return o.refuse("was made by another program while krmflow was running")
+		return o.refuse("was created by another program while krmflow was running")
 	}
 	if err == nil {
 		o.stageName = ""

@@ -128,5 +128,5 @@ func (f *found) refuse(dir string, err error) error {
 // are unknown.
 func badManifest(file string, err error) error {
 	return &RefusedError{Path: file, Reason: fmt.Sprintf("bad manifest: %v", withoutPath(err)),
-		Hint: "it tells which files krmflow wrote: restore it; or remove it, and krmflow takes over the files that are what it would write"}
+		Hint: "it lists the files that krmflow wrote: restore it, or remove it to let krmflow take over the files that match its output"}
 }

@@ -16,7 +16,7 @@ import (
 
 // errNotLeft reports a file with a reserved name that krmflow did not create and therefore must
 // not remove.
-var errNotLeft = errors.New("is not a file that krmflow left")
+var errNotLeft = errors.New("was not created by krmflow")
 
 // removeHint is the hint for a file with a reserved name that no run holds.
 const removeHint = "remove it or move it away: no run uses it"

@@ -41,8 +41,8 @@ func refuseLosses(dir string, lost []loss, force bool) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	err := &RefusedError{Path: dir, Reason: "files would be replaced or removed that krmflow did not write, or that were changed since",
-		Hint: "remove them or move them away: no flag does"}
+	err := &RefusedError{Path: dir, Reason: "the run would replace or remove files that krmflow did not write, or that were changed since",
+		Hint: "remove or move them yourself: no flag does this"}
 	if !slices.ContainsFunc(lost, func(l loss) bool { return !l.edited }) {
 		err.Reason, err.Hint = "files were changed since krmflow wrote them", "to replace them, add --force"
 	}

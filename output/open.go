@@ -109,8 +109,8 @@ func (o *Dir) checkPlace() error {
 		}
 	}
 	if err == nil && diag.Within(filestat.Resolve(wd), o.path) {
-		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
-			Hint: "run krmflow from outside of it"}
+		return &RefusedError{Path: o.dir, Reason: "is or contains the current folder, which a render would replace",
+			Hint: "run krmflow from a different folder"}
 	}
 	return nil
 }
@@ -352,7 +352,7 @@ func (o *Dir) refuseStrangers(found map[string]bool) error {
 		refused.Reason += ", and no " + manifest.Name
 	}
 	if found != nil && len(o.lost) > 0 {
-		refused.Hint = "if krmflow did: restore the " + manifest.Name + " that lists them, for example from git\n" + refused.Hint
+		refused.Hint = "if krmflow wrote them, restore the " + manifest.Name + " that lists them, for example from git\n" + refused.Hint
 	}
 	return refused
 }
@@ -370,8 +370,8 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	moved := o.from != "" && o.old.Base != "" && o.from != o.old.Base
 	dropped := o.dropped(func(root string) bool { return runs[root] && !moved })
 	if o.opts.OnlyThese && o.old.Base == "" && len(dropped) > 0 && len(dropped) == len(o.old.Roots) {
-		return &RefusedError{Path: o.dir, Reason: "does not say which directories its roots come from, and has none of these", Names: dropped,
-			Hint: "render all of them once without --only-these"}
+		return &RefusedError{Path: o.dir, Reason: "does not record which directories its roots come from, and has none of the roots of this run", Names: dropped,
+			Hint: "render all roots once without --only-these"}
 	}
 	if len(dropped) == 0 || o.opts.Prune || o.opts.Check && !o.opts.OnlyThese || o.opts.OnlyThese && !moved {
 		return nil
@@ -384,7 +384,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	refused.Reason = fmt.Sprintf("holds %d %s that this run does not render", len(dropped), what)
 	if moved {
 		refused.Names = slices.DeleteFunc(dropped, func(root string) bool { return root == "." })
-		refused.Reason = fmt.Sprintf("holds what was rendered from %s, and this run renders %s", o.shown(o.old.Base), o.shown(o.from))
+		refused.Reason = fmt.Sprintf("holds output rendered from %s, but this run renders %s", o.shown(o.old.Base), o.shown(o.from))
 	}
 	command := strings.TrimPrefix(o.opts.Command+" ", " ")
 	command = strings.Replace(command, " --only-these ", " ", 1) // --prune excludes it
@@ -393,7 +393,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	case !moved:
 		refused.Hint += "\nto keep them as they are: " + command + "--only-these"
 	case within(o.old.Base, o.from):
-		refused.Hint = "to keep those that this run does not render: " + command + "--only-these\n" + refused.Hint
+		refused.Hint = "to keep the roots that this run does not render: " + command + "--only-these\n" + refused.Hint
 	}
 	return refused
 }

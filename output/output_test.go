@@ -266,7 +266,7 @@ func TestOutputRefuses(t *testing.T) {
 		{"../in/base", "is the input folder"},
 		{"../link/base", "is the input folder"},
 		{"../in", "holds the input folder"},
-		{".", "is the current folder"},
+		{".", "or contains the current folder"},
 		{"..", "holds the input folder"},
 		{"../bad", "bad manifest"},
 	} {
@@ -537,7 +537,7 @@ func TestOutputSymlinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, check := range []bool{false, true} {
-		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: is not a file that krmflow left") {
+		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: was not created by krmflow") {
 			t.Errorf("lock with a second name: %v", err)
 		}
 	}

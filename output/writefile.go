@@ -81,7 +81,7 @@ func checkFile(path string) (through bool, err error) {
 func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
 	through, err := checkFile(path)
 	if err == nil && through {
-		err = &RefusedError{Path: path, Reason: "is no regular file"}
+		err = &RefusedError{Path: path, Reason: "is not a regular file"}
 	}
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	}
 	policy := &o.Plan.Functions.Policy
 	policy.AllowUncatalogued, policy.AllowExec, policy.AllowUnsandboxed = true, true, true
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no executor for exec functions") {
 		t.Errorf("%v, want that there is no executor", err)
 	}
 	// A program in an fs.FS does not exist on this machine.
@@ -134,7 +134,7 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	for name, text := range files {
 		o.Plan.FS.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
 	}
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system that is rendered: a program must be a file of this machine") {
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system being rendered: a program must be a local file") {
 		t.Errorf("%v, want that the program cannot run", err)
 	}
 }

@@ -91,7 +91,7 @@ func TestRevisionRendersLikeFiles(t *testing.T) {
 	o.Dirs = []string{"overlays/bad"}
 	_, err = Render(t.Context(), o)
 	for _, want := range []string{
-		"git:HEAD:overlays/bad/kustomization.yaml:1: ", `"../../../outside" is outside of git:HEAD:, which has nothing but what is in the repository`, `"none.yaml" does not exist`,
+		"git:HEAD:overlays/bad/kustomization.yaml:1: ", `"../../../outside" is outside git:HEAD:, which contains only the files of the repository`, `"none.yaml" does not exist`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)

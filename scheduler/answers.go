@@ -300,9 +300,9 @@ func compare(f function.Function, now, before *answer) error {
 	if bytes.Equal(a.List.AppendYAML(nil), b.List.AppendYAML(nil)) && reflect.DeepEqual(a.Results, b.Results) {
 		return nil
 	}
-	err := function.Wrap(function.Failed, fmt.Errorf("%s is not deterministic: it has answered two things to the same list and configuration", f.Name)).With(diag.NotDeterministic)
+	err := function.Wrap(function.Failed, fmt.Errorf("%s is not deterministic: it returned two different answers for the same list and configuration", f.Name)).With(diag.NotDeterministic)
 	if f.Runtime == function.RuntimeHelm {
-		return err.Hint("set what its templates make up by values")
+		return err.Hint("pass values for everything that its templates generate at random")
 	}
-	return err.Hint("write idempotent: false in its catalog entry, so that it runs each time, or correct the function")
+	return err.Hint("fix the function, or set idempotent: false in its catalog entry so that it runs each time")
 }

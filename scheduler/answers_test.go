@@ -353,7 +353,7 @@ func TestVerifyReportsDifferentAnswers(t *testing.T) {
 		{stamped("", ""), true, 1, ""},
 		{reordered, true, 1, ""},
 		{stamped("old", "new"), false, 0, ""},
-		{stamped("old", "new"), true, 1, "f is not deterministic: it has answered two things to the same list and configuration"},
+		{stamped("old", "new"), true, 1, "f is not deterministic: it returned two different answers for the same list and configuration"},
 	} {
 		n, err := try(step.answer, step.verify)
 		if n != step.n || (err == nil) != (step.want == "") || err != nil && (!strings.Contains(err.Error(), step.want) || !strings.Contains(err.Error(), "idempotent: false")) {

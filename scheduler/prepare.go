@@ -216,7 +216,7 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 
 func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	if r.o.Executor == nil {
-		return nil, diag.NoEngine.Errorf("there is no executor for %s functions", runtime)
+		return nil, diag.NoEngine.Errorf("no executor for %s functions", runtime)
 	}
 	return r.o.Executor(runtime)
 }

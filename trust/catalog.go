@@ -51,9 +51,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	case r.Ref.Remote() && !layer.IsZero():
 		what, deny = "is remote and pinned by a layer, not by you", true
 	case r.Ref.Remote():
-		what, deny = "is remote and not pinned: whoever can change it there decides what runs here", deny || p.RequireChecksums
+		what, deny = "is remote and not pinned: anyone who can change it there decides which programs run here", deny || p.RequireChecksums
 	case r.Shares != "":
-		what = fmt.Sprintf("lies in the %s that is rendered and is not pinned: whoever changes the %[1]s can change what is trusted", r.Shares)
+		what = fmt.Sprintf("is inside the %s being rendered and is not pinned: anyone who can change the %[1]s can change which functions are trusted", r.Shares)
 	default:
 		return nil, nil
 	}
@@ -72,9 +72,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 // published there. It does not suggest a pin, because the pin in the layer may come from an
 // attacker.
 func Unproven(ref catalog.Ref) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
-		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its place").
-		Hint("or pin it in your configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted by its location, but there is no proof that it was published there", ref.Show()).With(diag.UntrustedCatalog).
+		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its location").
+		Hint("or pin it with %s, or in your configuration with 'krmflow trust add %s'", FlagTrust, diag.ShellWord(ref.Show()))
 	return &Denial{Reason: Untrusted, Err: err}
 }
 
@@ -98,7 +98,7 @@ func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 // Unsigned returns the denial of a catalog that lacks the required signature of a publisher.
 // Each item of why explains the failure of one signature.
 func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature of %s", ref.Show(), diag.OneLine(publisher)).With(diag.BadSignature)
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature by %s", ref.Show(), diag.OneLine(publisher)).With(diag.BadSignature)
 	for _, w := range why {
 		err.Hint("%s", w)
 	}
@@ -112,7 +112,7 @@ func (p Policy) DecideAge(c *catalog.Catalog, now time.Time) (warnings []*diag.E
 	if err != nil || end.IsZero() || now.Before(end) {
 		return nil, nil
 	}
-	e := diag.Errorf(diag.Pos{}, "", "catalog %s has expired: it was meant to be used until %s", c.Ref.Show(), end.Format(time.RFC3339)).With(diag.Expired).
+	e := diag.Errorf(diag.Pos{}, "", "catalog %s expired on %s", c.Ref.Show(), end.Format(time.RFC3339)).With(diag.Expired).
 		Hint("ask its publisher for a newer one")
 	if p.Strict {
 		return nil, &Denial{Reason: Untrusted, Err: e}

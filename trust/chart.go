@@ -28,16 +28,16 @@ func (p Policy) DecideChart(r ChartRequest) Decision {
 	x.fn = function.Function{Name: r.Name, Node: r.Node, Runtime: function.RuntimeHelm, Limits: p.Limits}
 	x.d.Runtime, x.d.Source = function.RuntimeHelm, r.Command
 	if !p.Helm {
-		x.deny(Untrusted, []string{FlagHelm}, "charts are not rendered unless the user says so: must specify %s", FlagHelm).With(diag.HelmDisabled)
+		x.deny(Untrusted, []string{FlagHelm}, "charts are rendered only if you allow it: must specify %s", FlagHelm).With(diag.HelmDisabled)
 		return x.decision()
 	}
 	x.d.By = FlagHelm
 	helm := r.Helm()
 	if helm.Err != nil {
 		why, hints := diag.Parts(helm.Err)
-		err := x.deny(Invalid, nil, "helm, the program that renders charts, cannot be used: %s", why).With(diag.NoEngine)
+		err := x.deny(Invalid, nil, "cannot use helm, the program that renders charts: %s", why).With(diag.NoEngine)
 		err.Hints = append(err.Hints, hints...)
-		err.Hint("%s names the program", FlagHelmCommand)
+		err.Hint("name the program with %s", FlagHelmCommand)
 		return x.decision()
 	}
 	x.d.Source, x.d.Digest = helm.Real, helm.Digest

@@ -228,7 +228,7 @@ func (x *decider) denyUnavailable() bool {
 		all = []error{t.Err}
 	}
 	why, hints := diag.Parts(all[0])
-	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why).With(diag.BadCatalog)
+	err := x.deny(Invalid, nil, "cannot read catalog %s, which must be searched for it: %s", t.Ref, why).With(diag.BadCatalog)
 	err.Err = t.Err
 	err.Hints = append(err.Hints, hints...)
 	for _, more := range all[1:] {
@@ -288,7 +288,7 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 		return
 	}
 	x.deny(Untrusted, nil, "a configuration from a remote tree may not use %s (%s)", what, e).With(diag.GrantDenied).
-		Hint("the catalog can allow it with allowRemoteConfig: true")
+		Hint("to allow it, set allowRemoteConfig: true in the catalog")
 }
 
 // uncatalogued decides on a function that only its configuration names. mismatch explains why
@@ -312,19 +312,19 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.d.Runtime = x.fn.Runtime
 	switch {
 	case in.Exec != nil && x.r.Remote:
-		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
+		x.deny(Untrusted, nil, "a remote tree cannot bring its own program: %s is not in a trusted catalog", diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
 		return // the program is not on this machine
 	case missing != nil && mismatch != nil:
 		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; ")).With(diag.GrantDenied)
-		err.Hint("or remove what the configuration says about its runtime")
+		err.Hint("or remove the runtime settings from the configuration")
 	case missing != nil:
-		err := x.deny(Untrusted, missing, "%s is in no trusted catalog", in).With(diag.Uncatalogued)
-		err.Hints = slices.Insert(err.Hints, 0, "list it in a catalog, which 'krmflow edit generate-catalog DIR' makes, and trust that: "+FlagTrust+"=DIR/catalog.yaml")
+		err := x.deny(Untrusted, missing, "%s is not in a trusted catalog", in).With(diag.Uncatalogued)
+		err.Hints = slices.Insert(err.Hints, 0, "list it in a catalog with 'krmflow edit generate-catalog DIR', and trust the catalog: "+FlagTrust+"=DIR/catalog.yaml")
 		x.hintNamed(err)
 	case mismatch != nil:
 		x.warn(diag.Uncatalogued, "runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
 	default:
-		x.warn(diag.Uncatalogued, "%s is in no trusted catalog and runs because of %s", in, x.flagsFor(in))
+		x.warn(diag.Uncatalogued, "%s is not in a trusted catalog and runs because of %s", in, x.flagsFor(in))
 	}
 	if in.Exec != nil {
 		x.inlineProgram()

@@ -30,7 +30,7 @@ func (x *decider) grantNetwork(by string) {
 		x.fn.Network = DefaultNetwork
 	}
 	if !plainNetwork(x.fn.Network) {
-		x.deny(Untrusted, nil, "the network %q cannot be granted: only one that is its own, such as %s", x.fn.Network, DefaultNetwork).With(diag.GrantDenied)
+		x.deny(Untrusted, nil, "the network %q cannot be granted: expected a separate network such as %s", x.fn.Network, DefaultNetwork).With(diag.GrantDenied)
 		return
 	}
 	x.grant(by, "network %s", x.fn.Network)
@@ -149,7 +149,7 @@ func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 	}
 	dest := path.Clean(m.Dest)
 	if !path.IsAbs(m.Dest) || strings.Contains(m.Dest, "..") || reservedDest(dest) {
-		return bad("%s is no place where something can be mounted", m.Dest)
+		return bad("%s is not a valid mount point", m.Dest)
 	}
 	m.Dest = dest
 	switch m.Type {
@@ -231,7 +231,7 @@ func (x *decider) inlineEnv() {
 			x.fn.Env = append(x.fn.Env, item)
 			x.grant("the configuration", "env %s", name)
 		default:
-			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the variable %s of this machine", name).With(diag.GrantDenied)
+			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the environment variable %s of this machine", name).With(diag.GrantDenied)
 		}
 	}
 	if len(env) > 0 {
@@ -250,6 +250,6 @@ func (x *decider) noVariables() {
 		name, _, _ := strings.Cut(item, "=")
 		flags = append(flags, FlagEnv+" "+name)
 	}
-	e := x.deny(Untrusted, nil, "functions of a catalog get no variables").With(diag.GrantDenied)
+	e := x.deny(Untrusted, nil, "functions from a catalog get no environment variables").With(diag.GrantDenied)
 	e.Hint("put the value into the configuration, and remove %s", diag.OneLine(strings.Join(flags, " ")))
 }

@@ -19,14 +19,14 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	}
 	c := in.Container
 	if e.Container == nil {
-		return []string{fmt.Sprintf("the configuration names a container, %s, and the entry has none", c.Image)}
+		return []string{fmt.Sprintf("the configuration names the container %s, but the entry has none", c.Image)}
 	}
 	var diffs []string
 	if !sameImage(c.Image, e.Container) {
 		diffs = append(diffs, fmt.Sprintf("the configuration names image %s, the entry %s", c.Image, entryImage(e.Container)))
 	}
 	if c.Network != nil && *c.Network && !e.Container.Network {
-		diffs = append(diffs, "the configuration asks for network, the entry does not require it")
+		diffs = append(diffs, "the configuration asks for network, but the entry does not require it")
 	}
 	writable := false
 	for _, m := range c.Mounts {
@@ -34,9 +34,9 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	}
 	switch {
 	case len(c.Mounts) > 0 && !e.Container.Storage:
-		diffs = append(diffs, "the configuration asks for mounts, the entry does not require storage")
+		diffs = append(diffs, "the configuration asks for mounts, but the entry does not require storage")
 	case writable && !e.Container.WritableStorage:
-		diffs = append(diffs, "the configuration asks for a writable mount, the entry does not require one (requireWritableStorageMount)")
+		diffs = append(diffs, "the configuration asks for a writable mount, but the entry does not require one (requireWritableStorageMount)")
 	}
 	return append(diffs, envDifference(c.Env)...)
 }
@@ -88,14 +88,14 @@ func sameImage(text string, c *catalog.Container) bool {
 func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []string {
 	sel, err := e.Select(x.r.OS, x.r.Arch, function.RuntimeExec)
 	if err != nil || sel.Runtime != cmp.Or(in.Runtime, function.RuntimeExec) {
-		return []string{fmt.Sprintf("the configuration names a program, %s, and the entry has none for this platform", diag.Redact(in.Path))}
+		return []string{fmt.Sprintf("the configuration names the program %s, but the entry has none for this platform", diag.Redact(in.Path))}
 	}
 	var diffs []string
 	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {
 		diffs = append(diffs, x.twoPrograms(in.Path, e, uri))
 	}
 	if len(in.Args) > 0 && !e.AllowArgs {
-		diffs = append(diffs, "the configuration gives arguments, the entry does not allow any (allowArgs)")
+		diffs = append(diffs, "the configuration passes arguments, but the entry does not allow them (allowArgs)")
 	}
 	return append(diffs, envDifference(in.Env)...)
 }

@@ -218,7 +218,7 @@ type Named struct {
 // hint returns the instructions for trusting the catalog.
 func (n Named) hint() string {
 	if n.Fetched {
-		return "something fetched names it by a path: look at it there, and trust a copy of your own"
+		return "fetched content names it by a path: inspect it there, and trust your own copy"
 	}
 	hint := "to trust it add " + diag.ShellWord(n.flag())
 	if hidden := HiddenHint(n.Ref); hidden != "" {

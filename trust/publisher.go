@@ -33,7 +33,7 @@ func publisher(item yaml.Cursor) (p Publisher) {
 		switch {
 		case !ok:
 		case !e.Ref.Pin.IsZero():
-			c.Errorf("what a publisher signs has no pin").Hint("list what has one under trustedCatalogs")
+			c.Errorf("catalogs signed by a publisher must not have a pin").Hint("list pinned catalogs under trustedCatalogs")
 		default:
 			p.Places = append(p.Places, e)
 		}
@@ -48,7 +48,7 @@ func publisher(item yaml.Cursor) (p Publisher) {
 	}
 	artifact := func(e Configured) bool { return e.Ref.Scheme == catalog.OCI }
 	if len(p.Keys) > 0 && slices.ContainsFunc(p.Places, artifact) && !slices.ContainsFunc(p.Keys, signature.Key.SignsArtifacts) {
-		item.Field("keys").Errorf("none of them can sign what is in a registry").Hint("cosign does that; its public keys are in PEM")
+		item.Field("keys").Errorf("none of these keys can sign artifacts in a registry").Hint("add a cosign public key, in PEM")
 	}
 	return p
 }

@@ -153,7 +153,7 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		{"a missing program", Policy{}, "", []string{"{exec: {path: gone.sh, sha256: " + hexA + "}}"}, 1, []string{"gone.sh cannot be used: no such file"}},
 		{"a program that is there and none is not looked for", alphaExec, "{exec: {path: pipe}}", nil, 1, []string{"not a regular file\nallow"}},
 		{"inline absolute", alphaExec, "{exec: {path: /w/fn.sh}}", nil, 3, []string{"absolute path"}},
-		{"inline escaping", alphaExec, "{exec: {path: ../x}}", nil, 3, []string{"outside /w", "no load restrictor"}},
+		{"inline escaping", alphaExec, "{exec: {path: ../x}}", nil, 3, []string{"outside /w", "no --load-restrictor"}},
 		{"inline, a link out", alphaExec, "{exec: {path: out.sh}}", nil, 3, []string{"leads to /bin/sh"}},
 		{"PATH is not searched", alphaExec, "{exec: {path: ksops}}", nil, 1, []string{"PATH is not searched"}},
 		{"Go plugins are refused", alphaExec, "{exec: {path: a.so}}", nil, 1, []string{"Go plugin"}},
@@ -163,13 +163,13 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		{"a commit is no digest", Policy{}, "", []string{"{exec: {path: 'git::https://e.co/r.git//fn?ref=" + hexA + "'}}"}, 3, []string{"has no digest"}},
 		{"a remote program that was not examined never runs", Policy{AllowUnverified: true}, "", []string{"{exec: {path: 'https://e.co/fn'}}"}, 4, []string{"was not examined"}},
 		{"a remote program with two digests", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn#sha256=" + hexB + "', sha256: " + hexA + "}}"}, 4, []string{hexA, hexB}},
-		{"a remote archive without bin", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn.tgz', sha256: " + hexA + "}}"}, 1, []string{"bin does not say which file"}},
+		{"a remote archive without bin", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn.tgz', sha256: " + hexA + "}}"}, 1, []string{"bin does not name its file"}},
 		{"a scheme that nobody knows", Policy{}, "", []string{"{exec: {path: 's3://e.co/fn', sha256: " + hexA + "}}"}, 1, []string{"s3 is not supported"}},
-		{"an archive without bin", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"bin does not say which file"}},
-		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"}, 1, []string{"no path in an archive"}},
+		{"an archive without bin", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"bin does not name its file"}},
+		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"}, 1, []string{"not a path in an archive"}},
 
 		// The grid of the flags for uncatalogued functions.
-		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is in no trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
+		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is not in a trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
 		{"inline exec with --enable-alpha-plugins only is no silent skip", alpha, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-exec\n"}},
 		{"inline exec with --enable-exec only", Policy{AllowExec: true}, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-alpha-plugins\n"}},
 		{"inline exec with both flags", alphaExec, "{exec: {path: fn.sh, args: [a, b c]}}", nil, 0, []string{"warning", "uncatalogued", `arguments: ["a" "b c"]`, "sha256:" + hexA}},
@@ -256,7 +256,7 @@ func TestCapabilitiesNeedGrants(t *testing.T) {
 		{"equality is allowed", Policy{}, inline(", network: true"), entry(", requireNetwork: true"), 0, "bridge", "", nil},
 		{"inline silent: granted", Policy{}, inline(""), entry(", requireNetwork: true"), 0, "bridge", "", nil},
 		{"inline explicit false: not granted", Policy{}, inline(", network: false"), entry(", requireNetwork: true"), 0, "", "", nil},
-		{"inline config cannot grant what the entry does not declare", Policy{}, inline(", network: true"), entry(""), 3, "", "", []string{"asks for network, the entry does not require it", "entry 1"}},
+		{"inline config cannot grant what the entry does not declare", Policy{}, inline(", network: true"), entry(""), 3, "", "", []string{"asks for network, but the entry does not require it", "entry 1"}},
 		{"not even with --network alone", Policy{Network: true}, inline(", network: true"), entry(""), 3, "", "", nil},
 		{"requireStorageMount allows the mounts of the config", Policy{}, inline(bind), entry(", requireStorageMount: true"), 0, "", "bind /w/data at /data (ro)", []string{"granted by catalog"}},
 		{"mounts without requireStorageMount", Policy{}, inline(bind), entry(""), 3, "", "", []string{"asks for mounts"}},
@@ -336,7 +336,7 @@ func TestUnavailableCatalog(t *testing.T) {
 	good := trusted(t, "/w/good.yaml", execA)
 	ref, _ := catalog.ParseRef("/w/dead.yaml")
 	dead := Trusted{Ref: ref, Err: errors.New("no such file"), By: "flag"}
-	check(t, "dead first", Policy{}, request(t, "", dead, good), 1, []string{"catalog /w/dead.yaml, which has to be searched for it, cannot be read: no such file"})
+	check(t, "dead first", Policy{}, request(t, "", dead, good), 1, []string{"cannot read catalog /w/dead.yaml, which must be searched for it: no such file"})
 	check(t, "found before", Policy{}, request(t, "", good, dead), 0, nil)
 	check(t, "not needed", Policy{AllowUncatalogued: true, AllowExec: true}, request(t, "{exec: {path: fn.sh}}", dead), 0, nil)
 }
@@ -367,7 +367,7 @@ func TestArgumentsNeedPermission(t *testing.T) {
 		return trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", more)
 	}
 	inline, both := "{exec: {path: fn.sh, args: [-a, '']}}", Policy{AllowUncatalogued: true, AllowExec: true}
-	differs := "the configuration gives arguments, the entry does not allow any (allowArgs); catalog /w/c.yaml, entry 1"
+	differs := "the configuration passes arguments, but the entry does not allow them (allowArgs); catalog /w/c.yaml, entry 1"
 	check(t, "the entry says nothing", Policy{}, request(t, inline, entry("")), 3,
 		[]string{differs, "allow --enable-alpha-plugins --enable-exec\n"})
 	check(t, "the entry refuses", Policy{}, request(t, inline, entry(", allowArgs: false")), 3, []string{differs})
@@ -398,7 +398,7 @@ func TestRemoteConfiguration(t *testing.T) {
 	check(t, "allowRemoteConfig", Policy{}, remote("", trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowRemoteConfig: true")), 0, nil)
 	check(t, "capabilities", Policy{}, remote("", trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+hexA+", requireNetwork: true}}")), 3, []string{"capabilities"})
 	check(t, "a plain container", Policy{}, remote("", trusted(t, "/w/c.yaml", imageA)), 0, nil)
-	d := check(t, "own program", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, remote("{exec: {path: fn.sh}}"), 3, []string{"cannot bring a program"})
+	d := check(t, "own program", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, remote("{exec: {path: fn.sh}}"), 3, []string{"cannot bring its own program"})
 	if d.Allow() != nil {
 		t.Errorf("no flag lifts this: %v", d.Allow())
 	}
@@ -576,7 +576,7 @@ func TestDecideCatalog(t *testing.T) {
 		{"the pin does not match the bytes", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexB), Digest: digest(hexA)}, 4, false, "want sha256:" + hexB + "\n  got  sha256:" + hexA},
 		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
 		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
-		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0, true, "lies in the repository that is rendered and is not pinned: whoever changes the repository can"},
+		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0, true, "is inside the repository being rendered and is not pinned: anyone who can change the repository can"},
 		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
 		{"a catalog outside", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA)}, 0, false, ""},
 		{"a remote catalog without pin", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 0, true, "https://h/c.yaml#sha256=" + hexA},

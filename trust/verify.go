@@ -115,12 +115,12 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", shown, root).With(diag.BadProgram)
 		return Program{}, false
 	case strings.HasSuffix(path, ".so"):
-		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", shown).With(diag.Unsupported).Hint("write the function as a program or a container")
+		x.deny(Invalid, nil, "%s is a Go plugin: Go plugins are not supported", shown).With(diag.Unsupported).Hint("write the function as a program or a container")
 		return Program{}, false
 	}
 	full := joinBelow(root, path)
 	if full == "" {
-		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).With(diag.BadProgram).Hint("no load restrictor lifts this")
+		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).With(diag.BadProgram).Hint("no --load-restrictor setting allows this")
 		return Program{}, false
 	}
 	p, ok := x.r.Facts.Programs[full]
@@ -141,7 +141,7 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
 	// Programs of other runtimes may be data.
 	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0:
-		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).With(diag.BadProgram).Hint("chmod +x makes it so")
+		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).With(diag.BadProgram).Hint("make it executable with chmod +x")
 	default:
 		return p, true
 	}
@@ -196,10 +196,10 @@ func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (st
 	member := path.Clean(strings.ReplaceAll(p.Bin, `\`, "/"))
 	switch {
 	case archive && p.Bin == "":
-		x.deny(Invalid, nil, "the program %s of %s is in an archive, and bin does not say which file it is", x.d.Source, e).With(diag.BadCatalog)
+		x.deny(Invalid, nil, "the program %s of %s is in an archive, but bin does not name its file", x.d.Source, e).With(diag.BadCatalog)
 		return "", false
 	case archive && (!fs.ValidPath(member) || member == "."):
-		x.deny(Invalid, nil, "bin %q of %s is no path in an archive", p.Bin, e).With(diag.BadCatalog)
+		x.deny(Invalid, nil, "bin %q of %s is not a path in an archive", p.Bin, e).With(diag.BadCatalog)
 		return "", false
 	}
 	return member, true
@@ -238,7 +238,7 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
 		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).With(diag.NoDigest)
 		if !got.IsZero() {
-			better := "add to the catalog, if this is what you trust: sha256: " + strings.TrimPrefix(got.String(), "sha256:")
+			better := "if you trust this content, add its digest to the catalog: sha256: " + strings.TrimPrefix(got.String(), "sha256:")
 			err.Hints = slices.Insert(err.Hints, 0, better)
 		}
 		return err
@@ -252,7 +252,7 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 func (x *decider) mismatch(e *catalog.Entry, what string, want, got krm.Digest) {
 	err := x.deny(Mismatch, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e).With(diag.DigestMismatch)
 	err.Hint("want %s", want).Hint("got  %s", got).Hint("nothing was executed").
-		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
+		Hint("it was changed after the catalog was written: find out who changed it before you update the digest")
 }
 
 // image verifies the image of an entry.
@@ -317,7 +317,7 @@ func (x *decider) inlineImage() {
 		if seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}
-		err.Hint("better name the image with its digest: %s@sha256:...", name)
+		err.Hint("or better, name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero():
 		x.fn.Unverified = true
 		x.warn(diag.NoDigest, "the digest of image %s is not known: UNVERIFIED, it runs because of %s", text, FlagUnverified)

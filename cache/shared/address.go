@@ -28,11 +28,11 @@ var schemes = map[string]struct {
 func parseAddress(text string) (address, error) {
 	bad := func(why string) error {
 		e := diag.Errorf(diag.Pos{}, "", "the address of the shared cache, %q, %s", diag.Redact(text), why).With(diag.FlagValue)
-		return e.Hint("for instance grpcs://cache.example.com:9092/team, or https://cache.example.com")
+		return e.Hint("for example grpcs://cache.example.com:9092/team, or https://cache.example.com")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return address{}, bad("is no valid address")
+		return address{}, bad("is not a valid address")
 	}
 	s, ok := schemes[u.Scheme]
 	switch {
@@ -41,7 +41,7 @@ func parseAddress(text string) (address, error) {
 	case u.Hostname() == "":
 		return address{}, bad("has no host")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return address{}, bad("must end with a path")
+		return address{}, bad("must not have a query or a fragment")
 	}
 	a := address{scheme: u.Scheme, host: u.Hostname(), port: cmp.Or(u.Port(), s.port), path: strings.Trim(u.Path, "/"), http: s.http, tls: s.tls}
 	if u.User != nil {

@@ -38,11 +38,11 @@ func (b blob) hash() string { return hex.EncodeToString(b.sum[:]) }
 func (b blob) check(data []byte) ([]byte, error) {
 	switch {
 	case int64(len(data)) > b.size:
-		return nil, wrongf("it sends more than %d bytes for a blob of %d", b.size, b.size)
+		return nil, wrongf("it sent more than %d bytes for a blob of %d", b.size, b.size)
 	case int64(len(data)) < b.size:
-		return nil, wrongf("it sends %d bytes for a blob of %d", len(data), b.size)
+		return nil, wrongf("it sent %d bytes for a blob of %d", len(data), b.size)
 	case krm.DigestOf(data) != b.sum:
-		return nil, wrongf("it sends a blob that is not sha256:%s", b.hash())
+		return nil, wrongf("it sent a blob that is not sha256:%s", b.hash())
 	}
 	return data, nil
 }

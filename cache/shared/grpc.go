@@ -68,12 +68,12 @@ func (s *grpcServer) begin(ctx context.Context) error {
 	answer, err := s.call(ctx, execution+"Capabilities/GetCapabilities", encodeGetCapabilities(s.instance))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = refusedf("it has no instance %q", s.instance)
+			err = refusedf("it does not have the instance %q", s.instance)
 		}
 		return err
 	}
 	if s.can, err = decodeCapabilities(answer); err == nil && !s.can.sha256 {
-		err = refusedf("it has no SHA-256")
+		err = refusedf("it does not support SHA-256")
 	}
 	return err
 }
@@ -151,7 +151,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 // put uploads the blobs before the result, because a result with missing blobs is invalid.
 func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 	if !s.can.updates {
-		return refusedf("it takes no results")
+		return refusedf("it does not accept results")
 	}
 	content := blobOf(data)
 	uploads := []upload{{blob: blobOf(e.command), data: e.command}, {blob: blobOf(e.action), data: e.action}}
@@ -230,7 +230,7 @@ func (s *grpcServer) write(ctx context.Context, b blob, data []byte) error {
 	}
 	size, err := decodeCommitted(answer)
 	if err == nil && want >= 0 && size != want {
-		err = wrongf("it stores %d bytes of %d", size, want)
+		err = wrongf("it stored %d bytes of %d", size, want)
 	}
 	return err
 }
@@ -275,7 +275,7 @@ func (s *grpcServer) outgoing(ctx context.Context, more time.Duration) (context.
 // not a cache miss.
 func notStored(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return refusedf("it has no place for it")
+		return refusedf("it does not have the location for the upload")
 	}
 	return err
 }
@@ -287,7 +287,7 @@ func callFailure(ctx context.Context, err error) error {
 	}
 	s := status.Convert(err)
 	if ctx.Err() != nil || s.Code() == codes.DeadlineExceeded {
-		return lostf("it does not answer in time")
+		return lostf("it did not answer in time")
 	}
 	return statusFailure(uint32(s.Code()), s.Message())
 }

@@ -45,7 +45,7 @@ func newHeaders(o Options, at address) (*headers, error) {
 		name, value, ok := strings.Cut(text, "=")
 		x := header{strings.ToLower(name), value}
 		if why := x.wrong(); !ok || why != "" {
-			return nil, diag.FlagValue.Errorf("a header for the shared cache must be NAME=VALUE, and one %s", cmp.Or(why, "has no ="))
+			return nil, diag.FlagValue.Errorf("a header for the shared cache must be NAME=VALUE, but one %s", cmp.Or(why, "has no ="))
 		}
 		h.fixed = append(h.fixed, x)
 	}
@@ -64,13 +64,13 @@ func newHeaders(o Options, at address) (*headers, error) {
 func (x header) wrong() string {
 	switch {
 	case x.name == "" || strings.Trim(x.name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "":
-		return "has a name that no header can have"
+		return "has an invalid name"
 	case strings.HasPrefix(x.name, "grpc-") || slices.Contains([]string{"host", "te", "content-type", "content-length", "transfer-encoding", "connection"}, x.name):
-		return "has a name that the protocol uses: " + x.name
+		return "has a name that is reserved for the protocol: " + x.name
 	}
 	for _, c := range []byte(x.value) {
 		if c < ' ' || c > '~' {
-			return "has a value with bytes that no header can have: " + x.name
+			return "has a value with invalid characters: " + x.name
 		}
 	}
 	return ""
@@ -110,10 +110,10 @@ func (h *headers) ask(ctx context.Context) error {
 		if text := short(stderr.String()); text != "" {
 			said = ": " + text
 		}
-		return refusedf("the credential helper %s fails: %w%s", h.helper, err, said)
+		return refusedf("the credential helper %s failed: %w%s", h.helper, err, said)
 	}
 	if ctx.Err() != nil {
-		return refusedf("the credential helper %s takes more than %s", h.helper, h.timeout)
+		return refusedf("the credential helper %s took longer than %s", h.helper, h.timeout)
 	}
 	return h.read(stdout.Bytes())
 }
@@ -130,7 +130,7 @@ func (h *headers) read(text []byte) error {
 		Expires time.Time           `json:"expires"`
 	}
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&answer); err != nil { // err may quote credentials
-		return refusedf("the credential helper %s prints no JSON with headers", h.helper)
+		return refusedf("the credential helper %s did not print JSON with headers", h.helper)
 	}
 	var given []header
 	for name, values := range answer.Headers {

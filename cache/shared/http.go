@@ -56,7 +56,7 @@ func (s *httpServer) get(ctx context.Context, e entry) (data []byte, err error) 
 	err = s.send(ctx, http.MethodGet, "ac", blobOf(e.action), nil, s.timeout, func(r *http.Response) error {
 		result, err = io.ReadAll(io.LimitReader(r.Body, maxResult+1))
 		if len(result) > maxResult {
-			err = wrongf("it sends a result of more than %d bytes", maxResult)
+			err = wrongf("it sent a result of more than %d bytes", maxResult)
 		}
 		return err
 	})
@@ -77,7 +77,7 @@ func (s *httpServer) get(ctx context.Context, e entry) (data []byte, err error) 
 		case "zstd":
 			data, err = b.readCompressed(r.Body)
 		default:
-			err = wrongf("it sends a blob in the encoding %q, which nobody has asked for", short(encoding))
+			err = wrongf("it sent a blob in the encoding %q, which was not requested", short(encoding))
 		}
 		return err
 	})
@@ -142,7 +142,7 @@ func connectionFailure(err error) error {
 	case isFailure(err):
 		return err
 	case errors.As(err, &u) && u.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return lostf("it does not answer in time")
+		return lostf("it did not answer in time")
 	case errors.As(err, &u): // the text of u contains the address
 		return lostf("%s", short(u.Err.Error()))
 	}
@@ -158,11 +158,11 @@ func codeFailure(code int) error {
 	case code >= 200 && code < 300 && code != http.StatusPartialContent:
 		return nil
 	case code >= 300 && code < 400:
-		return refusedf("it answers %d %s, and no redirection is followed", code, text)
+		return refusedf("it returned %d %s, and redirects are not followed", code, text)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusMethodNotAllowed, code == http.StatusNotImplemented, code == http.StatusProxyAuthRequired:
-		return refusedf("it answers %d %s", code, text)
+		return refusedf("it returned %d %s", code, text)
 	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
-		return lostf("it answers %d %s", code, text)
+		return lostf("it returned %d %s", code, text)
 	}
-	return wrongf("it answers %d %s", code, text)
+	return wrongf("it returned %d %s", code, text)
 }

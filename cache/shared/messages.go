@@ -103,7 +103,7 @@ func eachField(b []byte, f func(field protowire.Number, n uint64, data []byte) e
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return wrongf("it sends no valid message")
+			return wrongf("it sent an invalid message")
 		}
 		var number uint64
 		var data []byte
@@ -117,7 +117,7 @@ func eachField(b []byte, f func(field protowire.Number, n uint64, data []byte) e
 			field, n = 0, protowire.ConsumeFieldValue(field, kind, b)
 		}
 		if n < 0 {
-			return wrongf("it sends a message that is cut off")
+			return wrongf("it sent a truncated message")
 		}
 		if err := f(field, number, data); err != nil {
 			return err
@@ -137,7 +137,7 @@ func eachInt(n uint64, data []byte, f func(uint64)) error {
 	for len(data) > 0 {
 		n, length := protowire.ConsumeVarint(data)
 		if length < 0 {
-			return wrongf("it sends a list of numbers that is cut off")
+			return wrongf("it sent a truncated list of numbers")
 		}
 		f(n)
 		data = data[length:]
@@ -150,7 +150,7 @@ func decodeBlob(data []byte) (b blob, err error) {
 		switch field {
 		case 1:
 			if sum, err := hex.DecodeString(string(data)); err != nil || copy(b.sum[:], sum) != len(sum) || len(sum) != len(b.sum) {
-				return wrongf("it sends a digest that is no SHA-256")
+				return wrongf("it sent a digest that is not SHA-256")
 			}
 		case 2:
 			b.size = int64(n)
@@ -158,7 +158,7 @@ func decodeBlob(data []byte) (b blob, err error) {
 		return nil
 	})
 	if err == nil && (b.size < 0 || b.size > MaxBlob) {
-		return b, wrongf("it names a blob of %d bytes, and the most is %d", uint64(b.size), MaxBlob)
+		return b, wrongf("it named a blob of %d bytes, but the limit is %d", uint64(b.size), MaxBlob)
 	}
 	return b, err
 }
@@ -170,7 +170,7 @@ func decodeResult(data []byte, file string) (b blob, content []byte, err error) 
 	err = eachField(data, func(field protowire.Number, n uint64, data []byte) error {
 		switch {
 		case field == 4 && n != 0:
-			return wrongf("it has the result of something that failed")
+			return wrongf("it returned the result of a failed action")
 		case field != 2 || found:
 			return nil
 		}
@@ -181,7 +181,7 @@ func decodeResult(data []byte, file string) (b blob, content []byte, err error) 
 		return err
 	})
 	if err == nil && !found {
-		err = wrongf("it answers with the result of something else")
+		err = wrongf("it returned the result of a different action")
 	}
 	return b, content, err
 }
@@ -256,7 +256,7 @@ func decodeUploaded(data []byte, sent int) error {
 		})
 	})
 	if err == nil && n < sent {
-		err = wrongf("it stores %d of %d blobs", n, sent)
+		err = wrongf("it stored %d of %d blobs", n, sent)
 	}
 	return err
 }

@@ -186,7 +186,7 @@ func TestBazelRemotePassword(t *testing.T) {
 		})
 		t.Run(scheme+" reads only", func(t *testing.T) {
 			c := open(t, Options{Address: scheme + "://" + place(readable), Timeout: time.Minute})
-			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err == nil || !strings.Contains(err.Error(), "nothing can be stored") {
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err == nil || !strings.Contains(err.Error(), "does not accept uploads") {
 				t.Errorf("put: %v", err)
 			}
 			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {

@@ -144,7 +144,7 @@ func (c *Client) Put(ctx context.Context, key krm.Digest, data []byte) error {
 		return nil
 	}
 	if len(data) > MaxBlob {
-		return diag.SharedCache.Errorf("%d bytes are not put into the shared cache, which takes up to %d", len(data), MaxBlob)
+		return diag.SharedCache.Errorf("%d bytes are too much for the shared cache, which stores up to %d", len(data), MaxBlob)
 	}
 	s, err := c.connect(ctx)
 	if s == nil || err != nil {
@@ -252,7 +252,7 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 	defer c.mu.Unlock()
 	if c.delay += max(0, took-patience); c.delay > 2*c.o.Timeout && !c.off {
 		c.off = true
-		c.why = c.errorf("it takes too long to answer").Hint("nearer servers, or --remote-cache-timeout; this run goes on without it")
+		c.why = c.errorf("it takes too long to respond").Hint("use a nearer server, or increase --remote-cache-timeout; this run continues without it")
 	}
 	var f *failure
 	if !errors.As(err, &f) {
@@ -263,16 +263,16 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 		return absentUnless(put)
 	case f.kind == wrong && put && c.refusals+1 < maxFaults:
 		c.refusals++
-		return c.errorf("it has not stored an answer: %s", text)
+		return c.errorf("it did not store an answer: %s", text)
 	case f.kind != lost && put: // reading may still work
 		c.readOnly = true
-		return c.errorf("nothing can be stored there: %s", text).Hint("this run stores nothing more; --remote-cache-mode read does not try")
+		return c.errorf("it does not accept uploads: %s", text).Hint("this run uploads nothing more; to never upload, use --remote-cache-mode read")
 	case f.kind == wrong && c.faults+1 < maxFaults:
 		c.faults++
 		return c.errorf("%s", text)
 	}
 	c.off = true
-	return c.errorf("%s", text).Hint("this run goes on without it")
+	return c.errorf("%s", text).Hint("this run continues without it")
 }
 
 func absentUnless(put bool) error {

@@ -212,13 +212,13 @@ func TestServerErrorsAreReported(t *testing.T) {
 func TestServerCapabilitiesAreRespected(t *testing.T) {
 	s := newStore()
 	s.function = 9
-	mustGoOff(t, Options{Address: s.serveGRPC(t)}, "no SHA-256")
+	mustGoOff(t, Options{Address: s.serveGRPC(t)}, "does not support SHA-256")
 
 	s = newStore()
 	s.updates = false
 	c := open(t, Options{Address: s.serveGRPC(t)})
 	s.keep(krm.Digest{1}, content)
-	if err := c.Put(t.Context(), krm.Digest{}, content); err == nil || !strings.Contains(err.Error(), "it takes no results") {
+	if err := c.Put(t.Context(), krm.Digest{}, content); err == nil || !strings.Contains(err.Error(), "it does not accept results") {
 		t.Error(err)
 	}
 	if err := c.Put(t.Context(), krm.Digest{}, content); err != nil {

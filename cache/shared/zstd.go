@@ -54,5 +54,5 @@ func (r notZstd) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF || isFailure(err) || errors.Is(err, fs.ErrNotExist) {
 		return n, err
 	}
-	return n, wrongf("it sends what is not compressed with zstd: %w", err)
+	return n, wrongf("it sent data that is not zstd: %w", err)
 }

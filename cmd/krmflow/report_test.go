@@ -32,7 +32,7 @@ func TestReportBug(t *testing.T) {
 			var b bytes.Buffer
 			code := report(console.Reporter{W: &b, JSON: asJSON}, errors.Join(errs...))
 			text := b.String()
-			if code != exit.Internal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
+			if code != exit.Internal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug in krmflow") {
 				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
 			}
 			if shown := strings.Contains(text, "buggy.Transform") && strings.Contains(text, "secret value"); shown != (debug != "") {

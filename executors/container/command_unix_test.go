@@ -145,7 +145,7 @@ func TestCommandReportsContainerFailures(t *testing.T) {
 	}{
 		{"hang", "--fn-timeout=1s", 5, "still running after 1s, stopped"},
 		{"flood", "--max-fn-output=1048576", 6, "wrote more than 1 MiB to stdout, stopped"},
-		{"memory", "--fn-memory=67108864", 6, "needs more than 64 MiB of memory"},
+		{"memory", "--fn-memory=67108864", 6, "used more than 64 MiB of memory"},
 		{"fail", "--quiet", 5, "exit code 3"},
 	} {
 		s.do(t, tt.do)

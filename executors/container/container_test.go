@@ -36,7 +36,7 @@ func TestDetectPrefersPodman(t *testing.T) {
 		}
 	}
 	add("nerdctl")
-	for override, want := range map[string]string{"nerdctl": "is no container runtime", "/nowhere/podman": "is not on PATH", "--help": "is no container runtime"} {
+	for override, want := range map[string]string{"nerdctl": "is not a container runtime", "/nowhere/podman": "is not on PATH", "--help": "is not a container runtime"} {
 		if _, err := Detect(override); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", override, err)
 		}
@@ -138,13 +138,13 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 		"over all":            {bind(data, "/"), executors.Denied, "it would hide everything"},
 		"relative dest":       {bind(data, "data"), executors.Denied, "must be an absolute path"},
 		"dots in dest":        {bind(data, "/data/../local"), executors.Denied, "must be an absolute path"},
-		"the machine":         {func(f *function.Function) { bind("/", "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
-		"home":                {func(f *function.Function) { bind(home, "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
+		"the machine":         {func(f *function.Function) { bind("/", "/data")(f); f.Root = "" }, executors.Denied, "is too broad"},
+		"home":                {func(f *function.Function) { bind(home, "/data")(f); f.Root = "" }, executors.Denied, "is too broad"},
 		"device":              {func(f *function.Function) { bind("/dev/null", "/data")(f); f.Root = "" }, executors.Denied, "neither a directory nor a regular file"},
 		"volume":              {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} }, 0, ""},
 		"path as volume":      {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} }, executors.Denied, "is not the name of a volume"},
 		"tmpfs":               {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
-		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is no type of mount"},
+		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is not a type of mount"},
 	} {
 		f := ok()
 		tt.edit(&f)

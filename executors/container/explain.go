@@ -28,7 +28,7 @@ func (c *call) explain(err error, out executors.Output) error {
 		return c.notStarted(said, out)
 	case code == 128+int(syscall.SIGKILL):
 		// Nothing else kills the function: the other ways to end a call were handled before.
-		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory", diag.Size(c.function.Limits.Memory)).
+		return c.failed(executors.Limit, out, "it was killed (signal: killed) because it used more than %s of memory", diag.Size(c.function.Limits.Memory)).
 			Hint("--fn-memory sets how much a function may use")
 	case code > 128 && code < 128+65:
 		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
@@ -49,11 +49,11 @@ func (c *call) notStarted(said string, out executors.Output) error {
 	case containsAny(said, "exec: ", "exec `", "exec container process") && containsAny(said, "permission denied", "is a directory"):
 		return c.failed(executors.Failed, out, "the command of the image cannot be executed: %s", said)
 	}
-	e := c.failed(executors.Failed, out, "%s could not start the container, so that the function did not run: %s", c.engine.Name, said)
+	e := c.failed(executors.Failed, out, "%s could not start the container, so the function did not run: %s", c.engine.Name, said)
 	if advice := c.engine.advice(said); advice != "" {
 		e.Hint("%s", advice)
 	}
-	return e.Hint("to see whether it is %s that fails here: %s run --rm --network none %s", c.engine.Name, c.engine.Name, shortID(c.image))
+	return e.Hint("to check whether %s itself fails, run: %s run --rm --network none %s", c.engine.Name, c.engine.Name, shortID(c.image))
 }
 
 // advice returns instructions for a message of an engine that cannot start any container, or ""
@@ -65,15 +65,15 @@ func (e Engine) advice(said string) string {
 		advice string
 	}{
 		{"podman", []string{"oci runtime \"", "no valid executable found for oci runtime"},
-			`install that runtime, or name another one in the file that CONTAINERS_CONF names: [engine] runtime = "runc"`},
+			`install that runtime, or set a different one in the file named by CONTAINERS_CONF: [engine] runtime = "runc"`},
 		{"podman", []string{"setting rlimit"},
-			`lower the limits in the file that CONTAINERS_CONF names: [containers] default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]`},
+			`lower the limits in the file named by CONTAINERS_CONF: [containers] default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]`},
 		{"podman", []string{"systemd not running", "systemd cgroup", "sd-bus", "dial unix /run/systemd"},
-			`without systemd, the file that CONTAINERS_CONF names needs [engine] cgroup_manager = "cgroupfs"`},
-		{"podman", []string{"newuidmap", "newgidmap", "subuid", "insufficient uids"}, "podman without root needs ids for this user in /etc/subuid and /etc/subgid, and newuidmap"},
-		{"", []string{"user namespace", "clone: operation not permitted", "unshare: operation not permitted"}, "this machine lets this user make no user namespace (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
-		{"", []string{"cgroup", "memory.max", "pids.max"}, "limits of memory and processes take control groups that this user may use: the controllers memory and pids"},
-		{"docker", []string{"docker daemon", "docker.sock", "docker api"}, "docker's daemon does not run or does not let this user in; DOCKER_HOST names another one"},
+			`without systemd, set this in the file named by CONTAINERS_CONF: [engine] cgroup_manager = "cgroupfs"`},
+		{"podman", []string{"newuidmap", "newgidmap", "subuid", "insufficient uids"}, "rootless podman needs newuidmap, and ids for this user in /etc/subuid and /etc/subgid"},
+		{"", []string{"user namespace", "clone: operation not permitted", "unshare: operation not permitted"}, "this user cannot create user namespaces on this machine (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
+		{"", []string{"cgroup", "memory.max", "pids.max"}, "limits for memory and processes need control groups that this user can manage: the controllers memory and pids"},
+		{"docker", []string{"docker daemon", "docker.sock", "docker api"}, "the docker daemon is not running or denies access to this user; set DOCKER_HOST to use a different one"},
 	} {
 		if (a.engine == "" || a.engine == e.Name) && containsAny(said, a.signs...) {
 			return a.advice

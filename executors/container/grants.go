@@ -87,7 +87,7 @@ func checkMount(m function.Mount, root string) error {
 		}
 		return err
 	}
-	return fmt.Errorf("%q is no type of mount; expected bind, volume or tmpfs", m.Type)
+	return fmt.Errorf("%q is not a type of mount; expected bind, volume or tmpfs", m.Type)
 }
 
 func checkDest(dest string) error {
@@ -114,7 +114,7 @@ func openSource(source, root string) (*os.File, error) {
 		return nil, fmt.Errorf("the source %s is outside of %s", source, root)
 	}
 	if home, err := os.UserHomeDir(); source == filepath.Dir(source) || err == nil && source == filepath.Clean(home) {
-		return nil, fmt.Errorf("the source %s is too much", source)
+		return nil, fmt.Errorf("the source %s is too broad", source)
 	}
 	f, err := sources.Open(source)
 	if err != nil {

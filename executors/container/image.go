@@ -111,7 +111,7 @@ func (e Engine) obtain(ctx context.Context, f function.Function, ref reference) 
 		}
 	}
 	if ref.local() {
-		return "", absent(f, other, "there is no such image on this machine")
+		return "", absent(f, other, "no such image on this machine")
 	}
 	pull := ref.pullName() + "@" + f.Digest.String()
 	if f.Digest == (krm.Digest{}) {
@@ -128,7 +128,7 @@ func (e Engine) obtain(ctx context.Context, f function.Function, ref reference) 
 	case err != nil:
 		return "", broken(err)
 	case !ok:
-		return "", broken(fmt.Errorf("it was pulled, but %s does not have it", e.Name))
+		return "", broken(fmt.Errorf("the image was pulled, but %s does not have it", e.Name))
 	case f.Digest != (krm.Digest{}) && !im.has(f.Digest):
 		return "", mismatch(f, im)
 	}
@@ -146,11 +146,11 @@ func (r reference) tagOrLatest() string {
 // with that name, or the registry has no image with the digest, it is a verification error.
 func absent(f function.Function, other found, why string) *executors.Error {
 	if other.ID != "" {
-		return mismatch(f, other).Hint("the one that was allowed could not be had: %s", why)
+		return mismatch(f, other).Hint("cannot get the allowed image: %s", why)
 	}
 	lower := strings.ToLower(why)
 	if strings.Contains(lower, "manifest unknown") || strings.Contains(lower, "manifest for") && strings.Contains(lower, "not found") {
-		return fail(f, executors.Verification, "the registry has no image %s with the digest that was allowed", f.Image).
+		return fail(f, executors.Verification, "the registry has no image %s with the allowed digest", f.Image).
 			Hint("want %s", f.Digest).Hint("%s", why)
 	}
 	return fail(f, executors.Retrieval, "image %s cannot be pulled: %s", f.Image, why)

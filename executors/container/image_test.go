@@ -94,7 +94,7 @@ func TestLocalImages(t *testing.T) {
 	f.Digest[0] ^= 1
 	refused(t, x.Prepare(t.Context(), f), executors.Verification, "want "+f.Digest.String(), "got  sha256:")
 	f.Image = "localhost/nothing:v2"
-	refused(t, x.Prepare(t.Context(), f), executors.Retrieval, "localhost/nothing:v2", "there is no such image on this machine")
+	refused(t, x.Prepare(t.Context(), f), executors.Retrieval, "localhost/nothing:v2", "no such image on this machine")
 }
 
 // Without podman, the files of the store give the digests of an image, and nothing is written. The

@@ -125,7 +125,7 @@ func TestFailuresHaveCodesAndMessages(t *testing.T) {
 		{"fail", function.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
 		{"hang", function.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
 		{"flood", function.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
-		{"memory", function.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed), which happens to who needs more than 64 MiB of memory\n" +
+		{"memory", function.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed) because it used more than 64 MiB of memory\n" +
 			"  --fn-memory sets how much a function may use", 0},
 	} {
 		t.Run(tt.config, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestReplacedMount(t *testing.T) {
 		{"init", "mv d e; mkdir d; ln -s ../secret d/data", "the function was not run"},
 		{"init", "mv d/data/file d/data/old; ln secret/file d/data/file", "the function was not run"},
 		// An engine that cannot create a container without starting it.
-		{"run", "mv d/data d/old; ln -s ../secret d/data", "what the function has made is not used"},
+		{"run", "mv d/data d/old; ln -s ../secret d/data", "the output of the function is discarded"},
 	} {
 		os.RemoveAll(dir + "/d")
 		os.RemoveAll(dir + "/e")

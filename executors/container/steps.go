@@ -68,7 +68,7 @@ func (c *call) unchanged() error {
 			f.Close()
 		}
 		if !same {
-			return c.replaced(s, "what the function has made is not used")
+			return c.replaced(s, "the output of the function is discarded")
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (c *call) start(ctx context.Context) error {
 func (c *call) examine(process string) error {
 	pid, err := strconv.Atoi(process)
 	if err != nil || pid <= 0 {
-		return errors.New("it has no process, so its mounts cannot be checked")
+		return errors.New("the container has no process, so its mounts cannot be checked")
 	}
 	for _, s := range c.sources {
 		f, err := openIn(pid, s.mount.Dest)

@@ -164,7 +164,7 @@ func readStorage(dirs []string) (*Store, error) {
 			}
 			var images []storageImage
 			if err := json.Unmarshal(data, &images); err != nil {
-				return nil, fmt.Errorf("%s is no list of images: %w", file, err)
+				return nil, fmt.Errorf("%s is not a list of images: %w", file, err)
 			}
 			for _, im := range images {
 				dir := filepath.Join(filepath.Dir(file), im.ID)

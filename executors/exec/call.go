@@ -379,7 +379,7 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	case end.exhausted:
 		return out, c.exhausted()
 	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
-		return out, c.fail(executors.Limit, "failed when it had %d processes", c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")
+		return out, c.fail(executors.Limit, "failed after reaching the limit of %d processes", c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")
 	case end.err != nil:
 		return executors.Output{}, c.notStarted(end.err)
 	case end.signal == syscall.SIGKILL:
@@ -399,7 +399,7 @@ func (c *call) fail(code executors.Code, format string, args ...any) *executors.
 func (c *call) notStarted(err error) error {
 	e := c.fail(executors.Failed, "cannot be started: %v", err)
 	if c.path != "" && strings.Contains(err.Error(), "permission denied") {
-		e.Hint("is TMPDIR on a file system that executes nothing?")
+		e.Hint("check whether the file system of TMPDIR is mounted with noexec")
 	}
 	return e
 }

@@ -40,7 +40,7 @@ func machine(arch uint16) string {
 func (p *program) inspectELF() error {
 	h := p.Head
 	if len(h) < 64 {
-		return errors.New("is cut off: it ends within its header")
+		return errors.New("is truncated: it ends within its header")
 	}
 	wide, little := h[4] == 2, h[5] == 1
 	var order binary.ByteOrder = binary.BigEndian
@@ -49,7 +49,7 @@ func (p *program) inspectELF() error {
 	}
 	arch := machine(order.Uint16(h[18:]))
 	if !sameMachine(arch, wide, little) {
-		return fmt.Errorf("is a program for %s, this machine is %s", arch, runtime.GOARCH)
+		return fmt.Errorf("is a program for %s, but this machine is %s", arch, runtime.GOARCH)
 	}
 	kind := order.Uint16(h[16:])
 	if kind != 2 && kind != 3 {
@@ -63,7 +63,7 @@ func (p *program) inspectELF() error {
 	for i := range count {
 		begin := at + uint64(i*size)
 		if begin > uint64(len(h)) || begin+uint64(size) > uint64(len(h)) || size < 32 {
-			return errors.New("is cut off or damaged: its program headers are not there")
+			return errors.New("is truncated or damaged: its program headers are missing")
 		}
 		ph := h[begin : begin+uint64(size)]
 		const interp = 3
@@ -75,7 +75,7 @@ func (p *program) inspectELF() error {
 			off, n = order.Uint64(ph[8:]), order.Uint64(ph[32:])
 		}
 		if off > uint64(len(h)) || n > uint64(len(h))-off {
-			return errors.New("is cut off or damaged: it names no dynamic linker where it should")
+			return errors.New("is truncated or damaged: the name of its dynamic linker is missing")
 		}
 		return p.need("the dynamic linker", strings.TrimRight(string(h[off:off+n]), "\x00"))
 	}

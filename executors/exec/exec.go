@@ -82,7 +82,7 @@ func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 	}
 	if !f.Unsandboxed && !x.isolation().Enough() {
 		return named(f, refuse(executors.Denied, "this machine cannot isolate a program: %s", x.isolation().Missing).
-			Hint("--allow-unsandboxed runs it with all rights that you have"))
+			Hint("to run it with all your rights, add --allow-unsandboxed"))
 	}
 	_, err := x.program(f)
 	return err
@@ -119,7 +119,7 @@ func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.C
 		f.Dir = f.Root
 	}
 	if info, err := os.Stat(f.Dir); err != nil || !info.IsDir() {
-		return executors.Output{}, named(f, invalid("%s is no directory to run in", f.Dir))
+		return executors.Output{}, named(f, invalid("%s is not a directory to run in", f.Dir))
 	}
 	c, err := newCall(x, f, p)
 	if err != nil {

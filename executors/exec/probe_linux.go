@@ -62,7 +62,7 @@ func Try(i Isolation) Isolation {
 	i.Refused, i.Missing, i.enough = "", "", false
 	r, err := try(i)
 	if err != nil {
-		i.Missing = "it cannot be tried: " + err.Error()
+		i.Missing = "the sandbox cannot be tested: " + err.Error()
 		return i
 	}
 	refused, open := r.Words()

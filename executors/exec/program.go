@@ -61,7 +61,7 @@ func load(f function.Function, held heldProgram) (*program, error) {
 		err = refuse(executors.Verification, "%s does not match its digest; it was not run", shown).
 			Hint("want %s", f.Digest).Hint("got  %s", p.Digest)
 	} else if f.Digest == (krm.Digest{}) && !f.Unverified {
-		err = refuse(executors.Denied, "%s has no digest to verify it", shown).Hint("it is %s", p.Digest)
+		err = refuse(executors.Denied, "%s has no digest to verify it", shown).Hint("its digest is %s", p.Digest)
 	} else if err = p.inspect(); err != nil {
 		err = invalid("%s %v", shown, err)
 	}
@@ -109,7 +109,7 @@ func read(f function.Function) (*sealed.Program, error) {
 	case info.Size() == 0:
 		return nil, invalid("%s is empty", shown)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return nil, invalid("%s is not executable (mode %04o)", shown, info.Mode().Perm()).Hint("chmod +x makes it so")
+		return nil, invalid("%s is not executable (mode %04o)", shown, info.Mode().Perm()).Hint("make it executable with chmod +x")
 	}
 	content, err := sealed.Read(file, maxProgram)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *program) inspect() error {
 		return p.inspectScript(head[2:])
 	case strings.HasPrefix(head, "\x7fELF"):
 		if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
-			return fmt.Errorf("is a program for Linux, this machine runs %s", runtime.GOOS)
+			return fmt.Errorf("is a program for Linux, but this machine runs %s", runtime.GOOS)
 		}
 		return p.inspectELF()
 	case strings.HasPrefix(head, "MZ"):
@@ -143,7 +143,7 @@ func (p *program) foreign(goos string) error {
 	if runtime.GOOS == goos {
 		return nil
 	}
-	return fmt.Errorf("is a program for %s, this machine runs %s", goos, runtime.GOOS)
+	return fmt.Errorf("is a program for %s, but this machine runs %s", goos, runtime.GOOS)
 }
 
 // inspectScript checks the interpreter named in line, the rest of the "#!" line.
@@ -153,11 +153,11 @@ func (p *program) inspectScript(line string) error {
 	fields := strings.Fields(bare)
 	switch {
 	case bare != line:
-		return fmt.Errorf("cannot run: its first line ends with a carriage return, so that its interpreter would be %q", strings.TrimSpace(line))
+		return fmt.Errorf("cannot run: its first line ends with a carriage return, so its interpreter would be %q", strings.TrimSpace(line))
 	case len(fields) == 0:
 		return errors.New(`names no interpreter after "#!"`)
 	case !filepath.IsAbs(fields[0]):
-		return fmt.Errorf("needs the interpreter %s, which is no absolute path", fields[0])
+		return fmt.Errorf("needs the interpreter %s, which is not an absolute path", fields[0])
 	}
 	if err := p.need("the interpreter", fields[0]); err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestPrepareRefuses(t *testing.T) {
 		code executors.Code
 		want string
 	}{
-		{write("plain", 0o644, script), executors.Invalid, "is not executable (mode 0644)\n  chmod +x makes it so"},
+		{write("plain", 0o644, script), executors.Invalid, "is not executable (mode 0644)\n  make it executable with chmod +x"},
 		{write("nothing", 0o755, nil), executors.Invalid, "is empty"},
 		{filepath.Join(dir, "folder"), executors.Invalid, "is a directory"},
 		{filepath.Join(dir, "fifo"), executors.Invalid, "is not a regular file"},
@@ -82,8 +82,8 @@ func TestPrepareRefuses(t *testing.T) {
 		{write("nointerp", 0o755, []byte("#!/opt/none/python\n")), executors.Invalid, "needs the interpreter /opt/none/python, which is not on this machine"},
 		{write("noenv", 0o755, []byte("#!/usr/bin/env -S nosuchthing -u\n")), executors.Invalid, "needs the interpreter nosuchthing, which is not"},
 		{write("crlf", 0o755, []byte("#!/bin/sh\r\ncat\r\n")), executors.Invalid, "ends with a carriage return"},
-		{write("foreign", 0o755, foreign), executors.Invalid, "is a program for riscv64, this machine is " + runtime.GOARCH},
-		{write("cut", 0o755, elf[:40]), executors.Invalid, "is cut off"},
+		{write("foreign", 0o755, foreign), executors.Invalid, "is a program for riscv64, but this machine is " + runtime.GOARCH},
+		{write("cut", 0o755, elf[:40]), executors.Invalid, "is truncated"},
 		{write("windows", 0o755, []byte("MZ\x90")), executors.Invalid, "is a program for windows"},
 	} {
 		f := r.fn("copy")

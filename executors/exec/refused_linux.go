@@ -48,15 +48,15 @@ func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	switch {
 	case len(found) > 0:
 		e.Hint("the sandbox refused it %s", strings.Join(found[:min(len(found), maxRefused)], ", "))
-		e.Hint("programs read and run what is installed, and write to $HOME and $TMPDIR alone: what they need of the tree belongs into the configuration")
+		e.Hint("programs can read and run installed files, and write only to $HOME and $TMPDIR: pass data from the tree in the configuration")
 	case offline:
-		e.Hint("the sandbox gives programs no network; containers get it if their catalog entry says requireNetwork: true")
+		e.Hint("the sandbox denies programs network access; a container gets it if its catalog entry has requireNetwork: true")
 	case barred:
-		e.Hint("probably the sandbox: it refuses programs what reaches beyond themselves, such as sockets, mounts, other owners of files and other processes")
+		e.Hint("the sandbox probably refused it: it denies operations on anything but the program itself, such as sockets, mounts, owners of files and other processes")
 	default:
 		return e
 	}
-	return e.Hint("what it refuses: docs/trust.md#the-sandbox-of-programs; --allow-unsandboxed runs programs with all rights that you have")
+	return e.Hint("see docs/trust.md#the-sandbox-of-programs; to run programs with all your rights, add --allow-unsandboxed")
 }
 
 // pathsIn returns the absolute paths in a line and the word before the last colon, which may be

@@ -185,7 +185,7 @@ func (b *sandboxed) wait() ended {
 func (b *sandboxed) end(r sandbox.Report, err error) ended {
 	switch {
 	case err != nil && b.cmd.ProcessState.Success():
-		return ended{err: errors.New("the sandbox ended without a word")}
+		return ended{err: errors.New("the sandbox ended without a report")}
 	case err != nil:
 		e := endOf(b.cmd.ProcessState)
 		if e.signal == 0 {

@@ -82,7 +82,7 @@ func Run(t *testing.T, ex executors.Executor, named func(name string) function.F
 			t.Errorf("stderr %q", e.Stderr)
 		}
 		if out.List.String() != list {
-			t.Errorf("what it wrote is lost: %q", out.List)
+			t.Errorf("its output is lost: %q", out.List)
 		}
 	})
 	t.Run("limits", func(t *testing.T) {

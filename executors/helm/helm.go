@@ -51,7 +51,7 @@ func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.
 		said := append(out.List.Join(), out.Stderr...)
 		out = executors.Output{Stderr: said[max(0, len(said)-executors.StderrTail):]}
 		if !slices.Contains(f.Args, "--debug") {
-			failed.Hint("--helm-debug lets helm say more, and shows what its templates make that is no YAML")
+			failed.Hint("--helm-debug makes helm more verbose, and shows template output that is not YAML")
 		}
 	}
 	return out, err

@@ -53,7 +53,7 @@ func (p *images) find(name string) trust.Image {
 	switch {
 	case err != nil:
 	case built:
-		err = fmt.Errorf("%s built this image here, and a registry gives it another digest", p.engine.Name)
+		err = fmt.Errorf("%s built this image here, and a registry would give it a different digest", p.engine.Name)
 		if command := p.engine.PushCommand(name); command != "" {
 			err = fmt.Errorf("%w; to see that one in the next plan: %s", err, command)
 		}

@@ -130,7 +130,7 @@ func (r *Run) Remember(text []byte) error {
 	sum := r.key(all, r.States())
 	if debugs("cacheverify") {
 		if known, ok := r.reusing.cache.Kept(kindPlan, sum); ok && !bytes.Equal(known, text) {
-			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
+			return diag.Errorf(diag.Pos{}, "", "the cached text of this plan differs from the computed text, although none of its inputs changed").With(diag.NotDeterministic)
 		}
 	}
 	_ = r.reusing.cache.Keep(kindPlan, sum, text) // on failure, the next run makes it again

@@ -294,7 +294,7 @@ func (r *Run) warnUnlocked() {
 		return
 	}
 	for _, c := range r.seen.Unlocked(file) {
-		r.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}, Code: diag.Unlocked})
+		r.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"add it with krmflow lock"}, Code: diag.Unlocked})
 	}
 }
 
@@ -366,7 +366,7 @@ func (e *Engine) warnCacheUnused(why error) {
 
 // CacheUnused returns the message for a user's cache that cannot be used.
 func CacheUnused(why error) planner.Warning {
-	return planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"--cache-dir names another folder for it, --no-cache does without one"}, Code: diag.CacheFolder}
+	return planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"set a different folder with --cache-dir, or add --no-cache"}, Code: diag.CacheFolder}
 }
 
 // beside returns the path of a file or folder that belongs to the roots, or "" if it is not

@@ -413,7 +413,7 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
 			all[absolute(dir, x.options.Plan.Cwd)] = record
 			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
-				return diag.Errorf(diag.Pos{File: dir}, "", "the cache says that something else comes of this root, although nothing of it has changed").With(diag.NotDeterministic)
+				return diag.Errorf(diag.Pos{File: dir}, "", "the cached result of this root differs from the computed result, although none of its inputs changed").With(diag.NotDeterministic)
 			}
 		}
 	}

@@ -148,5 +148,5 @@ type RemoteError struct {
 }
 
 func (e *RemoteError) Error() string {
-	return diag.Redact(e.Arg) + " is remote, and " + strings.TrimSuffix(e.Tree.Shown(), ":") + " has only what is in the repository"
+	return diag.Redact(e.Arg) + " is remote, but " + strings.TrimSuffix(e.Tree.Shown(), ":") + " contains only the files of the repository"
 }

@@ -38,6 +38,6 @@ func unfinished(dir string) planner.Warning {
 			dir = rel
 		}
 	}
-	e := diag.Interrupted.Errorf("%s: krmflow run was interrupted while it wrote: files may be old and new", dir)
-	return planner.WarningOf(diag.AsError(e).Hint("krmflow run %s completes it", diag.ShellWord(dir)))
+	e := diag.Interrupted.Errorf("%s: krmflow run was interrupted while writing: some files may be old and some new", dir)
+	return planner.WarningOf(diag.AsError(e).Hint("to complete it: krmflow run %s", diag.ShellWord(dir)))
 }

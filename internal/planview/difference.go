@@ -318,7 +318,7 @@ func (f FieldChange) String() string {
 	case f.Old != "" || f.New != "":
 		return fmt.Sprintf("%s: %s -> %s", f.Field, clean(cmp.Or(f.Old, "none")), clean(cmp.Or(f.New, "none")))
 	case len(f.Removed)+len(f.Added) == 0:
-		return f.Field + ": another order"
+		return f.Field + ": different order"
 	}
 	var sides []string
 	for _, side := range []struct {
@@ -349,9 +349,9 @@ func (d *Difference) AboutSecrets() string {
 	case "":
 		return ""
 	case Changed:
-		return "~ what may hold values of Secrets"
+		return "~ content that may hold values of Secrets"
 	}
-	return "? what may hold values of Secrets: a file does not tell when there are other files"
+	return "? content that may hold values of Secrets: not comparable, because the files are not the same"
 }
 
 // Mark returns the sign that marks a change in text: "+", "-" or "~".
@@ -390,7 +390,7 @@ func (d *Difference) String() string {
 		}
 	}
 	if d.Secrets == Changed {
-		parts = append(parts, "what may hold values of Secrets changed")
+		parts = append(parts, "content that may hold values of Secrets changed")
 	}
 	return "differs from " + clean(d.Against) + ": " + strings.Join(parts, "; ")
 }

@@ -44,7 +44,7 @@ func Drift(p *planner.Plan, before []byte) ([]string, error) {
 	}
 	say("file", old.files(), now.files())
 	if old.Secrets != now.Secrets {
-		drift = append(drift, "what may hold values of Secrets differs: "+now.secretPlaces())
+		drift = append(drift, "content that may hold values of Secrets differs: "+now.secretPlaces())
 	}
 	nodes, functions := now.nodes(), now.functions()
 	say("node", old.nodes(), nodes)
@@ -66,7 +66,7 @@ func Drift(p *planner.Plan, before []byte) ([]string, error) {
 func (d *Document) files() map[string]string {
 	m := map[string]string{}
 	for _, f := range d.Files {
-		m[f.Path] = cmp.Or(f.Digest, "one that may hold values of Secrets")
+		m[f.Path] = cmp.Or(f.Digest, "a file that may hold values of Secrets")
 	}
 	return m
 }

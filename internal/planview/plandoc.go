@@ -46,7 +46,7 @@ func (d *Document) Write(w io.Writer) error {
 func Read(data []byte) (*Document, error) {
 	d := &Document{}
 	if err := json.Unmarshal(data, d); err != nil || d.Kind != "Plan" {
-		return nil, errors.New("this is no plan: write one with plan -o json")
+		return nil, errors.New("not a plan: write one with plan -o json")
 	}
 	if d.APIVersion != Version {
 		return nil, fmt.Errorf("the plan has version %q, this krmflow has %s", d.APIVersion, Version)

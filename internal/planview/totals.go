@@ -62,7 +62,7 @@ func (t *Text) against(changes Changes, unknown int) {
 		fmt.Fprintf(&t.b, "; %s not compared", diag.Plural(unknown, "root"))
 	}
 	if t.made.Missing {
-		t.b.WriteString("; there is no such folder yet")
+		t.b.WriteString("; the folder does not exist yet")
 	}
 	t.b.WriteByte('\n')
 }

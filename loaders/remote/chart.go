@@ -160,7 +160,7 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 			return layer.digest()
 		}
 	}
-	return krm.Digest{}, errors.New("the artifact is no chart: none of its layers is " + ChartLayer)
+	return krm.Digest{}, errors.New("the artifact is not a chart: none of its layers is " + ChartLayer)
 }
 
 // lastTag returns the latest version of a chart in a registry that is in the version range of r.
@@ -193,7 +193,7 @@ func (reg *registry) tags(ctx context.Context) (all []string, err error) {
 		}
 		var list struct{ Tags []string }
 		if err := json.Unmarshal(data, &list); err != nil {
-			return nil, fmt.Errorf("the list of tags cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot read the list of tags: %w", err)
 		}
 		for _, tag := range list.Tags {
 			all = append(all, strings.ReplaceAll(tag, "_", "+"))
@@ -203,7 +203,7 @@ func (reg *registry) tags(ctx context.Context) (all []string, err error) {
 			return all, nil
 		}
 		if len(all) > maxTags {
-			return nil, diag.Limitf("there are more than %s", diag.Count(maxTags, "tag")).Hint("an exact version needs no list of them")
+			return nil, diag.Limitf("there are more than %s", diag.Count(maxTags, "tag")).Hint("use an exact version, which does not need the list of tags")
 		}
 		path = "tags/list?" + next
 	}

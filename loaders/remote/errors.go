@@ -31,7 +31,7 @@ type OfflineError struct {
 }
 
 func (e *OfflineError) Error() string {
-	return e.Reference + " is not in the cache, and nothing is fetched offline"
+	return e.Reference + " is not in the cache and cannot be fetched offline"
 }
 
 // failure is the Err of a [diag.Error] for a reference: its kind and cause. The message of the
@@ -66,8 +66,8 @@ func refused(r reference.Reference, format string, args ...any) *diag.Error {
 
 // mismatch returns the error for content with an unexpected digest.
 func mismatch(r reference.Reference, want, got fmt.Stringer) error {
-	return newError(r, ErrVerification, nil, "it must be %s, and what came is %s", want, got).
-		Hint("it was changed where it is kept, or on its way; if the change is meant, replace the digest where it is referred to")
+	return newError(r, ErrVerification, nil, "expected %s, got %s", want, got).
+		Hint("the content was changed at its source or in transit; if the change is intended, update the digest in the reference")
 }
 
 // wrap returns err as an error for a reference. It returns err unchanged if it already is one.

@@ -75,7 +75,7 @@ func (e *exactly) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 	case resp.StatusCode != http.StatusOK:
 		err = &statusError{resp.StatusCode}
 	case encoding != "" && encoding != "identity":
-		err = fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
+		err = fmt.Errorf("the server sent the content in the encoding %q, which was not requested", encoding)
 	case resp.ContentLength > e.most:
 		err = tooLong(e.most)
 	}

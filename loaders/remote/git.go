@@ -50,11 +50,11 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 		}
 	}
 	if r.Ref == "" {
-		return reference.Version{}, notFetched(r, fs.ErrNotExist, "it has no HEAD: the repository is empty, or is none")
+		return reference.Version{}, notFetched(r, fs.ErrNotExist, "no HEAD: the repository is empty or not a git repository")
 	}
-	e := notFetched(r, fs.ErrNotExist, "there is no such branch or tag")
+	e := notFetched(r, fs.ErrNotExist, "no such branch or tag")
 	if len(r.Ref) >= 4 && reference.IsHex(r.Ref) {
-		e.Hint("a commit must be named by all of its 40 digits")
+		e.Hint("name a commit by all of its 40 digits")
 	}
 	return reference.Version{}, e
 }
@@ -63,7 +63,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 func explainGit(err error) error {
 	var said *git.Error
 	if errors.As(err, &said) && (strings.Contains(said.Text, "could not read Username") || strings.Contains(said.Text, "Authentication failed")) {
-		return diag.AsError(diag.NoCredentials.Of(err)).Hint("the server asks for a name and a password, or for others; git must find them by itself, by a credential helper or ssh")
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint("the server requires valid credentials; provide them with a git credential helper or ssh")
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, comm
 		return err
 	}
 	if _, err := g.Run(ctx, "cat-file", "-e", commit+"^{commit}"); err != nil {
-		return fmt.Errorf("it was moved away from %s while it was fetched", commit)
+		return fmt.Errorf("the reference moved away from %s during the fetch", commit)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.
 		if err := g.count(); err != nil {
 			cancel(err)
 		} else if g.taken > limit {
-			cancel(diag.Limitf("the repository has more than %s", diag.Size(limit)))
+			cancel(diag.Limitf("the repository is larger than %s", diag.Size(limit)))
 		}
 	}
 }
@@ -292,7 +292,7 @@ func storeFiles(w *cache.TreeWriter, files []gitFile, r *bufio.Reader) error {
 		}
 		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[0] != f.id || fields[1] != "blob" {
-			return fmt.Errorf("%q is missing in the repository", f.name)
+			return fmt.Errorf("%q is missing from the repository", f.name)
 		}
 		size, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil {
@@ -315,7 +315,7 @@ func storeFiles(w *cache.TreeWriter, files []gitFile, r *bufio.Reader) error {
 
 func storeLink(w *cache.TreeWriter, name string, size int64, r io.Reader) error {
 	if size > cache.MaxTarget {
-		return fmt.Errorf("%q is a symbolic link with a target of %s", name, diag.Size(size))
+		return fmt.Errorf("%q is a symbolic link with too long a target: %s", name, diag.Size(size))
 	}
 	target := make([]byte, size)
 	if _, err := io.ReadFull(r, target); err != nil {

@@ -44,7 +44,7 @@ func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (
 func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	run, err := git.New(settings...)
 	if err != nil {
-		return nil, notFetched(r, err, "the program git is not on PATH")
+		return nil, notFetched(r, err, "git is not on PATH")
 	}
 	location, config, askpass := cutCredentials(r.Location)
 	g := &gitRun{Git: run, url: location}
@@ -108,7 +108,7 @@ func publicWay(ctx context.Context, r reference.Reference, proxy func(*http.Requ
 	}
 	switch p, err := proxy(&http.Request{URL: u}); {
 	case err != nil:
-		return nil, notFetched(r, err, "the proxy that the environment names is no valid address")
+		return nil, notFetched(r, err, "the proxy in the environment is not a valid address")
 	case p != nil:
 		return []string{"http.proxy", p.String()}, nil
 	}

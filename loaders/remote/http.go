@@ -103,7 +103,7 @@ type courier struct {
 type statusError struct{ code int }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
+	return fmt.Sprintf("the server returned %d %s", e.code, http.StatusText(e.code))
 }
 
 // way returns the transport for a host, or an error if the host must not be reached.
@@ -207,12 +207,12 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 		}
 		switch {
 		case len(via) > maxRedirects:
-			return fmt.Errorf("it is redirected more than %d times", maxRedirects)
+			return fmt.Errorf("redirected more than %d times", maxRedirects)
 		case req.URL.Scheme != "https" && (first.Scheme != "http" || req.URL.Scheme != "http"):
-			return fmt.Errorf("it is redirected from %s to %s", first.Scheme, req.URL.Scheme)
+			return fmt.Errorf("redirected from %s to %s", first.Scheme, req.URL.Scheme)
 		case !strings.EqualFold(req.URL.Host, first.Host) && !pinned:
-			return diag.AsError(fmt.Errorf("it is redirected from %s to %s", first.Host, req.URL.Host)).
-				Hint("only what has a digest may come from another host: write the digest, or where it is")
+			return diag.AsError(fmt.Errorf("redirected from %s to %s", first.Host, req.URL.Host)).
+				Hint("only content with a digest may come from a different host: add the digest, or refer to that host directly")
 		}
 		return nil
 	}
@@ -220,8 +220,8 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 
 // refuseRedirect is a redirect policy that refuses every redirect.
 func refuseRedirect(req *http.Request, _ []*http.Request) error {
-	return diag.AsError(fmt.Errorf("it is redirected to %s", diag.Redact(req.URL.String()))).
-		Hint("an address only vouches for its own content: name the address that it redirects to")
+	return diag.AsError(fmt.Errorf("redirected to %s", diag.Redact(req.URL.String()))).
+		Hint("an address proves only the origin of its own content: name the redirect target instead")
 }
 
 // retried returns a function that reports a retry as a progress event.

@@ -66,7 +66,7 @@ func (s *Session) remembered(ctx context.Context, r reference.Reference, from Or
 }
 
 // errWebPage reports a web page in place of a file.
-var errWebPage = errors.New("what came is a web page")
+var errWebPage = errors.New("the server returned a web page")
 
 // isWebPage reports whether data is HTML. Many servers send a page instead of status 404, and no
 // manifest starts like one.
@@ -95,7 +95,7 @@ func (s *Session) openRepository(ctx context.Context, r reference.Reference, fro
 	c, err := s.Open(ctx, repo, from)
 	if err != nil {
 		if errFile != nil {
-			err = diag.AsError(err).Hint("as a file it is not there either: %s", cause(errFile))
+			err = diag.AsError(err).Hint("it is not available as a file either: %s", cause(errFile))
 		}
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Ori
 func explain(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
-		return diag.AsError(diag.NoCredentials.Of(err)).Hint("anonymous read is required: files are fetched without credentials; what needs them can be fetched by git or from a registry")
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint("anonymous read is required: files are fetched without credentials; use git or a registry for private content")
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func readUpTo(limit, size int64, r io.Reader) ([]byte, error) {
 }
 
 func tooLong(limit int64) error {
-	return diag.Limitf("it has more than %s", diag.Size(limit)).Hint("--max-fetch-bytes sets how much one fetch may bring")
+	return diag.Limitf("larger than %s", diag.Size(limit)).Hint("--max-fetch-bytes sets the limit for one fetch")
 }
 
 // openArchive returns the files of an archive, which must have a digest.

@@ -29,7 +29,7 @@ type descriptor struct {
 func (d descriptor) digest() (krm.Digest, error) {
 	sum, err := krm.ParseDigest(d.Digest)
 	if err != nil {
-		return sum, fmt.Errorf("the registry names content by %q, and krmflow takes sha256 alone", d.Digest)
+		return sum, fmt.Errorf("the registry uses the digest %q, but only sha256 is supported", d.Digest)
 	}
 	return sum, nil
 }
@@ -172,15 +172,15 @@ type digestError struct{ want, got krm.Digest }
 
 func (e *digestError) Unwrap() error { return ErrVerification }
 
-func (e *digestError) Error() string { return fmt.Sprintf("it must be %s, and is %s", e.want, e.got) }
+func (e *digestError) Error() string { return fmt.Sprintf("expected %s, got %s", e.want, e.got) }
 
 // parseManifest decodes the manifest of an artifact with at least one layer.
 func parseManifest(data []byte) (m manifest, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("the manifest cannot be read: %w", err)
+		return m, fmt.Errorf("cannot read the manifest: %w", err)
 	}
 	if len(m.Manifests) > 0 {
-		return m, errors.New("it is an index of several artifacts: name one of them by its digest")
+		return m, errors.New("it is an index of several artifacts: name one by its digest")
 	}
 	if len(m.Layers) == 0 {
 		return m, errors.New("the artifact has no layers")
@@ -267,7 +267,7 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	for _, layer := range layers {
 		name := layer.Annotations[titleAnnotation]
 		if name == "" || isTar(layer.MediaType) {
-			return nil, fmt.Errorf("the artifact has %d layers, and one with the media type %q is no file with a name", len(layers), layer.MediaType)
+			return nil, fmt.Errorf("the artifact has %d layers, but one with the media type %q is not a named file", len(layers), layer.MediaType)
 		}
 		data, err := s.layer(layer)
 		if err != nil {

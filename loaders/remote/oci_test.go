@@ -330,7 +330,7 @@ func TestPushIsIdempotent(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	text = "oci://" + strings.TrimPrefix(none.URL, "http://") + "/org/cat:v1"
-	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "nothing can be put into it") {
+	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "is not writable") {
 		t.Error(err)
 	}
 }

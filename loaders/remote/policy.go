@@ -11,14 +11,14 @@ func (s *Session) allow(r reference.Reference, from Origin) error {
 	switch protocol := r.Protocol(); {
 	case protocol == "https":
 	case from == FromFetched && protocol == "file":
-		return refused(r, "what was fetched must not refer to files of this machine")
+		return refused(r, "fetched content must not refer to local files")
 	case from == FromFetched:
-		return refused(r, "what was fetched may refer to others over https only")
+		return refused(r, "fetched content may refer to other content only over https")
 	case protocol == "http" && !s.opt.AllowHTTP && r.Mutable() && !address.IsLoopbackName(r.Host()):
-		return refused(r, "over http anybody on the way can change it").Hint("use https, or name a digest or a commit")
+		return refused(r, "content fetched over http can be changed in transit").Hint("use https, or name a digest or a commit")
 	}
 	if from == FromFetched && !address.IsPublicName(r.Host()) {
-		return refused(r, "what was fetched must not refer to addresses of this machine or its networks")
+		return refused(r, "fetched content must not refer to local or private addresses")
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 	}
 	// runtime-starlark is accepted because an example uses it for programs.
 	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" {
-		return nil, diag.BadProgram.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
+		return nil, diag.BadProgram.Errorf("the media type %q is not for programs: expected %s", diag.Sanitise(layer.MediaType), ProgramLayer)
 	}
 	return s.layer(layer)
 }

@@ -47,7 +47,7 @@ func provenance(r reference.Reference, v reference.Version) Provenance {
 // also serve commits of their forks: a branch or a tag must be at it, and no other ref.
 func (s *Session) Published(ctx context.Context, r reference.Reference) (*Content, error) {
 	if r.Archive || r.Scheme == reference.Helm || r.Scheme == reference.Git && !r.Mutable() {
-		return nil, refused(r, "nothing shows who published it")
+		return nil, refused(r, "there is no proof of who published it")
 	}
 	want := r.Pin
 	asked := r
@@ -138,7 +138,7 @@ type UnprovenError struct {
 }
 
 func (e *UnprovenError) Error() string {
-	return fmt.Sprintf("nothing in the cache shows that %s was published there, and nothing is fetched offline", e.Reference)
+	return fmt.Sprintf("the cache has no proof that %s was published there, and it cannot be fetched offline", e.Reference)
 }
 
 // IsUnproven reports whether err is an [UnprovenError].

@@ -50,7 +50,7 @@ func TestCachedContentMustBeServed(t *testing.T) {
 	if _, err := published("/c.yaml"+good, true); !IsUnproven(err) {
 		t.Errorf("the address has served it without a digest alone: %v", err)
 	}
-	if _, err := published("/away.yaml"+good, false); err == nil || !strings.Contains(err.Error(), "it is redirected to") {
+	if _, err := published("/away.yaml"+good, false); err == nil || !strings.Contains(err.Error(), "redirected to") {
 		t.Errorf("a redirection is followed: %v", err)
 	}
 	if got, err := published("/c.yaml"+good, false); err != nil || got.Provenance != ByAddress {

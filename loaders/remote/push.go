@@ -24,10 +24,10 @@ type Layer struct {
 // versions. Push uses the user's credentials.
 func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType string, layers []Layer) (v reference.Version, err error) {
 	if r.Scheme != reference.OCI || r.Ref == "" || !r.Pin.IsZero() || r.Path != "" {
-		return v, refused(r, "an artifact is pushed to oci://registry/repository:tag")
+		return v, refused(r, "artifacts can be pushed only to oci://registry/repository:tag")
 	}
 	if s.opt.Offline {
-		return v, refused(r, "nothing is pushed offline")
+		return v, refused(r, "cannot push offline")
 	}
 	text, err := newManifest(artifactType, layers)
 	if err != nil {
@@ -77,7 +77,7 @@ func newManifest(artifactType string, layers []Layer) ([]byte, error) {
 	}{2, manifestType, artifactType, describe(Layer{MediaType: emptyType, Data: emptyConfig}), nil}
 	for _, layer := range layers {
 		if layer.Name == "" && len(layers) > 1 {
-			return nil, errors.New("each layer of an artifact with several must have a name")
+			return nil, errors.New("each layer of an artifact with several layers must have a name")
 		}
 		m.Layers = append(m.Layers, describe(layer))
 	}
@@ -110,7 +110,7 @@ func (reg *registry) upload(ctx context.Context, data []byte) error {
 	resp.Body.Close()
 	at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
 	if err != nil || at.Host != resp.Request.URL.Host || at.Scheme != resp.Request.URL.Scheme {
-		return errors.New("the registry wants uploads elsewhere")
+		return errors.New("the registry redirects uploads to a different host")
 	}
 	query := at.Query()
 	query.Set("digest", d.String())

@@ -67,11 +67,11 @@ func (reg *registry) explain(r reference.Reference, err error) error {
 	case !errors.As(err, &status):
 		return wrap(r, err)
 	case status.code == http.StatusNotFound && reg.push:
-		return notFetched(r, err, "%s: there is no such repository, or nothing can be put into it", status)
+		return notFetched(r, err, "%s: the repository does not exist or is not writable", status)
 	case status.code == http.StatusNotFound:
-		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
+		return notFetched(r, fs.ErrNotExist, "no such artifact")
 	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
-		return notFetched(r, err, "%s", status).With(diag.NoCredentials).Hint("credentials are those of podman login and docker login for %s", r.Host())
+		return notFetched(r, err, "%s", status).With(diag.NoCredentials).Hint("log in with podman login or docker login to %s", r.Host())
 	}
 	return wrap(r, err)
 }
@@ -235,7 +235,7 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		AccessToken string `json:"access_token"`
 	}
 	if json.Unmarshal(data, &answer) != nil || cmp.Or(answer.Token, answer.AccessToken) == "" {
-		return "", fmt.Errorf("%s gives no token", realm.Host)
+		return "", fmt.Errorf("%s returned no token", realm.Host)
 	}
 	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
 }
@@ -246,13 +246,13 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 func (reg *registry) realm(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil {
-		return nil, errors.New("the registry names no server of tokens")
+		return nil, errors.New("the registry names no token server")
 	}
 	if secure := strings.HasPrefix(reg.base, "https:"); u.Scheme != "https" && (secure || u.Scheme != "http") {
-		return nil, fmt.Errorf("the registry wants its tokens to come over %s", diag.Sanitise(u.Scheme))
+		return nil, fmt.Errorf("the registry directs token requests to an address with the scheme %s", diag.Sanitise(u.Scheme))
 	}
 	if address.IsLocalName(u.Host) && !address.IsLoopbackName(reg.host) {
-		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, address.ErrLocal)
+		return nil, fmt.Errorf("the registry directs token requests to %s: %w", u.Host, address.ErrLocal)
 	}
 	return u, nil
 }

@@ -179,13 +179,13 @@ func (c *Content) at(r reference.Reference) (*Content, error) {
 	own.Reference = r.At(c.Version)
 	own.Provenance = provenance(r, c.Version)
 	if c.Tree == nil && own.Reference.Path != "" {
-		return nil, notFetched(r, nil, "it is a single file, and has no %q", own.Reference.Path)
+		return nil, notFetched(r, nil, "it is a single file and has no %q", own.Reference.Path)
 	}
 	if c.Tree != nil && own.Reference.Path != "" {
 		_, err := c.Tree.Real(own.Reference.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, notFetched(r, err, "there is no %q at %s", own.Reference.Path, c.Version)
+			return nil, notFetched(r, err, "no %q at %s", own.Reference.Path, c.Version)
 		case err != nil:
 			return nil, notFetched(r, err, "%s", cause(err))
 		}
@@ -308,7 +308,7 @@ func (s *Session) bounded(ctx context.Context, r reference.Reference, begin Stat
 	s.tell(Event{Reference: r.String(), State: begin})
 	err := run(limited)
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		err = notFetched(r, errTimeout, "it took longer than %s", limit).With(diag.FetchTimeout).Hint("--fetch-timeout sets how long it may take")
+		err = notFetched(r, errTimeout, "the fetch took longer than %s", limit).With(diag.FetchTimeout).Hint("--fetch-timeout sets how long it may take")
 	} else if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

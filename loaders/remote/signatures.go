@@ -45,7 +45,7 @@ func (s *Session) Signatures(ctx context.Context, r reference.Reference, from Or
 		return nil, err
 	}
 	if r.Scheme != reference.OCI || r.Pin.IsZero() {
-		return nil, errors.New("only artifacts of a registry have signatures there")
+		return nil, errors.New("only artifacts in a registry have signatures there")
 	}
 	key := r.Location + " " + r.Pin.String()
 	if s.opt.Offline {

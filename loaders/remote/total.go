@@ -25,7 +25,7 @@ func (s *Session) take(n int64) error {
 	if s.opt.Total.bytes.Add(n) <= limit {
 		return nil
 	}
-	return diag.Limitf("all that this run has fetched is more than %s", diag.Size(limit)).Hint("that is %d times --max-fetch-bytes", maxFetches)
+	return diag.Limitf("this run has fetched more than %s", diag.Size(limit)).Hint("the limit is %d times --max-fetch-bytes", maxFetches)
 }
 
 // A countedBody is a response body whose bytes are counted as they are read.

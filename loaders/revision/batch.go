@@ -80,10 +80,10 @@ func (b *batch) read(id string) (data []byte, size int64, err error) {
 		return nil, 0, errMissing
 	}
 	if len(fields) != 3 || fields[0] != id || fields[1] != "blob" {
-		return nil, 0, fmt.Errorf("git answers %q", diag.OneLine(strings.TrimSpace(line)))
+		return nil, 0, fmt.Errorf("unexpected output of git: %q", diag.OneLine(strings.TrimSpace(line)))
 	}
 	if size, err = strconv.ParseInt(fields[2], 10, 64); err != nil || size < 0 {
-		return nil, 0, fmt.Errorf("git answers %q", diag.OneLine(strings.TrimSpace(line)))
+		return nil, 0, fmt.Errorf("unexpected output of git: %q", diag.OneLine(strings.TrimSpace(line)))
 	}
 	if size > MaxFile {
 		return nil, size, nil

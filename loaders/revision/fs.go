@@ -68,12 +68,12 @@ var errSubmodule error = submodule{}
 type submodule struct{}
 
 func (submodule) Error() string {
-	return "it is a submodule of git, whose files are in a repository of their own"
+	return "it is a git submodule, whose files are in a separate repository"
 }
 
 // Hints returns a way to compare with the files of the submodule.
 func (submodule) Hints() []string {
-	return []string{"to compare with it, check the revision out somewhere else, with its submodules, and name that directory in place of the revision"}
+	return []string{"to compare with it, check out the revision and its submodules in a different directory, and name that directory instead of the revision"}
 }
 
 // Is makes the error a [cache.ErrAbsent], so that a reference into a submodule is not mistaken
@@ -257,7 +257,7 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if !n.mode.IsDir() {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("it is no directory")}
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("it is not a directory")}
 	}
 	return t.entries(n), nil
 }

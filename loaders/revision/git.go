@@ -12,7 +12,7 @@ import (
 func newGit(dir string) (*git.Git, error) {
 	g, err := git.New("-c", "core.warnAmbiguousRefs=true", "-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c", "credential.helper=")
 	if err != nil {
-		return nil, diag.NoRevision.Errorf("%s is read by the program git, which is not on PATH", Prefix)
+		return nil, diag.NoRevision.Errorf("%s needs git, which is not on PATH", Prefix)
 	}
 	g.Dir = dir
 	g.Env = append(g.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_ASKPASS=false")

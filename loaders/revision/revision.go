@@ -91,13 +91,13 @@ func check(rev string) error {
 	case rev == "":
 		return bad("%s needs a revision: a branch, a tag or a commit", Prefix).Hint("for example %sHEAD", Prefix)
 	case rev[0] == '-':
-		return bad("%q is no revision: none begins with a dash", shown)
+		return bad("%q is not a revision: a revision must not begin with a dash", shown)
 	case strings.Contains(rev, ".."):
-		return bad("%q is a range, not one revision", shown).Hint("name the older one alone")
+		return bad("%q is a range, not one revision", shown).Hint("name only the older one")
 	case strings.Contains(rev, ":"):
-		return bad("%q names something in a revision, not the revision", shown).Hint("name the revision alone, and the directory as an argument")
+		return bad("%q names a path in a revision, not a revision", shown).Hint("name only the revision, and pass the directory as an argument")
 	case strings.ContainsFunc(rev, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return bad("%q is no revision: it has control characters", shown)
+		return bad("%q is not a revision: it contains control characters", shown)
 	}
 	return nil
 }
@@ -132,10 +132,10 @@ func (t *Tree) find(start string) error {
 	}
 	lines := strings.SplitN(string(out), "\n", 4)
 	if len(lines) < 4 {
-		return diag.NoRevision.Errorf("git says nothing about the repository of %q", start)
+		return diag.NoRevision.Errorf("git did not describe the repository of %q", start)
 	}
 	if lines[0] != "true" && lines[1] == "true" {
-		return diag.NoRevision.Errorf("%q is in the folder that git keeps for itself: name a directory of the work tree", start)
+		return diag.NoRevision.Errorf("%q is inside the .git directory: name a directory of the work tree", start)
 	}
 	t.shallow = lines[2] == "true"
 	below := filepath.Clean("/" + strings.TrimSuffix(lines[3], "\n"))
@@ -152,10 +152,10 @@ func (t *Tree) explain(err error, start string) error {
 	e := diag.Errorf(diag.Pos{}, "", "%s%s: %w", Prefix, diag.OneLine(t.rev), err).With(diag.NoRevision)
 	switch {
 	case strings.Contains(said.Text, "not a git repository"):
-		e = diag.Errorf(diag.Pos{}, "", "%s%s: %q is in no repository of git", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
+		e = diag.Errorf(diag.Pos{}, "", "%s%s: %q is not in a git repository", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
 	case strings.Contains(said.Text, "dubious ownership"):
-		e = diag.Errorf(diag.Pos{}, "", "%s%s: git does not trust the repository of %q, which belongs to somebody else", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
-		return e.Hint("if you do: git config --global --add safe.directory, and the path of the repository")
+		e = diag.Errorf(diag.Pos{}, "", "%s%s: git does not trust the repository of %q, which belongs to a different user", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
+		return e.Hint("if you trust it, run git config --global --add safe.directory with the path of the repository")
 	}
 	return e
 }
@@ -168,18 +168,18 @@ func (t *Tree) resolve() (string, error) {
 	var said *git.Error
 	switch {
 	case errors.As(err, &said) && strings.Contains(said.Text, "is ambiguous"):
-		return "", diag.Errorf(diag.Pos{}, "", "%s%s: several objects have ids that begin so", Prefix, shown).With(diag.NoRevision).Hint("write more digits of the commit")
+		return "", diag.Errorf(diag.Pos{}, "", "%s%s: several objects have ids with this prefix", Prefix, shown).With(diag.NoRevision).Hint("write more digits of the commit")
 	case errors.As(err, &said) && strings.Contains(said.Text, "expected commit type"):
-		return "", diag.Errorf(diag.Pos{}, "", "%s%s is no commit", Prefix, shown).With(diag.NoRevision)
+		return "", diag.Errorf(diag.Pos{}, "", "%s%s is not a commit", Prefix, shown).With(diag.NoRevision)
 	case errors.As(err, &said):
 		return "", t.missing(shown)
 	case err != nil:
 		return "", err
 	case strings.Contains(t.git.Said, "is ambiguous"):
-		e := diag.Errorf(diag.Pos{}, "", "%s%s: a branch and a tag, or others, have this name", Prefix, shown).With(diag.NoRevision)
+		e := diag.Errorf(diag.Pos{}, "", "%s%s: the name is ambiguous: several refs have it, such as a branch and a tag", Prefix, shown).With(diag.NoRevision)
 		return "", e.Hint("write refs/heads/%s or refs/tags/%s", shown, shown)
 	case !isID(id):
-		return "", diag.NoRevision.Errorf("%s%s: git answers %q, which is no commit", Prefix, shown, diag.OneLine(id))
+		return "", diag.NoRevision.Errorf("%s%s: git returned %q, which is not a commit", Prefix, shown, diag.OneLine(id))
 	}
 	return id, nil
 }
@@ -191,12 +191,12 @@ func isID(text string) bool { return text != "" && strings.Trim(text, "012345678
 func (t *Tree) missing(shown string) error {
 	e := diag.Errorf(diag.Pos{}, "", "%s%s: the repository in %q has no such commit", Prefix, shown, t.top).With(diag.NoRevision)
 	if t.shallow {
-		return e.Hint("this clone is shallow, it lacks older commits: git fetch --unshallow; in CI, let the checkout fetch all (fetch-depth: 0, GIT_DEPTH: 0)")
+		return e.Hint("this clone is shallow and lacks older commits: run git fetch --unshallow; in CI, fetch the whole history (fetch-depth: 0, GIT_DEPTH: 0)")
 	}
 	if _, err := t.git.Run(t.ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil && t.ctx.Err() == nil {
 		return e.Hint("it has no commits yet on this branch")
 	}
-	return e.Hint("branches of a server have its name in front: origin/main")
+	return e.Hint("name a remote branch with its remote: origin/main")
 }
 
 // maxFiles is the limit for the number of files in a commit.

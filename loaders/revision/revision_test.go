@@ -165,19 +165,19 @@ func TestInvalidRevisionsAreErrors(t *testing.T) {
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(outside))
 	for _, c := range []struct{ dir, rev, want string }{
 		{repo, "", "needs a revision"},
-		{repo, "-n", "none begins with a dash"},
-		{repo, "--help", "none begins with a dash"},
+		{repo, "-n", "must not begin with a dash"},
+		{repo, "--help", "must not begin with a dash"},
 		{repo, "HEAD..main", "is a range"},
-		{repo, "HEAD:a.yaml", "names something in a revision"},
-		{repo, ":/one", "names something in a revision"},
+		{repo, "HEAD:a.yaml", "names a path in a revision"},
+		{repo, ":/one", "names a path in a revision"},
 		{repo, "a\nb", "control characters"},
 		{repo, "none", "has no such commit"},
 		{repo, "HEAD~5", "has no such commit"},
 		{repo, strings.Repeat("a", 40), "has no such commit"},
 		{repo, "twice", "a branch and a tag"},
-		{repo, "blob", "is no commit"},
-		{outside, "HEAD", "is in no repository of git"},
-		{filepath.Join(repo, ".git"), "HEAD", "keeps for itself"},
+		{repo, "blob", "is not a commit"},
+		{outside, "HEAD", "is not in a git repository"},
+		{filepath.Join(repo, ".git"), "HEAD", "is inside the .git directory"},
 	} {
 		_, err := Open(t.Context(), c.dir, c.rev)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -53,13 +53,13 @@ func ParseLayout(text string, words []string) (Layout, error) {
 		case "no-hash":
 			y.noHash = true
 		default:
-			e := diag.Errorf(diag.Pos{}, "", "--names: %q is none of %s", word, strings.Join(options, ", ")).With(diag.FlagValue)
+			e := diag.Errorf(diag.Pos{}, "", "--names: %q is not one of %s", word, strings.Join(options, ", ")).With(diag.FlagValue)
 			e.Hints = diag.DidYouMean(word, options)
 			return Layout{}, e
 		}
 	}
 	if slices.Contains(words, "namespace") && slices.Contains(words, "no-namespace") {
-		return Layout{}, errors.New("--names: namespace and no-namespace exclude each other")
+		return Layout{}, errors.New("--names: namespace and no-namespace cannot be combined")
 	}
 	var err error
 	switch {
@@ -68,7 +68,7 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	case text == "single", text == "hydrator":
 		y.template = []piece{{text: Stream}}
 	case !strings.Contains(text, "{"):
-		e := diag.Errorf(diag.Pos{}, "", "--layout: %q is neither files, single, hydrator nor a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
+		e := diag.Errorf(diag.Pos{}, "", "--layout: %q is not files, single, hydrator or a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
 		e.Hints = diag.DidYouMean(text, []string{"files", "single", "hydrator"})
 		return Layout{}, e
 	default:
@@ -78,7 +78,7 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	case err != nil:
 		return Layout{}, fmt.Errorf("--layout: %w", err)
 	case y.namespaces != 0:
-		return Layout{}, errors.New("--names: the layout decides about the namespace; namespace and no-namespace are for the layout files")
+		return Layout{}, errors.New("--names: namespace and no-namespace can be used only with the layout files")
 	case y.noHash && !y.names("name"):
 		return Layout{}, errors.New("--names: no-hash needs a layout with the names of the resources")
 	}
@@ -113,10 +113,10 @@ func parseTemplate(text string) ([]piece, error) {
 		}
 		name, more, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, fmt.Errorf("%q has no } for each {", text)
+			return nil, fmt.Errorf("%q has a { without a }", text)
 		}
 		if !slices.Contains(values, name) {
-			e := diag.Errorf(diag.Pos{}, "", "{%s} is none of {%s}", name, strings.Join(values, "}, {")).With(diag.FlagValue)
+			e := diag.Errorf(diag.Pos{}, "", "{%s} is not one of {%s}", name, strings.Join(values, "}, {")).With(diag.FlagValue)
 			e.Hints = diag.DidYouMean(name, values)
 			return nil, e
 		}
@@ -157,7 +157,7 @@ func sameCase(names []string) error {
 	seen := map[string]string{}
 	for _, name := range names {
 		if first, ok := seen[FoldCase(name)]; ok && first != name {
-			return fmt.Errorf("%s and %s are one file on some systems", Show(first), Show(name))
+			return fmt.Errorf("%s and %s are the same file on some systems", Show(first), Show(name))
 		}
 		seen[FoldCase(name)] = name
 	}
@@ -172,7 +172,7 @@ func (y Layout) fill(id krm.ID) (string, error) {
 		if p.value != "" {
 			text = valueOf(id, p.value)
 			if strings.ContainsAny(text, "/\\\x00") {
-				return "", fmt.Errorf("%s %q cannot be part of the name of a file", p.value, text)
+				return "", fmt.Errorf("%s %q cannot be part of a file name", p.value, text)
 			}
 			text = strings.ToLower(text)
 		}

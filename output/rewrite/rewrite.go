@@ -118,7 +118,7 @@ func (d *Dir) recover() error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return d.refuse(journal, "is no folder that a run left: remove it")
+		return d.refuse(journal, "is not a folder of an interrupted run: remove it")
 	}
 	text, err := d.root.ReadFile(path.Join(journal, list))
 	if errors.Is(err, fs.ErrNotExist) { // already completed
@@ -130,7 +130,7 @@ func (d *Dir) recover() error {
 	}
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return d.refuse(journal, "is no folder that a run left: remove it")
+		return d.refuse(journal, "is not a folder of an interrupted run: remove it")
 	}
 	if err := d.check(entries); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (d *Dir) recover() error {
 func (d *Dir) check(entries []entry) error {
 	for _, e := range entries {
 		if !d.mayChange(e.Path) || strings.ContainsAny(e.Staged, `/\.`) {
-			return d.refuse(journal, "is no folder that a run left: remove it")
+			return d.refuse(journal, "is not a folder of an interrupted run: remove it")
 		}
 		if err := d.plain(e.Path); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (d *Dir) check(entries []entry) error {
 			return err
 		}
 		if now != e.Old && now != e.New {
-			return d.refuse(e.Path, "was changed after a run was interrupted that would have replaced it: remove %s to keep all files as they are", filepath.Join(d.name, journal))
+			return d.refuse(e.Path, "was changed after an interrupted run that would have replaced it: remove %s to keep all files as they are", filepath.Join(d.name, journal))
 		}
 	}
 	return nil
@@ -188,7 +188,7 @@ func (d *Dir) plain(p string) error {
 		case err != nil:
 			return err
 		case i < len(names)-1 && !info.IsDir(), i == len(names)-1 && !info.Mode().IsRegular():
-			return d.refuse(at, "is a link or no regular file: nothing is written there")
+			return d.refuse(at, "is a link or not a regular file: krmflow does not write there")
 		}
 	}
 	return nil
@@ -240,7 +240,7 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 	folders := map[string]bool{}
 	for _, f := range files {
 		if !d.mayChange(f.Path) {
-			return nil, diag.OutsideDirectory.Errorf("%q leaves the directory, or is hidden", f.Path)
+			return nil, diag.OutsideDirectory.Errorf("%q is outside the directory, or hidden", f.Path)
 		}
 		if err := d.plain(f.Path); err != nil {
 			return nil, err
@@ -253,7 +253,7 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 	var entries []entry
 	for i, f := range files {
 		if folders[f.Path] {
-			return nil, d.refuse(f.Path, "would be a file and a folder")
+			return nil, d.refuse(f.Path, "would be both a file and a folder")
 		}
 		now, err := d.digest(f.Path)
 		if err != nil {
@@ -310,7 +310,7 @@ func (d *Dir) takes(folders map[string]bool) error {
 		err = canRename(home, f)
 		f.Close()
 		if err != nil {
-			return d.refuse(folder, "no file can be moved there: %v", err)
+			return d.refuse(folder, "cannot move files there: %v", err)
 		}
 	}
 	return nil

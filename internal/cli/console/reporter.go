@@ -245,9 +245,9 @@ func send(ev *zerolog.Event, e *diag.Error) {
 // Bug prints an internal error of krmflow. The stack trace is only printed on request, because
 // it may reveal secrets of the input.
 func (r Reporter) Bug(bug *diag.PanicError) {
-	e := &diag.Error{Msg: fmt.Sprintf("%v: this is a bug of krmflow, please report it", bug)}
+	e := &diag.Error{Msg: fmt.Sprintf("%v: this is a bug in krmflow, please report it", bug)}
 	if os.Getenv("KRMFLOW_DEBUG") == "" {
-		e.Hint("KRMFLOW_DEBUG=1 shows where; look for secrets in it before you pass it on")
+		e.Hint("set KRMFLOW_DEBUG=1 to show where; check the output for secrets before you share it")
 	} else {
 		e.Hints = slices.Collect(strings.SplitSeq(fmt.Sprintf("%v\n%s", bug.Value, bug.Stack), "\n"))
 	}

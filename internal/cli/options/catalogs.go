@@ -79,8 +79,8 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 // ErrLocked returns the error for adding trust to a distribution of krmflow with a fixed set of
 // trusted catalogs (TR-29).
 func ErrLocked() error {
-	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it").With(diag.UntrustedCatalog)
-	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
+	err := diag.Errorf(diag.Pos{}, "", "this krmflow trusts only the catalogs that are compiled into it").With(diag.UntrustedCatalog)
+	return &Error{Untrusted, err.Hint("list them with 'krmflow trust list'")}
 }
 
 // ParseRef parses a flag value that names a file and its digest. A malformed digest is reported

@@ -40,7 +40,7 @@ func (f *Functions) ParseExecutors() error {
 		case !runtime.Valid(), name == "starlark", name == "builtin":
 			return UsageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", diag.Redact(text), diag.Redact(name)))
 		case twice:
-			return UsageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
+			return UsageError(fmt.Errorf("--executor %s: duplicate executor for %s", text, name))
 		}
 		ref, err := ParseRef("--executor "+name, place)
 		var bad *catalog.RefError

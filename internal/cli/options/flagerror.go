@@ -129,7 +129,7 @@ func OneDash(cmd *cobra.Command, args []string) error {
 			continue
 		}
 		if names := beginLike(cmd, word); len(names) > 0 {
-			return UsageError(diag.Errorf(diag.Pos{}, "", "-%s is no flag: long names have two dashes", word).
+			return UsageError(diag.Errorf(diag.Pos{}, "", "-%s is not a flag: long flags have two dashes", word).
 				Hint("did you mean --%s?", strings.Join(names, " or --")))
 		}
 	}
@@ -164,9 +164,9 @@ func trustHint(name string) string {
 	case "enable-container-plugins", "trust-embedded-exec-plugins":
 		return "functions run if a catalog lists them and you trust it: --trusted-plugin-catalog=CATALOG"
 	case "plugin-container-networks":
-		return "network is what a trusted catalog grants with requireNetwork: --trusted-plugin-catalog=CATALOG"
+		return "a trusted catalog grants network access with requireNetwork: --trusted-plugin-catalog=CATALOG"
 	case "plugin-container-mounts":
-		return "mounts are what a trusted catalog grants with requireStorageMount: --trusted-plugin-catalog=CATALOG"
+		return "a trusted catalog grants mounts with requireStorageMount: --trusted-plugin-catalog=CATALOG"
 	case "catalog":
 		return "--catalog does not grant trust; did you mean --trusted-plugin-catalog?"
 	}

@@ -48,5 +48,5 @@ func (s *Size) Set(text string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%q is no size, as 10MiB, 1.5GiB or 4096 are", text)
+	return fmt.Errorf("%q is not a size such as 10MiB, 1.5GiB or 4096", text)
 }

@@ -105,11 +105,11 @@ func ParseTargets(values []string) (targets []Target, err error) {
 				e.Hints = diag.DidYouMean(form, forms)
 				return nil, e
 			case form == GitHub && file != "":
-				return nil, errors.New("--report: github writes to stderr, where GitHub looks for annotations: it has no file")
+				return nil, errors.New("--report: github writes to stderr, where GitHub looks for annotations, and takes no file")
 			case form != GitHub && file == "":
 				return nil, fmt.Errorf("--report: %s needs a file: %[1]s=FILE", form)
 			case file == "-":
-				return nil, fmt.Errorf("--report: %s needs a file, stdout is for what is rendered: %[1]s=FILE", form)
+				return nil, fmt.Errorf("--report: %s needs a file, because stdout is for the rendered output: %[1]s=FILE", form)
 			}
 			targets = append(targets, Target{form, file})
 		}

@@ -51,7 +51,7 @@ func (e *UnsafeError) Kind() diag.Code { return diag.UnsafeConfig }
 
 // Diag returns e as a [diag.Error].
 func (e *UnsafeError) Diag() *diag.Error {
-	err := &diag.Error{Msg: fmt.Sprintf("%s %s, and it decides what is trusted", e.Path, e.Why), Err: e}
+	err := &diag.Error{Msg: fmt.Sprintf("%s %s, but it controls what krmflow trusts", e.Path, e.Why), Err: e}
 	return err.Hint("%s", e.Help)
 }
 
@@ -64,7 +64,7 @@ func CheckPlace(within func(path string) string) error {
 		return nil // readConfig has reported the error
 	}
 	if tree := within(path); tree != "" {
-		return &UnsafeError{path, "is inside of " + tree + ", which is rendered",
+		return &UnsafeError{path, "is inside " + tree + ", which is rendered",
 			"move it out of that directory, and set XDG_CONFIG_HOME or HOME"}
 	}
 	return nil
@@ -104,7 +104,7 @@ func readConfig() (*yaml.Source, error) {
 			return nil, err
 		}
 		if why := others(info); why != "" {
-			unsafe = &UnsafeError{p, why, "only you may be able to change it: chmod go-w " + p}
+			unsafe = &UnsafeError{p, why, "remove write access for other users: chmod go-w " + p}
 			break
 		}
 	}
@@ -121,7 +121,7 @@ func readConfig() (*yaml.Source, error) {
 func EditConfig(entry string, remove bool) (found bool, err error) {
 	path := ConfigPath()
 	if path == "" {
-		return false, errors.New("there is no place for the configuration: HOME is not set")
+		return false, errors.New("the configuration has no location: HOME is not set")
 	}
 	src, err := readConfig()
 	if err != nil || src == nil && remove {

@@ -271,7 +271,7 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 		}
 		switch {
 		case known != nil && s.loosens(v):
-			warnings = append(warnings, v.errorf("the user's file sets %s, and a variable cannot take that back; it has no effect", Key(v.flag)).
+			warnings = append(warnings, v.errorf("the user's file sets %s, and a variable cannot undo that; it has no effect", Key(v.flag)).
 				Hint("use --%s, or change %s", v.flag, ConfigPath()))
 		case known == nil || !IsSetting(v.flag) || v.isVariable() && IsTrusted(v.flag):
 			if e := v.refused(known, all()); v.isVariable() {
@@ -357,15 +357,15 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 	variable := v.isVariable()
 	switch {
 	case f != nil && slices.Contains(catalogFlags, v.flag) && !variable:
-		return v.errorf("catalogs are trusted under trustedCatalogs").Hint("'krmflow trust add CATALOG' writes it")
+		return v.errorf("catalogs are trusted under trustedCatalogs").Hint("add one with 'krmflow trust add CATALOG'")
 	case f != nil && variable && IsTrusted(v.flag):
-		e := v.errorf("no variable decides %s; it has no effect", decides(v.flag))
+		e := v.errorf("a variable cannot decide %s; it has no effect", decides(v.flag))
 		if slices.Contains(catalogFlags, v.flag) {
 			return e.Hint("add --%s, or 'krmflow trust add CATALOG'", v.flag)
 		}
 		return e.Hint("add --%s, or set %s in %s", v.flag, Key(v.flag), ConfigPath())
 	case f != nil:
-		return v.errorf("--%s is about one command line, and cannot be set here", v.flag)
+		return v.errorf("--%s applies to a single command line, and cannot be set here", v.flag)
 	}
 	var names []string
 	known.VisitAll(func(f *pflag.Flag) {
@@ -377,7 +377,7 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 			names = append(names, Variable(f.Name))
 		}
 	})
-	e := v.errorf("there is no such setting")
+	e := v.errorf("no such setting")
 	if !variable {
 		names = slices.Concat(names, trust.ConfigFields, []string{restrictionsKey})
 	}
@@ -392,11 +392,11 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 func decides(flag string) string {
 	switch flag {
 	case "cache-dir":
-		return "which cache answers"
+		return "which cache is used"
 	case "max-cpu":
-		return "whether a run ends"
+		return "when a run is stopped"
 	}
-	return "what is trusted"
+	return "what krmflow trusts"
 }
 
 // WrongValue returns the reason why a text is not a value of a flag of the given type. The
@@ -406,9 +406,9 @@ func WrongValue(kind, text string, err error) string {
 	case errors.Is(err, strconv.ErrRange):
 		return fmt.Sprintf("%q is too large", text)
 	case strings.HasPrefix(kind, "int"):
-		return fmt.Sprintf("%q is no number", text)
+		return fmt.Sprintf("%q is not a number", text)
 	case kind == "duration":
-		return fmt.Sprintf("%q is no length of time such as 90s or 5m", text)
+		return fmt.Sprintf("%q is not a duration such as 90s or 5m", text)
 	case kind == "bool":
 		return fmt.Sprintf("%q is neither true nor false", text)
 	}

@@ -50,7 +50,7 @@ func (s *Settings) restrictions(c yaml.Cursor) {
 		}
 		var err error
 		if r.pattern, err = glob.Parse(place); err != nil {
-			x.Field("path").Errorf("a bracket or backslash in %q has no end", r.Path).With(diag.BadConfig)
+			x.Field("path").Errorf("%q has an unclosed bracket or a trailing backslash", r.Path).With(diag.BadConfig)
 			continue
 		}
 		s.Restrictions = append(s.Restrictions, r)

@@ -203,7 +203,7 @@ func verifyRoots(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun 
 	if err != nil || changed == 0 {
 		return all, err
 	}
-	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots made from them are %s", diag.Count(changed, "file"), done("forgotten", dryRun))
+	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots rendered from them are %s", diag.Count(changed, "file"), done("forgotten", dryRun))
 }
 
 func done(what string, dryRun bool) string {

@@ -53,7 +53,7 @@ func (f *configFile) mark(call graph.Call, in *function.Inline) error {
 		found = slices.DeleteFunc(found, func(c *config) bool { return c.named.Pos.Line != in.Pos.Line })
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("%s shows %d such configurations", f.shown, len(found))
+		return fmt.Errorf("%s has %d such configurations", f.shown, len(found))
 	}
 	found[0].marked = true
 	return nil

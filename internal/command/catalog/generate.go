@@ -62,7 +62,7 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 	for i, known := range g.entries {
 		if known.GVK == e.GVK {
 			if !addNeeds(known, e) {
-				err := diag.Errorf(call.ConfigPos, "", "%s runs something else here than at %s", e.GVK, g.at[i])
+				err := diag.Errorf(call.ConfigPos, "", "%s runs a different program here than at %s", e.GVK, g.at[i])
 				g.errs = append(g.errs, err.Hint("a catalog has one function for each apiVersion and kind: give one of them another kind"))
 			}
 			return
@@ -152,7 +152,7 @@ func (g *generated) entry(f function.Function, dec *trust.Decision) (*catalog.En
 	}
 	rel, err := filepath.Rel(g.beside, f.Program)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, fmt.Errorf("%s: the program %s is outside %s, where the catalog lies", f.Name, f.Program, g.beside)
+		return nil, fmt.Errorf("%s: the program %s is outside %s, the folder of the catalog", f.Name, f.Program, g.beside)
 	}
 	program := catalog.Platform{URI: filepath.ToSlash(rel), Pin: catalog.Pin{Given: true, Digest: f.Digest}}
 	return &catalog.Entry{Exec: []catalog.Platform{program}, ExecRuntime: dec.Inline.Exec.Runtime, AllowArgs: len(f.Args) > 0}, nil

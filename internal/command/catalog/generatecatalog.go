@@ -43,7 +43,7 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 			switch {
 			case o.dest != "":
 			case loaders.IsRemote(dir) && !loaders.Exists(dir):
-				return options.UsageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
+				return options.UsageError(fmt.Errorf("%s is remote: name the file of its catalog with --output", diag.Redact(dir)))
 			default:
 				o.dest = filepath.Join(dir, "catalog.yaml")
 			}
@@ -95,7 +95,7 @@ func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o genera
 		return err
 	}
 	if len(entries) == 0 {
-		return a.Print("there is no function to list: nothing is written\n")
+		return a.Print("no function to list: nothing was written\n")
 	}
 	var edits []Edit
 	if o.strip {

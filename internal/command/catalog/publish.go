@@ -25,7 +25,7 @@ digest, and the flag that trusts it.`,
 		Example: "  krmflow catalog publish catalog.yaml oci://ghcr.io/example/catalog:v1",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return options.UsageError(fmt.Errorf("%s needs a file and a place for it", cmd.CommandPath()))
+				return options.UsageError(fmt.Errorf("%s needs a file and an oci:// reference", cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -45,14 +45,14 @@ func publishCatalog(a *cli.Invocation, cmd *cobra.Command, file, place string) e
 	case err != nil:
 		return err
 	case to.Scheme != catalog.OCI || !to.Pin.IsZero():
-		return options.UsageError(errors.New("a catalog is published at oci://REGISTRY/REPOSITORY:TAG"))
+		return options.UsageError(errors.New("a catalog must be published at oci://REGISTRY/REPOSITORY:TAG"))
 	}
 	c, err := readCatalog(cmd.Context(), a, file)
 	switch {
 	case err != nil:
 		return err
 	case c.Ref.Remote():
-		return options.UsageError(errors.New("what is published is a file"))
+		return options.UsageError(errors.New("only a local file can be published"))
 	}
 	s := remote.NewSession(a.Fetching().Options)
 	defer s.Close()

@@ -40,7 +40,7 @@ func Write(dest string, doc []byte, edits []Edit) error {
 	for _, e := range edits {
 		err := output.EditFile(e.path, 0o666, func(old []byte) ([]byte, error) {
 			if string(old) != e.old {
-				return nil, diag.Errorf(diag.Pos{File: e.Name}, "", "the file was changed meanwhile, and stays as it is")
+				return nil, diag.Errorf(diag.Pos{File: e.Name}, "", "the file was changed in the meantime and is left as it is")
 			}
 			return e.data, nil
 		})
@@ -72,20 +72,20 @@ func Strip(g *graph.Graph, decisions map[string]*trust.Decision, entries []*cata
 			continue
 		}
 		if why := needed(dec.Inline, entries[i]); why != "" {
-			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: %s", nameOf(call), why).Hint("without --strip-providers the catalog is written alone"))
+			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: %s", nameOf(call), why).Hint("to write only the catalog, leave out --strip-providers"))
 			continue
 		}
 		if err := mark(files, call, dec.Inline); err != nil {
-			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: what names the function cannot be taken out: %w", nameOf(call), err).
-				Hint("take it out by hand, or leave out --strip-providers"))
+			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: the name of the function cannot be removed: %w", nameOf(call), err).
+				Hint("remove it by hand, or leave out --strip-providers"))
 		}
 	}
 	var edits []Edit
 	for path, f := range files {
 		data, err := f.strip()
 		if err != nil {
-			errs = append(errs, diag.Errorf(diag.Pos{File: f.shown}, "", "what names functions cannot be taken out without changing something else").
-				Hint("take it out by hand, or leave out --strip-providers"))
+			errs = append(errs, diag.Errorf(diag.Pos{File: f.shown}, "", "the names of functions cannot be removed without changing something else").
+				Hint("remove it by hand, or leave out --strip-providers"))
 		}
 		edits = append(edits, Edit{f.shown, path, f.text, data})
 	}
@@ -106,17 +106,17 @@ func nameOf(call graph.Call) string {
 func needed(in *function.Inline, e *catalog.Entry) string {
 	switch {
 	case in.Exec != nil && len(in.Exec.Args) > 0:
-		return "only the configuration can say the arguments"
+		return "only the configuration can specify the arguments"
 	case in.Exec != nil && len(in.Exec.Env) > 0, in.Container != nil && len(in.Container.Env) > 0:
-		return "only the configuration can say the environment"
+		return "only the configuration can specify the environment"
 	case in.Container == nil:
 		return ""
 	case len(in.Container.Mounts) > 0:
-		return "only the configuration can say the mounts"
+		return "only the configuration can specify the mounts"
 	case in.Container.Network != nil && !*in.Container.Network && e.Container.Network:
-		return "it does without the network, which another one of its kind asks for"
+		return "it does not use the network, but a different configuration of its kind does"
 	case e.Container.Pin.Digest.IsZero():
-		return "the digest of its image is not known, so nothing runs by the catalog"
+		return "the digest of its image is not known, so the catalog cannot run it"
 	}
 	return ""
 }
@@ -128,7 +128,7 @@ func mark(files map[string]*configFile, call graph.Call, in *function.Inline) er
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return errors.New("it is in no file of this machine")
+		return errors.New("it is not in a local file")
 	}
 	f := files[path]
 	if f == nil {

@@ -64,7 +64,7 @@ func trustList(ctx context.Context, a *cli.Invocation) error {
 		fmt.Fprintf(&b, "%s  built in\n", s.Ref)
 	}
 	if settings.Locked() {
-		b.WriteString("nothing else can be trusted by this krmflow\n")
+		b.WriteString("this krmflow can trust nothing else\n")
 		config = &trust.Config{}
 	}
 	for _, e := range config.Catalogs {
@@ -133,7 +133,7 @@ func trustRemove(a *cli.Invocation, text string) error {
 	case !found:
 		return fmt.Errorf("%s is not listed in %s", entry, settings.ConfigPath())
 	}
-	return a.Print(fmt.Sprintf("%s is trusted no longer\n", entry))
+	return a.Print(fmt.Sprintf("%s is no longer trusted\n", entry))
 }
 
 // absoluteRef returns text with its path made absolute.

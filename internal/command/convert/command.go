@@ -48,7 +48,7 @@ so remove the kustomization file behind it, or let --replace do it.`,
 
 func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace bool) error {
 	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
-		return options.UsageError(fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir)))
+		return options.UsageError(fmt.Errorf("%s is remote: convert a local directory", diag.Redact(dir)))
 	}
 	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}})
 	if err != nil {
@@ -76,8 +76,8 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)
 	}
 	if !bytes.Equal(before[diag.Redact(dir)], after[diag.Redact(dir)]) {
-		return diag.Errorf(diag.Pos{File: c.From}, "", "cannot be converted: its Composition renders something else").
-			Hint("make it an item of kind Kustomization as a whole, or a path of a ResourceAccumulator")
+		return diag.Errorf(diag.Pos{File: c.From}, "", "cannot be converted: its Composition does not render the same").
+			Hint("make the whole Kustomization an item of kind Kustomization, or a path of a ResourceAccumulator")
 	}
 	if err := c.Write(dest, replace); err != nil {
 		return err

@@ -45,11 +45,11 @@ func Directory(files *loaders.Local, dir string, layers []*yaml.Source) (*Compos
 		return nil, layerfile.InDirectory(in, err)
 	}
 	if composition {
-		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "is a Composition already")
+		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "is already a Composition")
 	}
 	name := layerfile.CompositionNames[0]
 	if _, err := os.Lstat(filepath.Join(in.Real, name)); err == nil {
-		return nil, diag.Errorf(diag.Pos{File: filepath.Join(in.Name, name)}, "", "another tool's file has the name that the Composition must have")
+		return nil, diag.Errorf(diag.Pos{File: filepath.Join(in.Name, name)}, "", "a file of a different tool has the name of the Composition")
 	}
 	text, notes, err := (&converter{files: files, dir: in, src: src, configured: configured(layers)}).convert()
 	if err != nil {
@@ -76,14 +76,14 @@ func (c *Composition) Write(dest string, replace bool) error {
 		dest = c.dest
 	}
 	if _, err := os.Lstat(dest); err == nil {
-		return diag.Errorf(diag.Pos{}, "", "%s exists", dest).Hint("remove it, or name another file with --output")
+		return diag.Errorf(diag.Pos{}, "", "%s exists", dest).Hint("remove it, or name a different file with --output")
 	}
 	if !replace {
 		return output.WriteFileAtomic(dest, c.Text, 0o644)
 	}
 	now, err := os.ReadFile(c.from)
 	if err == nil && string(now) != string(c.old) {
-		err = diag.Errorf(diag.Pos{File: c.From}, "", "the file was changed meanwhile: nothing is written")
+		err = diag.Errorf(diag.Pos{File: c.From}, "", "the file was changed in the meantime: nothing was written")
 	}
 	if err == nil {
 		err = output.WriteFileAtomic(dest, c.Text, 0o644)

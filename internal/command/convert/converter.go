@@ -99,7 +99,7 @@ func canonical(name string) string {
 func (c *converter) convert() ([]byte, []*diag.Error, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(c.src.Data, &file); err != nil || len(file.Content) == 0 || file.Content[0].Kind != yaml.MappingNode {
-		return nil, nil, diag.Errorf(diag.Pos{File: c.src.File}, "", "cannot be converted: it is no mapping that can be written anew")
+		return nil, nil, diag.Errorf(diag.Pos{File: c.src.File}, "", "cannot be converted: it is not a mapping that can be rewritten")
 	}
 	root := expanded(file.Content[0])
 	c.fields, c.names = map[string]field{}, map[string]bool{}
@@ -145,7 +145,7 @@ func (c *converter) faithful(f field) *yaml.Node {
 	anew := kyaml.AppendFile(nil, kyaml.MapOf(kyaml.Field{Key: "x", Value: want}))
 	var n yaml.Node
 	if err := yaml.Unmarshal(anew, &n); err != nil || !held(anew).Equal(want) {
-		c.refused(f, "what it says cannot be written in a Composition")
+		c.refused(f, "its value cannot be written in a Composition")
 		return f.value
 	}
 	return n.Content[0].Content[1]
@@ -163,20 +163,20 @@ func held(text []byte) kyaml.Value {
 // refuse reports the fields that a Composition cannot express.
 func (c *converter) refuse() {
 	if kind, ok := c.fields["kind"]; ok && kind.value.Value != "Kustomization" {
-		c.refused(kind, "a %s cannot be converted: it works on the resources of who uses it", kind.value.Value)
+		c.refused(kind, "a %s cannot be converted: it works on the resources of its consumers", kind.value.Value)
 	}
 	for _, name := range []string{"buildMetadata", "sortOptions"} {
 		if f, ok := c.fields[name]; ok {
-			c.refused(f, "a Composition cannot say this: it is for the root of a build").
+			c.refused(f, "a Composition cannot express this: it is for the root of a build").
 				Hint("keep a Kustomization with this field and the converted directory among its resources")
 		}
 	}
 	if f, ok := c.fields["metadata"]; ok {
-		c.notes = append(c.notes, diag.Errorf(c.pos(f.key), "metadata", "a Composition has none: it is left out, and changes nothing"))
+		c.notes = append(c.notes, diag.Errorf(c.pos(f.key), "metadata", "a Composition has no metadata: the field is left out, which changes nothing"))
 	}
 	for name, f := range c.fields {
 		if !slices.Contains(others, name) && !slices.ContainsFunc(order, func(s step) bool { return s.name == name }) {
-			c.refused(f, "a Composition cannot say this")
+			c.refused(f, "a Composition cannot express this")
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
 // isEdit is the annotation of commands that make an edit.
 const isEdit = "edit"
 
-var errBetween = errors.New(Separator + " stands between two edits")
+var errBetween = errors.New(Separator + " must be between two edits")
 
 // betweenEdits returns an error if a command is combined with [Separator] but does not make an
 // edit.
@@ -98,7 +98,7 @@ func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
 	case cmd.HasSubCommands():
 		return s.Usage(errBetween)
 	}
-	return s.Usage(fmt.Errorf("%w: %s is none", errBetween, cmd.Name()))
+	return s.Usage(fmt.Errorf("%w: %s is not an edit", errBetween, cmd.Name()))
 }
 
 // group returns a command with subcommands.
@@ -169,7 +169,7 @@ func (s *Session) read(args []string) error {
 	case len(s.edits) == n: // --help was given
 		return s.Usage(errBetween)
 	case dir != "" && dir != s.dir:
-		return s.Usage(fmt.Errorf("the edits of one command are of one directory, not %s and %s", dir, s.dir))
+		return s.Usage(fmt.Errorf("all edits of one command must be in one directory, not %s and %s", dir, s.dir))
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func parse(name string, data []byte) (*inplace.Document, error) {
 	src := &yaml.Source{File: name, Data: data}
 	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
 		if !layerfile.IsComposition(src) {
-			return nil, diag.Errorf(diag.Pos{File: name}, "", "holds no Composition")
+			return nil, diag.Errorf(diag.Pos{File: name}, "", "does not contain a Composition")
 		}
 		return inplace.Parse(name, data, edit.CompositionFields)
 	}
@@ -310,7 +310,7 @@ func find(dir string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", diag.Errorf(diag.Pos{}, "", "there is no %s in %s", layerfile.Names[0], shown(dir)).Hint("name its directory with -C")
+		return "", diag.Errorf(diag.Pos{}, "", "no %s in %s", layerfile.Names[0], shown(dir)).Hint("name its directory with -C")
 	case 1:
 		return filepath.Join(dir, found[0]), nil
 	}

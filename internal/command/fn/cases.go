@@ -103,7 +103,7 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 			return nil, err
 		}
 		if found == 0 && errors.Join(errs...) == nil {
-			e := diag.NoRoots.Errorf("there is no case in %s, or below", diag.OneLine(root))
+			e := diag.NoRoots.Errorf("no case in %s or below", diag.OneLine(root))
 			errs = append(errs, diag.AsError(e).Hint("a case is a directory with %s, or %s, and %s or %s", inputFile, configFile, expectedFile, errorsFile))
 		}
 	}
@@ -156,10 +156,10 @@ func readCase(dir string, update bool) (*testCase, error) {
 	case err != nil:
 		return nil, err
 	case len(inputs) == 0 && c.config == nil:
-		return nil, diag.BadTest.Errorf("%s has neither %s nor %s: a case needs what the function gets", dir, inputFile, configFile)
+		return nil, diag.BadTest.Errorf("%s has neither %s nor %s: a case needs the input of the function", dir, inputFile, configFile)
 	case c.expected == nil && len(c.errors) == 0 && !update:
 		e := diag.BadTest.Errorf("%s has neither %s nor patterns in %s", dir, expectedFile, errorsFile)
-		return nil, diag.AsError(e).Hint("krmflow fn test --update writes what the function answers")
+		return nil, diag.AsError(e).Hint("write the current output of the function with krmflow fn test --update")
 	}
 	return c, nil
 }
@@ -214,7 +214,7 @@ func readText(file string) (*text, error) {
 			case it.Value.Get("kind").Text() == resourceList:
 				return diag.Errorf(pos, "", "a %s must be the only document", resourceList).With(diag.BadTest)
 			case it.Value.Get("kind").Text() == "" || it.Value.Get("apiVersion").Text() == "":
-				return diag.Errorf(pos, "", "it is no resource: apiVersion and kind are needed").With(diag.BadTest)
+				return diag.Errorf(pos, "", "not a resource: apiVersion and kind are required").With(diag.BadTest)
 			}
 		}
 		return nil
@@ -253,7 +253,7 @@ func (c *testCase) readConfig(file string) error {
 	c.file = c.input.file
 	switch {
 	case file != "" && inList.Len() > 0:
-		return diag.BadTest.Errorf("%s: %s has a functionConfig, too: a case has one configuration", file, filepath.Base(c.input.file))
+		return diag.BadTest.Errorf("%s: %s also has a functionConfig: a case must have one configuration", file, filepath.Base(c.input.file))
 	case file != "":
 		data, err := readRegular(file, yaml.MaxFile)
 		if err != nil {
@@ -265,7 +265,7 @@ func (c *testCase) readConfig(file string) error {
 			return err
 		}
 		if len(found) != 1 {
-			return diag.BadTest.Errorf("%s: it must hold one object, the configuration, and has %d", file, len(found))
+			return diag.BadTest.Errorf("%s: it must contain one object, the configuration, but has %d", file, len(found))
 		}
 		c.config, c.source, c.file = found[0], src, file
 	case inList.Len() > 0:

@@ -69,7 +69,7 @@ func (x *checker) failures(errs []error) {
 		x.result.Failures = append(x.result.Failures, diag.AsError(err))
 	}
 	if said := x.said(); len(said) > 0 {
-		x.failf(diag.Pos{}, said, "the function said:")
+		x.failf(diag.Pos{}, said, "output of the function:")
 	}
 }
 
@@ -87,7 +87,7 @@ func (x *checker) said() (lines []string) {
 // mustFail checks a call that is expected to fail.
 func (x *checker) mustFail(failed bool) {
 	if !failed {
-		x.failf(x.errors[0].pos, nil, "the function ends well, and an error is expected")
+		x.failf(x.errors[0].pos, nil, "the function succeeded, but an error is expected")
 		return
 	}
 	said := x.messages()
@@ -205,12 +205,12 @@ func (x *checker) compare() {
 		})
 		lines := difference(x.expected.file, listText(shown(had, hide)), listText(shown(now, hide)))
 		if len(lines) == 0 {
-			lines = []string{"values of Secrets differ, which are not shown"}
+			lines = []string{"values of Secrets differ; they are not shown"}
 		}
-		x.failf(diag.Pos{File: x.expected.file}, lines, "the function answers something else")
+		x.failf(diag.Pos{File: x.expected.file}, lines, "the output of the function differs")
 	}
 	if !sameResults {
-		x.failf(diag.Pos{File: x.expected.file}, difference("results", wantResults, gotResults), "the function has other results")
+		x.failf(diag.Pos{File: x.expected.file}, difference("results", wantResults, gotResults), "the results of the function differ")
 	}
 }
 

@@ -31,7 +31,7 @@ file ` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a ca
 		Example: "  krmflow fn doc hello\n  krmflow fn doc catalog.yaml Stamp > stamp.md\n  krmflow fn doc oci://ghcr.io/example/catalog:v1 Stamp -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return options.UsageError(diag.Arguments.Errorf("fn doc needs a catalog, or a directory that has one, and takes the kind of a configuration"))
+				return options.UsageError(diag.Arguments.Errorf("fn doc needs a catalog or a directory with one, and optionally the kind of a configuration"))
 			}
 			return nil
 		},

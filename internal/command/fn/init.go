@@ -63,8 +63,8 @@ uses it. The directory must not be there, or be empty: nothing is written over. 
 			}
 			d := &draft{Name: args[0], Kind: kindOf(args[0]), Arch: runtime.GOARCH, Wrapped: lang != "go"}
 			if !validName().MatchString(d.Name) || len(d.Name) > maxName || slices.Contains(notNames, d.Name) {
-				e := diag.BadValue.Errorf("%q is no name of a function", d.Name)
-				return options.UsageError(diag.AsError(e).Hint("it has lower-case letters, digits and single dashes, begins with a letter, and names a directory here"))
+				e := diag.BadValue.Errorf("%q is not a valid function name", d.Name)
+				return options.UsageError(diag.AsError(e).Hint("use lower-case letters, digits and single dashes, beginning with a letter; the name is also used for the directory"))
 			}
 			made, err := d.files(files)
 			if err != nil {
@@ -141,7 +141,7 @@ func (d *draft) next() string {
 	}
 	fmt.Fprintf(&b, "krmflow fn test %s%s\nkrmflow build %s%s\n", d.Name, catalog, filepath.Join(d.Name, "example"), catalog)
 	if d.Wrapped {
-		fmt.Fprintf(&b, "# When it has changed, its sha256 in %s is what this prints:\nsha256sum %s\n", filepath.Join(d.Name, "catalog.yaml"), filepath.Join(d.Name, d.Program))
+		fmt.Fprintf(&b, "# After a change, update its sha256 in %s to the output of this command:\nsha256sum %s\n", filepath.Join(d.Name, "catalog.yaml"), filepath.Join(d.Name, d.Program))
 	}
 	return b.String()
 }

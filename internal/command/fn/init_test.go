@@ -40,7 +40,7 @@ func TestNamesStayTexts(t *testing.T) {
 			paths := map[string]bool{}
 			for _, f := range files {
 				if paths[f.path] {
-					t.Errorf("%s, %s: %s is there twice", name, lang, f.path)
+					t.Errorf("%s, %s: %s occurs twice", name, lang, f.path)
 				}
 				paths[f.path] = true
 				if f.path != "example/function.yaml" {

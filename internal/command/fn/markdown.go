@@ -55,7 +55,7 @@ func (v *pageVersion) markdown(b *strings.Builder) {
 		may = "nothing but read its input and answer"
 	}
 	if v.Idempotent {
-		answers = "are the same to the same input, and are reused"
+		answers = "are the same for the same input, and are reused"
 	}
 	facts(b, [][2]string{{"May use", may}, {"Its answers", answers}, {"License", v.License}, {"Usage", v.Usage}, {"Definition", v.Definition}, {"Examples", strings.Join(v.Examples, ", ")}})
 	b.WriteString("### Configuration\n\n")
@@ -72,10 +72,10 @@ func (v *pageVersion) markdown(b *strings.Builder) {
 		b.WriteString("\n")
 	}
 	if v.More {
-		fmt.Fprintf(b, "There are more fields, which are left out: they are more than %d, or deeper than %d.\n\n", maxFields, maxDepth)
+		fmt.Fprintf(b, "More fields are omitted: there are more than %d, or they are nested deeper than %d levels.\n\n", maxFields, maxDepth)
 	}
 	if !v.Valid {
-		b.WriteString("An example, whose values stand for others: the schema wants more of them than its types say.\n\n")
+		b.WriteString("An example with placeholder values, which the schema does not accept: replace them.\n\n")
 	}
 	fence := "```"
 	for strings.Contains(v.Example, fence) {

@@ -30,7 +30,7 @@ names begin with a dot, and documents that are no resources are left out.`,
 					return err
 				}
 				if len(found) != 1 {
-					return diag.Errorf(diag.Pos{File: config}, "", "it must have one resource, and has %d", len(found)).With(diag.BadFunction)
+					return diag.Errorf(diag.Pos{File: config}, "", "it must have one resource, but has %d", len(found)).With(diag.BadFunction)
 				}
 				list.Config = found[0]
 			}

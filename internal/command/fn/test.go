@@ -84,7 +84,7 @@ func (t *tester) test(cmd *cobra.Command, args []string) error {
 	case !slices.Contains([]string{"text", "json", "junit"}, t.form):
 		return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json, junit", diag.Redact(t.form)))
 	case t.exec != "" && t.image != "":
-		return options.UsageError(errors.New("--exec and --image exclude each other"))
+		return options.UsageError(errors.New("--exec and --image cannot be combined"))
 	case err != nil:
 		return options.UsageError(fmt.Errorf("--run: %w", err))
 	}
@@ -218,8 +218,8 @@ func (t *tester) callOf(c *testCase) (planner.FileCall, error) {
 	call := planner.FileCall{File: c.file, Dir: c.dir, Config: c.config, Source: c.source, Files: c}
 	if t.exec == "" && t.image == "" {
 		if c.config == nil {
-			e := diag.BadTest.Errorf("%s has no configuration, which would name its function", c.file)
-			return call, diag.AsError(e).Hint("write %s, or name the function by --exec or --image", configFile)
+			e := diag.BadTest.Errorf("%s has no configuration to name its function", c.file)
+			return call, diag.AsError(e).Hint("write %s, or name the function with --exec or --image", configFile)
 		}
 		src := c.source
 		if src == nil {
@@ -297,9 +297,9 @@ func checkRegular(file string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return diag.BadTest.Errorf("%s is a symbolic link: a case has files of its own", file)
+		return diag.BadTest.Errorf("%s is a symbolic link: the files of a case must be regular files", file)
 	case !info.Mode().IsRegular():
-		return diag.NotAFile.Errorf("%s is no regular file", file)
+		return diag.NotAFile.Errorf("%s is not a regular file", file)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func localizeDir(a *cli.Invocation, cmd *cobra.Command, o Options, unverified bo
 	}
 	if !unverified {
 		if err := sameRender(a, cmd, fetch, o.Target, root); err != nil {
-			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s is there, but nothing has shown that it renders the same", dest).Hint("--no-verify makes a copy that is not rendered"))
+			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s was created, but it was not verified that it renders the same", dest).Hint("to copy without verification, add --no-verify"))
 		}
 	}
 	return a.Print(fmt.Sprintf("localized %s to %s\n", diag.Redact(o.Target), dest))
@@ -78,7 +78,7 @@ func sameRender(a *cli.Invocation, cmd *cobra.Command, fetch loaders.Fetch, dir,
 		return err
 	}
 	if !bytes.Equal(results[diag.Redact(dir)], results[copied]) {
-		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what")
+		return diag.Errorf(diag.Pos{}, "", "%s does not render the same as %s", copied, diag.Redact(dir)).Hint("compare the output of both builds with 'diff'")
 	}
 	return nil
 }

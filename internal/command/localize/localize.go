@@ -66,11 +66,11 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	}
 	dest = filepath.Clean(dest)
 	if _, err := os.Lstat(dest); err == nil {
-		return "", "", fmt.Errorf("%s exists: the copy needs a directory of its own", dest)
+		return "", "", fmt.Errorf("%s exists: the copy needs a new directory", dest)
 	}
 	staging, err := os.MkdirTemp(filepath.Dir(dest), ".krmflow-localize-")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be made: there is no directory %s", dest, filepath.Dir(dest)).Hint("make that first")
+		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be created: the directory %s does not exist", dest, filepath.Dir(dest)).Hint("create it first")
 	}
 	if err != nil {
 		return "", "", err
@@ -98,7 +98,7 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 func within(files *loaders.Local, o Options, target *loaders.Dir) (scope, place string, err error) {
 	if target.IsFetched() {
 		if o.Scope != "" {
-			return "", "", errors.New("--scope is for local directories: what is remote has its repository as its scope")
+			return "", "", errors.New("--scope is for local directories: the scope of a remote directory is its repository")
 		}
 		_, _, place := target.Repo()
 		return "", filepath.FromSlash(place), nil
@@ -149,7 +149,7 @@ func versionOf(r reference.Reference) string {
 func hasVersion(text string) error {
 	r, err := reference.Parse(text, reference.Dir)
 	if err == nil && versionOf(r) == "" {
-		err = diag.Errorf(diag.Pos{}, "", "%q has no ref", diag.Redact(text)).Hint("a copy is of one version: add ?ref= with a tag, a branch or a commit")
+		err = diag.Errorf(diag.Pos{}, "", "%q has no ref", diag.Redact(text)).Hint("a copy needs one version: add ?ref= with a tag, a branch or a commit")
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func (c *copier) layer(d *loaders.Dir, place string) error {
 	case err != nil:
 		return err
 	case composition:
-		return diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "a Composition cannot be localized").Hint("'krmflow vendor' copies what it refers to elsewhere")
+		return diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "a Composition cannot be localized").Hint("'krmflow vendor' copies the remote content that it refers to")
 	}
 	doc, err := inplace.Parse(src.File, src.Data, edit.Fields)
 	if err != nil {
@@ -220,7 +220,7 @@ const folder = "localized-files"
 // localFolder returns the path for a copy of remote content.
 func (l *layer) localFolder(parts ...string) (string, error) {
 	if l.files.IsDir(l.dir, folder) {
-		return "", fmt.Errorf("the directory has a %s already, which the copy needs for what is remote", folder)
+		return "", fmt.Errorf("the directory already has a %s, which the copy needs for remote content", folder)
 	}
 	return filepath.Join(append([]string{folder}, parts...)...), nil
 }
@@ -250,7 +250,7 @@ func (l *layer) copied(d *loaders.Dir, text string) (path string, err error) {
 			return "", err
 		}
 	case !l.dir.IsFetched() && !diag.Within(d.Real, l.scope):
-		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of %s, the scope of the copy", text, l.files.Name(l.scope)).Hint("--scope names a directory that contains all that is copied")
+		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of %s, the scope of the copy", text, l.files.Name(l.scope)).Hint("set --scope to a directory that contains all files to copy")
 	default:
 		if path, err = filepath.Rel(l.dir.Real, d.Real); err != nil {
 			return "", err

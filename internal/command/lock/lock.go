@@ -24,7 +24,7 @@ import (
 func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
-			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}, Code: diag.Denied})
+			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("the dependencies of %s are not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan shows why"}, Code: diag.Denied})
 		}
 	}
 }
@@ -74,7 +74,7 @@ use them. Nothing is executed.`,
 // file. With check set it only reports the changes.
 func writeLock(a *cli.Invocation, cmd *cobra.Command, args []string, u lockfile.Update, check bool) error {
 	if cmd.Flags().Changed("locked") {
-		return options.UsageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
+		return options.UsageError(errors.New("krmflow lock adds entries to the lock file, which --locked forbids: leave out --locked"))
 	}
 	if a.LockFile == "" {
 		return options.UsageError(errors.New("--lock-file must name the file to write"))
@@ -87,7 +87,7 @@ func writeLock(a *cli.Invocation, cmd *cobra.Command, args []string, u lockfile.
 		return err
 	}
 	if dir := lockfile.Outside(roots.Dirs()); dir != "" && !cmd.Flags().Changed("lock-file") {
-		return options.UsageError(fmt.Errorf("%s is not below the working directory: say with --lock-file which lock file is its", dir))
+		return options.UsageError(fmt.Errorf("%s is not below the working directory: name its lock file with --lock-file", dir))
 	}
 	file, err := lockfile.Read(a.LockFile, false)
 	if err != nil {

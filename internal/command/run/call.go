@@ -150,7 +150,7 @@ func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
 			byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
 			r.SetValue(tree.Placed(r.Value(), p, 0))
 		case !known:
-			errs = append(errs, diag.SameID.Errorf("%s: the function returned it twice, and both would be in %s", r.ID(), p))
+			errs = append(errs, diag.SameID.Errorf("%s: the function returned it twice, and both would be written to %s", r.ID(), p))
 		default:
 			old := byID[r.ID().Key()][at]
 			r.Origin = old.Origin
@@ -225,12 +225,12 @@ func (c *call) conflictError(r *krm.Resource, conflicts []merge.Conflict) error 
 	o := c.tree.Of(r)
 	var errs []error
 	for _, x := range conflicts {
-		e := diag.Errorf(diag.Pos{}, "", "%s: the file has %s, and the function makes %s of it now", diag.FieldPath(x.Path), x.Mine, x.Theirs).With(diag.EditConflict)
+		e := diag.Errorf(diag.Pos{}, "", "%s: the file has %s, but the function now returns %s", diag.FieldPath(x.Path), x.Mine, x.Theirs).With(diag.EditConflict)
 		e.Field = r.ID().String()
 		if o != nil {
 			e.Pos = o.Locate(x.Path...)
 		}
-		errs = append(errs, e.Hint("the function is configured at %s: give one side the value of the other", c.config))
+		errs = append(errs, e.Hint("the function is configured at %s: set the same value in both places", c.config))
 	}
 	return errors.Join(errs...)
 }

@@ -106,7 +106,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		}
 		defer c.Exits.Add(to.Close)()
 	} else if rewrite.Pending(dir) {
-		return diag.Interrupted.Errorf("%s: a run was interrupted while it wrote: run krmflow run without --dry-run and --check, which completes it", dir)
+		return diag.Interrupted.Errorf("%s: a run was interrupted while writing: to complete it, run krmflow run without --dry-run and --check", dir)
 	}
 	files, err := c.read(cmd.Context(), dir)
 	if err != nil {
@@ -142,15 +142,15 @@ func (c *command) checkFlags(dir string) error {
 	case c.form != "text" && c.form != "json":
 		return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json", c.form))
 	case c.form == "json" && !c.dryRun:
-		return options.UsageError(errors.New("--output json is for --dry-run"))
+		return options.UsageError(errors.New("--output json needs --dry-run"))
 	case c.dryRun && c.check:
-		return options.UsageError(errors.New("--dry-run and --check exclude each other"))
+		return options.UsageError(errors.New("--dry-run and --check cannot be combined"))
 	case !isPattern(c.pattern):
 		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, nothing else in braces but {namespace}, stay below the folder, and end with .yaml or .yml", c.pattern))
 	case err != nil:
 		return diag.NoSuchFile.Errorf("%s: %w", dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return diag.NotAFile.Errorf("%s is no directory", dir)
+		return diag.NotAFile.Errorf("%s is not a directory", dir)
 	}
 	return nil
 }
@@ -226,15 +226,15 @@ func vanished(list []tree.Removed) error {
 		}
 		at.Hint("%s: %s", r.Pos, r.ID)
 	}
-	return at.Hint("--allow-delete removes them")
+	return at.Hint("to remove them, add --allow-delete")
 }
 
 // notices prints observations that are not errors.
 func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	if to != nil && (to.Completed || to.Discarded) {
-		msg := "a run was interrupted before it had changed a file; what it had prepared is removed"
+		msg := "a run was interrupted before it changed a file; its prepared files were removed"
 		if to.Completed {
-			msg = "a run was interrupted while it wrote; it is completed"
+			msg = "a run was interrupted while writing; it is now complete"
 		}
 		c.Log.Notice(planner.Warning{Msg: dir + ": " + msg, Code: diag.Interrupted})
 	}
@@ -249,7 +249,7 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	for range plan.Graph.Calls() {
 		return
 	}
-	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
+	c.Log.Notice(planner.Warning{Msg: dir + " has no function configuration: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
 }
 
 // read reads the directory and returns the calls to plan.
@@ -337,7 +337,7 @@ func (c *command) complete() error {
 		for folder := path.Dir(f.Path); !seen[folder]; folder = path.Dir(folder) {
 			seen[folder] = true
 			if name := filepath.Join(c.tree.Dir, filepath.FromSlash(folder)); rewrite.Pending(name) {
-				return diag.Interrupted.Errorf("%s: a run was interrupted while it wrote: krmflow run %s completes it", name, name)
+				return diag.Interrupted.Errorf("%s: a run was interrupted while writing: to complete it, run krmflow run %s", name, name)
 			}
 		}
 	}
@@ -393,7 +393,7 @@ func (c *command) checkFnPaths(plan *planner.Plan) error {
 }
 
 // noFunction is a hint on how to configure a function.
-const noFunction = "a configuration names its function, or a catalog that is trusted has one for its kind"
+const noFunction = "a configuration must name its function, or a trusted catalog must have a function for its kind"
 
 // reading creates the list of resources from the files.
 type reading struct{ tree *tree.Tree }

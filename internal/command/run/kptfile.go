@@ -169,7 +169,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 	runtime := yaml.Value{}
 	switch words := strings.Fields(s.Exec); {
 	case s.Image != "" && s.Exec != "":
-		return nil, errorf("", "image and exec exclude each other")
+		return nil, errorf("", "image and exec cannot be combined")
 	case s.Image != "":
 		if !strings.Contains(s.Image, "/") {
 			return nil, errorf("image", "%q has no repository: write the whole reference", s.Image)
@@ -186,18 +186,18 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 		}
 		runtime = mapOf("exec", exec)
 	default:
-		return nil, errorf("", "needs an image, or exec")
+		return nil, errorf("", "needs image or exec")
 	}
 	config := mapOf("apiVersion", yaml.Str("v1")).With("kind", yaml.Str("ConfigMap")).With("metadata", mapOf("name", yaml.Str("function-input")))
 	switch {
 	case s.ConfigPath != "" && s.ConfigMap.Exists():
-		return nil, errorf("", "configPath and configMap exclude each other")
+		return nil, errorf("", "configPath and configMap cannot be combined")
 	case s.ConfigMap.Exists():
 		config = config.With("data", s.ConfigMap)
 	case s.ConfigPath != "":
 		found := find(t, path.Join(folder, s.ConfigPath))
 		if found == nil || !filepath.IsLocal(filepath.FromSlash(s.ConfigPath)) {
-			return nil, errorf("configPath", "%q is no file of the package that holds one resource", s.ConfigPath)
+			return nil, errorf("configPath", "%q is not a file of the package with exactly one resource", s.ConfigPath)
 		}
 		used[found], config = true, found.Value
 	}

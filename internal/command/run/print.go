@@ -141,11 +141,11 @@ func difference(f tree.Change, hide *secret.Set) string {
 		now = "/dev/null"
 	}
 	if hasSecret(f.Old) || hasSecret(f.New) {
-		return fmt.Sprintf("--- %s\n+++ %s\n(it has a Secret: what changes is not shown)\n", clean(old), clean(now))
+		return fmt.Sprintf("--- %s\n+++ %s\n(it has a Secret: its changes are not shown)\n", clean(old), clean(now))
 	}
 	text := string(diff.Diff(old, []byte(hide.Hide(string(f.Old))), now, []byte(hide.Hide(string(f.New)))))
 	if text == "" {
-		return fmt.Sprintf("--- %s\n+++ %s\n(what changes is the copy of a Secret's value, which is not shown)\n", clean(old), clean(now))
+		return fmt.Sprintf("--- %s\n+++ %s\n(the change is a copy of a Secret's value, which is not shown)\n", clean(old), clean(now))
 	}
 	_, text, _ = strings.Cut(text, "\n") // header line: diff OLD NEW
 	var b strings.Builder

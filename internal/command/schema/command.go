@@ -26,7 +26,7 @@ in which the path is relative to the file.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, ok := Of(args[0])
 			if !ok {
-				e := diag.Errorf(diag.Pos{}, "", "there is no schema of %q, only of %s", args[0], strings.Join(Kinds, ", "))
+				e := diag.Errorf(diag.Pos{}, "", "no schema for %q, only for %s", args[0], strings.Join(Kinds, ", "))
 				e.Hints = diag.DidYouMean(args[0], Kinds)
 				return options.UsageError(e)
 			}

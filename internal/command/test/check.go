@@ -93,7 +93,7 @@ func (s *Suite) checkRoot(r *Result, o *Outcome) {
 			r.Failures = append(r.Failures, diag.AsError(err))
 		}
 	case len(o.Errs) == 0:
-		r.failf(s.Pos, "%s renders; an error that matches %q is expected", diag.Redact(s.Root), s.Fails)
+		r.failf(s.Pos, "%s renders, but an error that matches %q is expected", diag.Redact(s.Root), s.Fails)
 	case !slices.ContainsFunc(o.Errs, func(err error) bool { return s.Fails.MatchString(err.Error()) }):
 		r.failf(s.Pos, "no error matches %q", s.Fails)
 		for _, err := range o.Errs {
@@ -113,7 +113,7 @@ func (s *Suite) checkRoot(r *Result, o *Outcome) {
 		}
 		if !expected {
 			at := *w
-			at.Msg = "a warning that is not expected: " + at.Msg
+			at.Msg = "unexpected warning: " + at.Msg
 			r.Failures = append(r.Failures, at.With(diag.TestFailed))
 		}
 	}
@@ -166,7 +166,7 @@ func (c *Case) listed(e *diag.Error, list *krm.List, chosen []int) {
 		names = append(names, list.At(i).ID().String())
 	}
 	if len(names) > 0 {
-		e.Hint("these are %s", diag.Some(names))
+		e.Hint("selected: %s", diag.Some(names))
 	}
 }
 
@@ -202,7 +202,7 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		case x.Not.Exists() && equal(v, x.Not):
 			want = "anything else"
 		case x.Matches != nil && (!v.IsScalar() || !x.Matches.MatchString(v.Text())):
-			want = "what matches " + diag.Redact(o.Hide.Hide(x.Matches.String()))
+			want = "a match for " + diag.Redact(o.Hide.Hide(x.Matches.String()))
 		case x.Contains.Exists() && !contains(v, x.Contains):
 			want = "something with " + text(o.shown(x.Contains))
 		default:
@@ -210,7 +210,7 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		}
 		have := history.At(o.shown(res.Value()), path)
 		if !have.Equal(v) || holdsValues(res, path) {
-			want = "another value" // of a Secret: hide the expected value as well
+			want = "a different value" // of a Secret: hide the expected value as well
 		}
 		x.cause(r.failf(x.Pos, "%s: %s is %s, want %s", who, diag.FieldPath(path), text(have), want), o, i, path)
 	}
@@ -235,7 +235,7 @@ func (x *Expectation) cause(e *diag.Error, o *Outcome, i int, path []any) {
 		return
 	}
 	if pos := o.Cause(i, path); pos.File != "" {
-		e.Hint("%s says so", pos)
+		e.Hint("set at %s", pos)
 	}
 }
 
@@ -280,7 +280,7 @@ const maxListed = 10
 func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, []byte) error) {
 	data, err := loaders.ReadFile(c.Golden, yaml.MaxFile)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || update == nil) {
-		r.failf(c.Pos, "golden: %w", err).Hint("krmflow test --update writes it")
+		r.failf(c.Pos, "golden: %w", err).Hint("write it with krmflow test --update")
 		return
 	}
 	want := krm.NewList()
@@ -315,7 +315,7 @@ func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, 
 		r.Updated = c.Golden
 		return
 	}
-	e := r.failf(c.Pos, "what is rendered is not what %s has", c.Golden)
+	e := r.failf(c.Pos, "the rendered resources differ from %s", c.Golden)
 	lines := described(changes)
 	for _, line := range lines[:min(len(lines), maxListed)] {
 		e.Hint("%s", line)
@@ -323,7 +323,7 @@ func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, 
 	if len(lines) > maxListed {
 		e.Hint("and %s more", diag.Count(len(lines)-maxListed, "difference"))
 	}
-	e.Hint("krmflow test --update takes over what is rendered")
+	e.Hint("to accept the rendered output, run krmflow test --update")
 }
 
 // open returns a resource for the comparison with a golden file. Secret values are hidden if
@@ -347,13 +347,13 @@ func described(c *diff.Changes) (lines []string) {
 	for _, r := range c.Resources {
 		switch r.What {
 		case diff.Added:
-			lines = append(lines, fmt.Sprintf("%s is rendered, and not expected", r.ID()))
+			lines = append(lines, fmt.Sprintf("%s is rendered, but not expected", r.ID()))
 		case diff.Removed:
-			lines = append(lines, fmt.Sprintf("%s is expected, and not rendered", r.ID()))
+			lines = append(lines, fmt.Sprintf("%s is expected, but not rendered", r.ID()))
 		default:
 			for _, e := range r.Edits {
 				if e.Op == diff.Replace && e.Hidden && !e.New.Exists() && !e.Old.Exists() {
-					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, secret.Hidden))
+					lines = append(lines, fmt.Sprintf("%s: %s has a different value %s", r.ID(), e.Path, secret.Hidden))
 					continue
 				}
 				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove), edited(e.Old, e.Hidden && e.Op != diff.Add)))
@@ -361,7 +361,7 @@ func described(c *diff.Changes) (lines []string) {
 		}
 	}
 	if len(lines) == 0 && len(c.Moved) > 0 {
-		lines = append(lines, "the resources are in another order")
+		lines = append(lines, "the resources are in a different order")
 	}
 	return lines
 }

@@ -90,7 +90,7 @@ func updating() func(file string, data []byte) error {
 	written := map[string][]byte{}
 	return func(file string, data []byte) error {
 		if had, ok := written[file]; ok && !bytes.Equal(had, data) {
-			return fmt.Errorf("another test has written other resources to %s", file)
+			return fmt.Errorf("a different test wrote different resources to %s", file)
 		}
 		written[file] = data
 		return output.WriteFileAtomic(file, data, 0o666)

@@ -162,14 +162,14 @@ func (s *Suite) read(top yaml.Cursor) {
 		}
 		c := readCase(item, filepath.Dir(s.File))
 		if names[c.Name] {
-			item.Field("name").Errorf("there is another test called %q", c.Name).With(diag.BadTest)
+			item.Field("name").Errorf("duplicate test name %q", c.Name).With(diag.BadTest)
 		}
 		names[c.Name] = true
 		s.Cases = append(s.Cases, c)
 	}
 	switch {
 	case s.Fails != nil && len(s.Cases) > 0:
-		top.Field("fails").Errorf("a root that fails has no result: there must be no tests").With(diag.BadTest)
+		top.Field("fails").Errorf("a root that fails has no result: remove the tests").With(diag.BadTest)
 	case s.Fails == nil && len(s.Cases) == 0 && s.Warnings == nil:
 		top.Errorf("nothing is expected: write tests, warnings or fails").With(diag.BadTest)
 	}
@@ -201,7 +201,7 @@ func readCase(item yaml.Cursor, dir string) Case {
 		c.Golden = filepath.Join(dir, filepath.FromSlash(golden.Line()))
 	}
 	if len(c.Fields) > 0 && c.Count == 0 {
-		item.Field("count").Errorf("there are fields to expect, and of no resource").With(diag.BadTest)
+		item.Field("count").Errorf("fields are expected, but no resource").With(diag.BadTest)
 	}
 	if len(c.Fields) == 0 && c.Golden == "" && c.Select == nil && c.Count < 0 {
 		item.Errorf("nothing is expected: write select, count, expect or golden").With(diag.BadTest)
@@ -230,7 +230,7 @@ func expectation(e yaml.Cursor) (x Expectation) {
 	if absent := e.Field("absent").Bool(); absent != nil {
 		x.Absent = *absent
 		if n++; !*absent {
-			e.Field("absent").Errorf("it must be true, or left out").With(diag.BadTest)
+			e.Field("absent").Errorf("it must be true or omitted").With(diag.BadTest)
 		}
 	}
 	if n > 1 {

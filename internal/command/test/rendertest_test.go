@@ -76,7 +76,7 @@ func TestExpectationsReportMismatches(t *testing.T) {
 		{"Deployment", `{field: spec.replicas, absent: true}`, `Deployment web: spec.replicas is 1, want none`},
 		{"Deployment", `{field: metadata.labels.a.b/c, equals: x}`, ``},
 		{"Deployment", `{field: "spec.containers[*].image", matches: "^r/"}`, ``},
-		{"Deployment", `{field: "spec.containers[*].image", matches: ":1$"}`, `Deployment web: spec.containers[1].image is "r/b:2", want what matches :1$`},
+		{"Deployment", `{field: "spec.containers[*].image", matches: ":1$"}`, `Deployment web: spec.containers[1].image is "r/b:2", want a match for :1$`},
 		{"Deployment", `{field: "spec.containers[*].args"}`, `Deployment web: spec.containers[0] has no spec.containers[*].args`},
 		{"Deployment", `{field: "spec.containers[*].args", not: [x]}`, ``},
 		{"Deployment", `{field: "spec.containers[*].image", absent: true}`, `Deployment web: spec.containers[0].image is "r/a:1", want none|Deployment web: spec.containers[1].image is "r/b:2", want none`},
@@ -90,11 +90,11 @@ func TestExpectationsReportMismatches(t *testing.T) {
 		{"Deployment", `{field: spec.containers, contains: {name: a, image: "r/b:2"}}`, `Deployment web: spec.containers is [{"image":"r/a:1","name":"a","ports":[{"port":80},{"port":81}]},{"args":[],"image":"r/b:2","name":"b"}], want something with {"image":"r/b:2","name":"a"}`},
 		{"Deployment", `{field: metadata, contains: {labels: {a.b/c: x}}}`, ``},
 		{"Deployment", `{field: metadata, contains: name}`, `Deployment web: metadata is {"labels":{"a.b/c":"x"},"name":"web"}, want something with "name"`},
-		{"Deployment", `{field: spec.url, contains: hunter3}`, `Deployment web: spec.url is "http://user:xxxxx@example.com/x", want another value`},
+		{"Deployment", `{field: spec.url, contains: hunter3}`, `Deployment web: spec.url is "http://user:xxxxx@example.com/x", want a different value`},
 		{"Deployment", `{field: spec.replicas, equals: "http://user:hunter4@example.com"}`, `Deployment web: spec.replicas is 1, want "http://user:xxxxx@example.com"`},
-		{"Secret", `{field: stringData.p, equals: hunter3}`, `Secret s: stringData.p is "(hidden)", want another value`},
-		{"Secret", `{field: stringData.p, not: hunter2}`, `Secret s: stringData.p is "(hidden)", want another value`},
-		{"Secret", `{field: stringData, contains: {p: hunter3}}`, `Secret s: stringData is {"p":"(hidden)"}, want another value`},
+		{"Secret", `{field: stringData.p, equals: hunter3}`, `Secret s: stringData.p is "(hidden)", want a different value`},
+		{"Secret", `{field: stringData.p, not: hunter2}`, `Secret s: stringData.p is "(hidden)", want a different value`},
+		{"Secret", `{field: stringData, contains: {p: hunter3}}`, `Secret s: stringData is {"p":"(hidden)"}, want a different value`},
 		{"Secret", `{field: stringData.p, matches: "^hunter2$"}`, ``},
 	} {
 		s := suite(t, ".", "tests: [{name: a, select: {kind: "+c.kind+"}, expect: ["+c.expect+"]}]")
@@ -114,7 +114,7 @@ func TestExpectationsReportMismatches(t *testing.T) {
 func TestLongSecret(t *testing.T) {
 	text := "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\ndata: {x: '" + strings.Repeat("x", maxText) + " http://user:hunter2@example.com'}\n"
 	s := suite(t, ".", "tests: [{name: a, expect: [{field: data.x, equals: 'hunter3'}]}]")
-	if got := failures(s.Check(&Outcome{List: list(t, text)}, nil, nil)); !strings.Contains(got, "want another value") || strings.Contains(got, "hunter") {
+	if got := failures(s.Check(&Outcome{List: list(t, text)}, nil, nil)); !strings.Contains(got, "want a different value") || strings.Contains(got, "hunter") {
 		t.Error(got)
 	}
 }
@@ -128,13 +128,13 @@ func TestWarningsAndErrors(t *testing.T) {
 		want     string
 	}{
 		{"warnings: []", nil, nil, ""},
-		{"warnings: []", nil, []*diag.Error{warning("one")}, "render: a warning that is not expected: one\n"},
+		{"warnings: []", nil, []*diag.Error{warning("one")}, "render: unexpected warning: one\n"},
 		{"warnings: [one]", nil, []*diag.Error{warning("one"), warning("one again")}, ""},
 		{"warnings: [one, two]", nil, []*diag.Error{warning("one")}, "render: no warning matches \"two\"\n"},
 		{"tests: [{name: a, count: 0}]", nil, []*diag.Error{warning("one")}, ""},
 		{"fails: one", []error{warning("two"), warning("one")}, nil, ""},
 		{"fails: one", []error{warning("two")}, nil, "render: no error matches \"one\"\nrender: two\n"},
-		{"fails: one", nil, nil, "render: . renders; an error that matches \"one\" is expected\n"},
+		{"fails: one", nil, nil, "render: . renders, but an error that matches \"one\" is expected\n"},
 		{"tests: [{name: a, count: 0}]", []error{warning("one")}, nil, "render: one\n"},
 	} {
 		if got := failures(suite(t, ".", c.expect).Check(&Outcome{Errs: c.errs, Warnings: c.warnings}, regexp.MustCompile("render"), nil)); got != c.want {
@@ -178,8 +178,8 @@ func TestGoldenFilesOmitSecrets(t *testing.T) {
 	check(strings.ReplaceAll(objects, "stringData: {p", "stringData: {q"), nil, "stringData.p is none", "stringData.q is (hidden), want none")
 	check(strings.ReplaceAll(objects, "replicas: 1", "replicas: 2"), nil, "spec.replicas is 2, want 1")
 	docs := strings.Split(objects, "---\n")
-	check(docs[1]+"---\n"+docs[0], nil, "the resources are in another order")
-	check(docs[0], nil, "v1 Secret s is expected, and not rendered")
+	check(docs[1]+"---\n"+docs[0], nil, "the resources are in a different order")
+	check(docs[0], nil, "v1 Secret s is expected, but not rendered")
 
 	// As a person has written it.
 	if err := os.WriteFile(filepath.Join(dir, "g.yaml"), []byte(objects), 0o600); err != nil {
@@ -190,7 +190,7 @@ func TestGoldenFilesOmitSecrets(t *testing.T) {
 	if golden() != objects {
 		t.Error("a golden file that is right was written")
 	}
-	check(strings.ReplaceAll(objects, "{p: hunter2", "{p: hunter3"), nil, "v1 Secret s: stringData.p has another value (hidden)")
+	check(strings.ReplaceAll(objects, "{p: hunter2", "{p: hunter3"), nil, "v1 Secret s: stringData.p has a different value (hidden)")
 }
 
 // Two tests cannot update the same golden file with different content.

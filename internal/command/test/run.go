@@ -32,7 +32,7 @@ func readTests(dirs []string) ([]*Suite, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		e := diag.Errorf(diag.Pos{}, "", "there is no file called %s in %s, or below", Name, diag.Some(dirs)).With(diag.NoRoots)
+		e := diag.Errorf(diag.Pos{}, "", "no file called %s in %s or below", Name, diag.Some(dirs)).With(diag.NoRoots)
 		return nil, e.Hint("write one beside a Kustomization: see docs/review.md")
 	}
 	return Read(files)

@@ -66,7 +66,7 @@ func (c *Call) choice() (choice, error) {
 			return false, ""
 		}
 		if _, set := c.lookup(variable); set {
-			return false, fmt.Sprintf("%s.%s is not in a variable: %s is set already; --env %s replaces it", part, key, variable, variable)
+			return false, fmt.Sprintf("%s.%s is not passed: the variable %s is already set; to replace it, add --env %s", part, key, variable, variable)
 		}
 		return true, ""
 	}, nil

@@ -78,7 +78,7 @@ func (c *Call) notStarted(err error) error {
 		return diag.Limitf("%s cannot be started: the configuration is too large for variables", diag.OneLine(c.Args[0]))
 	}
 	if errors.Is(err, syscall.ENOEXEC) {
-		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s is no program", diag.OneLine(c.Args[0])).With(diag.BadProgram).Hint("a script begins with a line such as #!/bin/sh")}
+		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s is not a program", diag.OneLine(c.Args[0])).With(diag.BadProgram).Hint("a script must begin with a line such as #!/bin/sh")}
 	}
 	return notFound(c.Args[0], err)
 }

@@ -119,7 +119,7 @@ func (c *Call) read() (*resourcelist.List, error) {
 	}
 	if list.APIVersion == "" {
 		return nil, diag.Errorf(diag.Pos{}, "", "stdin has no ResourceList").With(diag.BadList).
-			Hint("wrap is called where a function is: by a catalog entry, an image, or a script that wraps itself once").
+			Hint("call wrap in place of a function: in a catalog entry, in an image, or in a script that wraps itself once").
 			Hint("to try it: krmflow fn source DIR --function-config FILE | krmflow wrap -- COMMAND")
 	}
 	return list, nil
@@ -145,7 +145,7 @@ func (c *Call) override(items []*yaml.RNode) ([]*yaml.RNode, error) {
 		return items, nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, diag.Errorf(diag.Pos{File: dir}, "", "%s names no directory", overrideVariable).With(diag.NoSuchFile)
+		return nil, diag.Errorf(diag.Pos{File: dir}, "", "%s does not name a directory", overrideVariable).With(diag.NoSuchFile)
 	}
 	more, err := resourcelist.ReadDir(dir, resourcelist.Unannotated)
 	if err != nil {
@@ -189,9 +189,9 @@ func place(items []*yaml.RNode) error {
 func notFound(name string, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s cannot be run: permission denied", diag.OneLine(name)).With(diag.BadProgram).Hint("chmod +x makes it a program")}
+		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s cannot be run: permission denied", diag.OneLine(name)).With(diag.BadProgram).Hint("make it executable with chmod +x")}
 	case loaders.Exists(name) && !strings.ContainsAny(name, `/\`):
-		return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "there is no program %s on PATH", diag.OneLine(name)).With(diag.NoSuchFile).Hint("did you mean ./%s?", diag.OneLine(name))}
+		return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "no program %s on PATH", diag.OneLine(name)).With(diag.NoSuchFile).Hint("did you mean ./%s?", diag.OneLine(name))}
 	}
-	return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "there is no program %s", diag.OneLine(name)).With(diag.NoSuchFile)}
+	return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "no program %s", diag.OneLine(name)).With(diag.NoSuchFile)}
 }

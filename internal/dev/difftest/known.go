@@ -49,7 +49,7 @@ var allListed = []listed{
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
 	{what: "a text <<", kustomizeSays: `invalid value type expect a string`, holds: func(t tree, _ pair) bool { return strings.Contains(t.String(), "<<") }},
 	{what: "targets of a replacement within its source", holds: func(t tree, _ pair) bool { return copiesItself(t.String()) }},
-	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
+	{what: "validators that write existing values", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
 		after, _, _ := strings.Cut(rest, "\n")
@@ -61,7 +61,7 @@ var allListed = []listed{
 	{what: "a text in the place of all annotations", krmflowSays: `"metadata\.annotations": its type is null`},
 	{what: "tags say nothing else", same: plainNumbers,
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
-	{what: "names of fields that are no strings, wrong tags",
+	{what: "names of fields that are not strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
 	{what: "texts in the place of numbers", krmflowSays: `its type is (integer|number|boolean|null), and the value has another one`},
 	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {

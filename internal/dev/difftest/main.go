@@ -25,7 +25,7 @@ func main() {
 	flag.Uint64Var(&c.trees, "trees", 500, "number of trees")
 	flag.IntVar(&c.jobs, "jobs", 2, "trees at a time")
 	flag.IntVar(&c.each, "each", 10, "differences of one kind that are reduced")
-	flag.BoolVar(&c.why, "why", false, "say why trees are refused by both, too")
+	flag.BoolVar(&c.why, "why", false, "also say why trees are refused by both")
 	print := flag.Bool("print", false, "print the first tree and do nothing else")
 	file := flag.String("file", "", "compare the tree of this txtar file instead of random ones")
 	flag.Parse()

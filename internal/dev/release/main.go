@@ -41,7 +41,7 @@ func main() {
 // that builds a Go program.
 func release(version, out string, platforms, build []string) error {
 	if len(build) == 0 {
-		return errors.New("there is no command that builds")
+		return errors.New("no build command")
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err

@@ -166,7 +166,7 @@ func (u *Usage) checkCPU() error {
 		limit = limit.Truncate(time.Second)
 	}
 	return diag.Limitf(tooLong, limit).With(diag.TooMuch).
-		Hint(endless).Hint("to allow more time, set --max-cpu; 0 is no limit")
+		Hint(endless).Hint("to allow more time, set --max-cpu; 0 means no limit")
 }
 
 // memory returns the memory limit in bytes that follows from input and output.

@@ -78,8 +78,8 @@ func (s *Seen) Add(e lock.Entry) {
 	known, ok := s.entries[e.Name]
 	switch {
 	case ok && known.Kind == e.Kind && known.Version() != e.Version():
-		err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it stands for %s and for %s", e.Name, known.Version(), e.Version())
-		s.ambiguous = append(s.ambiguous, err.Hint("a lock has no credentials and no parameters; references that differ in these need their digests: #sha256=…"))
+		err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it resolves to %s and to %s", e.Name, known.Version(), e.Version())
+		s.ambiguous = append(s.ambiguous, err.Hint("the lock file has no credentials and no parameters; add digests to references that differ only in these: #sha256=…"))
 	case !ok || known.Kind != lock.Catalog:
 		s.entries[e.Name] = e
 	}
@@ -107,7 +107,7 @@ func (s *Seen) Moved(name string, subjects []string, err error) {
 	}
 	if err != nil {
 		text, _ := diag.Parts(err)
-		fmt.Fprintf(&b, "           which commits are between is not known: %s\n", diag.OneLine(text))
+		fmt.Fprintf(&b, "           the commits in between are unknown: %s\n", diag.OneLine(text))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (u Update) Check(file *lock.File) error {
 			for _, e := range file.Entries() {
 				names = append(names, e.Name)
 			}
-			e := diag.Errorf(diag.Pos{}, "", "there is no entry %q", diag.Redact(name))
+			e := diag.Errorf(diag.Pos{}, "", "no entry %q", diag.Redact(name))
 			e.Hints = diag.DidYouMean(name, names)
 			return e
 		}
@@ -177,8 +177,8 @@ func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
 	changes := file.Learn(s.all(), lock.Learning{Update: u.Moves, Drop: drop})
 	for _, c := range changes {
 		if c.RolledBack() {
-			err := &diag.Error{Msg: fmt.Sprintf("%s has the serial %d now, and %d in the lock: it is older", c.Name, c.New.Serial, c.Old.Serial), Err: loaders.ErrVerification}
-			return nil, err.Hint("if that is meant, remove the entry from %s first", file.Path)
+			err := &diag.Error{Msg: fmt.Sprintf("%s now has the serial %d, but %d in the lock: it is older", c.Name, c.New.Serial, c.Old.Serial), Err: loaders.ErrVerification}
+			return nil, err.Hint("if that is intended, remove the entry from %s first", file.Path)
 		}
 	}
 	return changes, nil

@@ -38,7 +38,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 		return nil, err
 	}
 	if old.Profile == nil || old.Cold.Runs == 0 {
-		return nil, errors.New("this is no report of krmflow bench DIR --json")
+		return nil, errors.New("not a report of krmflow bench DIR --json")
 	}
 	return &old, old.Profile.check()
 }

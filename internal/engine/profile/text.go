@@ -30,11 +30,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	out := &text{w: diag.SanitisingWriter(w)}
 	out.line("%s: %s, %s", Some(r.Dirs), diag.Count(len(p.Roots), "root"), diag.Count(len(p.Steps), "step"))
 	if r.Failed > 0 {
-		out.line("%s cannot be rendered, and the runs go on without: what that takes counts", diag.Count(r.Failed, "other root"))
+		out.line("%s cannot be rendered: the runs continue, and the time until the failure is included", diag.Count(r.Failed, "other root"))
 	}
 	out.line("%s/%s, %s, up to %s at a time, medians of %s of whole processes", p.OS, p.Arch, diag.Count(p.CPUs, "CPU"), diag.Count(p.Jobs, "step"), diag.Count(r.Cold.Runs, "run"))
 	r.series(out)
-	out.line("\nThe run in the middle: steps of %s in %s, %.1f at the same time. The longest chain takes %s; with %s the steps need at least %s.",
+	out.line("\nThe median run: steps of %s in %s, %.1f at the same time. The longest chain takes %s; with %s the steps need at least %s.",
 		Brief(a.Work), Brief(a.Wall), a.Parallelism, Brief(a.Length), diag.Count(p.Jobs, "job"), Brief(a.Least))
 	if len(a.Functions) > 0 && a.Prepared > a.Wall/20 {
 		out.line("Before the first step functions were prepared, for %s.", Brief(a.Prepared))

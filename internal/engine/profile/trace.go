@@ -149,7 +149,7 @@ func ReadTrace(r io.Reader) (*Profile, error) {
 		return nil, err
 	}
 	if t.Profile == nil {
-		return nil, errors.New("this trace has no profile of krmflow")
+		return nil, errors.New("this trace has no krmflow profile")
 	}
 	return t.Profile, t.Profile.check()
 }

@@ -124,7 +124,7 @@ func (e *encoder) record(r *Record) {
 	list(e, r.forms, func(f form) { e.digest(f.key); e.digest(f.files) })
 }
 
-var errRecord = errors.New("a record that ends too soon")
+var errRecord = errors.New("the record is truncated")
 
 // decoder decodes the output of an encoder. After an error all values are zero.
 type decoder struct {

@@ -210,7 +210,7 @@ func (f *file) change(path string, v *view) Change {
 	case now.mode.IsDir():
 		c.New = "a directory"
 	case now.exists():
-		c.New = "no regular file"
+		c.New = "not a regular file"
 	}
 	switch {
 	case f.kind == loaders.SawFile:

@@ -83,7 +83,7 @@ func TestVerifyFindsForgedRecords(t *testing.T) {
 			t.Errorf("%s: nothing is wrong: exit code %d, %q, %s", command, code, out, log)
 		}
 		tt.forge()
-		if out, log, code := w.run(false, tt.args...); out != want || code != 1 || !strings.Contains(log, "although nothing of it has changed") {
+		if out, log, code := w.run(false, tt.args...); out != want || code != 1 || !strings.Contains(log, "although none of its inputs changed") {
 			t.Errorf("%s, verified: exit code %d, %q, %s; want %q", command, code, out, log, want)
 		}
 		t.Setenv("KRMFLOW_DEBUG", "")

@@ -76,7 +76,7 @@ func (c *choice) chooseRoots(names []string) error {
 			dir = filepath.Clean(name)
 		}
 		if !slices.Contains(known, dir) {
-			return unknown("--root", name, "is no root of the plan", known)
+			return unknown("--root", name, "is not a root of the plan", known)
 		}
 		named[dir] = true
 	}
@@ -119,7 +119,7 @@ func (c *choice) to(name string) error {
 		}
 	}
 	if !slices.Contains(chosen, true) {
-		return unknown("--to", name, "is no layer and no node of the plan", c.names(true))
+		return unknown("--to", name, "is not a layer or node of the plan", c.names(true))
 	}
 	needed(c.plan.Graph, nodes)
 	c.closure(chosen, c.uses.Below)
@@ -136,7 +136,7 @@ func (c *choice) from(name string) error {
 		chosen[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
 	}
 	if !slices.Contains(chosen, true) {
-		return unknown("--from", name, "is read by no layer of the plan", c.names(false))
+		return unknown("--from", name, "is not read by any layer of the plan", c.names(false))
 	}
 	for i, n := range c.plan.Graph.Nodes {
 		l, ok := c.layerOf(n)

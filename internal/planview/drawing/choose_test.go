@@ -76,11 +76,11 @@ func TestUnknownNames(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Roots: []string{"overlays/prd"}}, "--root overlays/prd: is no root of the plan\n  did you mean \"overlays/prod\"?"},
-		{Options{Roots: []string{"base"}}, "--root base: is no root of the plan\n  there are: overlays/dev, overlays/prod, overlays/staging"},
-		{Options{To: "bas"}, "--to bas: is no layer and no node of the plan\n  did you mean \"base\"?"},
-		{Options{To: "ingress"}, "--to ingress: is no layer and no node of the plan\n  there are: components/ingress"},
-		{Options{From: "base/cart/servce.yaml"}, "--from base/cart/servce.yaml: is read by no layer of the plan\n  did you mean \"base/cart/service.yaml\"?"},
+		{Options{Roots: []string{"overlays/prd"}}, "--root overlays/prd: is not a root of the plan\n  did you mean \"overlays/prod\"?"},
+		{Options{Roots: []string{"base"}}, "--root base: is not a root of the plan\n  there are: overlays/dev, overlays/prod, overlays/staging"},
+		{Options{To: "bas"}, "--to bas: is not a layer or node of the plan\n  did you mean \"base\"?"},
+		{Options{To: "ingress"}, "--to ingress: is not a layer or node of the plan\n  there are: components/ingress"},
+		{Options{From: "base/cart/servce.yaml"}, "--from base/cart/servce.yaml: is not read by any layer of the plan\n  did you mean \"base/cart/service.yaml\"?"},
 	} {
 		if _, err := New(shop(t), c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v:\n%v\nwant\n%s", c.o, err, c.want)

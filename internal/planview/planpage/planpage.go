@@ -120,16 +120,16 @@ func (p *planPage) graph() {
 <button id="back" type="button" hidden>all layers</button><button id="fit" type="button" title="0">show all</button><button id="in" type="button" title="+" aria-label="larger">+</button><button id="out" type="button" title="-" aria-label="smaller">−</button>
 `)
 	if p.diff != nil {
-		p.F("<label><input id=\"only\" type=\"checkbox\"> what has changed</label>\n")
+		p.F("<label><input id=\"only\" type=\"checkbox\"> only changes</label>\n")
 	}
 	p.F(`<span id="where" role="status"></span></div>
-<ul id="results" aria-label="what was found" aria-live="polite" hidden></ul>
+<ul id="results" aria-label="search results" aria-live="polite" hidden></ul>
 <div class="view"><canvas id="canvas" tabindex="0" role="application" aria-label="graph of layers: arrow keys go from box to box, Enter opens a layer, Escape goes back" aria-describedby="keys"></canvas>
-<aside id="panel" aria-label="what is chosen" aria-live="polite" hidden></aside></div>
-<p id="keys">Drag to move; the wheel makes larger and smaller once the graph was clicked on. Keys: arrows go along the edges, Enter opens, Esc goes back, / searches, + − 0 zoom.
+<aside id="panel" aria-label="selection" aria-live="polite" hidden></aside></div>
+<p id="keys">Drag to move; click the graph to zoom with the wheel. Keys: arrows follow the edges, Enter opens, Esc goes back, / searches, + − 0 zoom.
 <span class="key k1">load</span><span class="key k2">change</span><span class="key k3">function</span><span class="key no">denied</span><span class="key k4">output</span></p>
 </section>
-<p class="noscript">The graph and the steps of layers need scripts. All else is below.</p>
+<p class="noscript">The graph and the steps of layers need JavaScript. Everything else is below.</p>
 `)
 }
 
@@ -177,7 +177,7 @@ func (p *planPage) changes() {
 	if p.diff == nil {
 		return
 	}
-	p.section("changes", "What has changed", 1)
+	p.section("changes", "Changes", 1)
 	if !p.diff.Any() {
 		p.F("<p>nothing</p>\n")
 	}
@@ -332,7 +332,7 @@ func (p *planPage) catalogs() {
 	if len(p.doc.Catalogs)+len(p.doc.Fetched) == 0 {
 		return
 	}
-	p.section("catalogs", "Catalogs and what is remote", 1)
+	p.section("catalogs", "Catalogs and remote content", 1)
 	p.table(len(p.doc.Catalogs), []string{"catalog", "digest", "trusted by", "signed by"}, func(i int) {
 		c := p.doc.Catalogs[i]
 		p.cell(c.Ref)

@@ -36,7 +36,7 @@ const maxField = 4 << 10
 // slash. Empty text is the whole object.
 func ParseField(text string) (f Field, err error) {
 	if len(text) > maxField {
-		return nil, fmt.Errorf("a field has at most %d letters", maxField)
+		return nil, fmt.Errorf("a field must not be longer than %d bytes", maxField)
 	}
 	if rest, ok := strings.CutPrefix(text, "/"); ok {
 		for _, name := range strings.Split(rest, "/") {
@@ -70,13 +70,13 @@ func nextPart(text string, first bool) (p part, rest string, err error) {
 			p.quoted = true
 			rest, ok = strings.CutPrefix(inner[len(quoted):], "]")
 			if !ok {
-				return p, "", fmt.Errorf("there is no ] behind %s", quoted)
+				return p, "", fmt.Errorf("missing ] after %s", quoted)
 			}
 			return p, rest, nil
 		}
 		inner, rest, ok = strings.Cut(inner, "]")
 		if !ok {
-			return p, "", fmt.Errorf("there is no ] behind [%s", inner)
+			return p, "", fmt.Errorf("missing ] after [%s", inner)
 		}
 		p.item, p.place = true, -1
 		if p.key, p.value, ok = strings.Cut(inner, "="); ok {
@@ -86,7 +86,7 @@ func nextPart(text string, first bool) (p part, rest string, err error) {
 			return p, rest, nil
 		}
 		if p.place, err = strconv.Atoi(inner); err != nil || p.place < 0 {
-			return p, "", fmt.Errorf("[%s] is no item: write [0], [name=web], [*] or [\"a name\"]", inner)
+			return p, "", fmt.Errorf("[%s] is not an item: write [0], [name=web], [*] or [\"a name\"]", inner)
 		}
 		return p, rest, nil
 	}

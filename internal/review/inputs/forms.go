@@ -128,7 +128,7 @@ func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err e
 		}
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			return nil, diag.NotReadable.Errorf("%s is no directory of this machine: it has no place in a repository that Argo CD renders", r.Dir)
+			return nil, diag.NotReadable.Errorf("%s is not a local directory: Argo CD renders only directories in a repository", r.Dir)
 		}
 		paths, out, err := argoPaths(r, real, filepath.Clean(dir))
 		if err != nil {

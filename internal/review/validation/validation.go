@@ -207,7 +207,7 @@ func folded(findings []validate.Finding) []validate.Finding {
 			kept = append(kept, f)
 		} else if !told[name] {
 			told[name] = true
-			f.Hints = append(f.Hints, fmt.Sprintf("and so in %s of it", diag.Count(count[name]-1, "other place")))
+			f.Hints = append(f.Hints, fmt.Sprintf("the same applies to %s of it", diag.Count(count[name]-1, "other place")))
 			kept = append(kept, f)
 		}
 	}

@@ -160,9 +160,9 @@ func (r *Reasons) WriteRoot(w io.Writer, dir string) error {
 	shown := diag.OneLine(dir)
 	switch {
 	case !s.Known:
-		fmt.Fprintf(&b, "%s: it is not known that it was rendered before\n", shown)
+		fmt.Fprintf(&b, "%s: no earlier render is recorded\n", shown)
 	case len(s.Changes) == 0 && s.Calls:
-		fmt.Fprintf(&b, "%s: nothing has changed since it was rendered; what its functions answer may have\n", shown)
+		fmt.Fprintf(&b, "%s: nothing has changed since it was rendered, except perhaps the answers of its functions\n", shown)
 	case len(s.Changes) == 0:
 		fmt.Fprintf(&b, "%s: nothing has changed since it was rendered\n", shown)
 	default:
@@ -282,7 +282,7 @@ func (r *Reasons) WriteNode(w io.Writer, n *graph.Node) error {
 		at[node] = r.of[i]
 	}
 	if !at[n].runs() {
-		fmt.Fprintf(&b, "%s: nothing of it has changed\n", diag.OneLine(n.ID))
+		fmt.Fprintf(&b, "%s: none of its inputs changed\n", diag.OneLine(n.ID))
 	}
 	for at[n].Input != nil {
 		fmt.Fprintf(&b, "%s takes\n", diag.OneLine(n.ID))

@@ -91,13 +91,13 @@ func (w *Watcher) list() map[string]bool {
 
 // limited wraps an error of the system, with hints if a resource limit was reached.
 func limited(err error) error {
-	e := diag.Errorf(diag.Pos{}, "", "--watch: the system does not watch that many directories: %w", err).With(diag.Unwatched)
+	e := diag.Errorf(diag.Pos{}, "", "--watch: the system cannot watch this many directories: %w", err).With(diag.Unwatched)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return e.Hint("the user may watch fs.inotify.max_user_watches directories: sudo sysctl fs.inotify.max_user_watches=524288")
+		return e.Hint("raise the limit of watched directories: sudo sysctl fs.inotify.max_user_watches=524288")
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return e.Hint("on Linux the user may have fs.inotify.max_user_instances of these: sudo sysctl fs.inotify.max_user_instances=1024").
-			Hint("a process may have so many files open: ulimit -n 8192")
+		return e.Hint("on Linux, raise the limit of inotify instances: sudo sysctl fs.inotify.max_user_instances=1024").
+			Hint("raise the limit of open files: ulimit -n 8192")
 	}
 	return diag.Errorf(diag.Pos{}, "", "--watch: %w", err).With(diag.Unwatched)
 }

@@ -18,7 +18,7 @@ func (k Key) SignsArtifacts() bool { return k.Kind == "cosign" }
 // that is not a cosign key.
 func (k Key) VerifyArtifact(digest string, data []byte, text string) error {
 	if !k.SignsArtifacts() {
-		return errors.New("signatures of artifacts are by keys of cosign")
+		return errors.New("artifacts can be signed only with cosign keys")
 	}
 	if text == "" {
 		return k.verifyBundle(digest, data)
@@ -35,10 +35,10 @@ func (k Key) VerifyArtifact(digest string, data []byte, text string) error {
 		} `json:"critical"`
 	}
 	if err := json.Unmarshal(data, &signed); err != nil {
-		return errors.New("what is signed is not about an artifact")
+		return errors.New("the signed content does not describe an artifact")
 	}
 	if t := signed.Critical.Type; t != "cosign container image signature" && t != signPredicate {
-		return fmt.Errorf("what is signed is of the type %q", t)
+		return fmt.Errorf("unexpected type of the signed content: %q", t)
 	}
 	return sameArtifact(digest, signed.Critical.Image.Digest)
 }
@@ -75,17 +75,17 @@ func (k Key) verifyBundle(digest string, data []byte) error {
 		} `json:"subject"`
 	}
 	if err := json.Unmarshal(e.Payload, &statement); err != nil || len(statement.Subject) != 1 {
-		return errors.New("what is signed is not about one artifact")
+		return errors.New("the signed statement does not name exactly one artifact")
 	}
 	if statement.PredicateType != signPredicate {
-		return fmt.Errorf("what is signed is a statement of the type %q", statement.PredicateType)
+		return fmt.Errorf("unexpected type of the signed statement: %q", statement.PredicateType)
 	}
 	return sameArtifact(digest, "sha256:"+statement.Subject[0].Digest["sha256"])
 }
 
 func sameArtifact(want, got string) error {
 	if !strings.HasPrefix(want, "sha256:") || len(want) != len("sha256:")+64 || got != want {
-		return fmt.Errorf("the signature is one of the artifact %q", got)
+		return fmt.Errorf("the signature is for a different artifact: %q", got)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 func minisignKey(text string) (Key, error) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(raw) != minisignHead+ed25519.PublicKeySize || string(raw[:2]) != minisignPure {
-		return Key{}, errors.New("it is no public key in PEM, no SSH public key, and not the second line of a minisign public key file")
+		return Key{}, errors.New("not a public key: expected PEM, an SSH public key, or the second line of a minisign public key file")
 	}
 	id, key := string(raw[2:minisignHead]), ed25519.PublicKey(raw[minisignHead:])
 	verify := func(data, sig []byte) error { return verifyMinisign(id, key, data, sig) }
@@ -31,7 +31,7 @@ func minisignKey(text string) (Key, error) {
 // verifyMinisign verifies both signatures in a signature file: of the content and of the trusted
 // comment.
 func verifyMinisign(id string, key ed25519.PublicKey, data, sig []byte) error {
-	bad := errors.New("it is no signature of minisign")
+	bad := errors.New("not a minisign signature")
 	lines := strings.Split(strings.TrimSpace(string(sig)), "\n")
 	if len(lines) != 4 {
 		return bad

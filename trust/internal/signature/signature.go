@@ -40,11 +40,11 @@ func ParseKey(text string) (Key, error) {
 	case block != nil && len(rest) > 0:
 		return Key{}, errors.New("there is more than one key")
 	case block != nil && block.Type != "PUBLIC KEY":
-		return Key{}, fmt.Errorf("%q is no public key", block.Type)
+		return Key{}, fmt.Errorf("%q is not a public key", block.Type)
 	case block != nil:
 		return cosignKey(block.Bytes)
 	case strings.ContainsAny(text, "\r\n"):
-		return Key{}, errors.New("a key that is not in PEM is one line")
+		return Key{}, errors.New("a key that is not in PEM must be a single line")
 	case strings.Contains(text, " "):
 		return sshKey(text)
 	}

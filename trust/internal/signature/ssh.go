@@ -28,7 +28,7 @@ const minRSA = 2048
 
 // sshKey parses a line of an SSH public key file.
 func sshKey(text string) (Key, error) {
-	bad := errors.New("it is no SSH public key, which is a line such as \"ssh-ed25519 AAAA... name\"")
+	bad := errors.New("not an SSH public key: expected a line such as \"ssh-ed25519 AAAA... name\"")
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
 		return Key{}, bad
@@ -72,7 +72,7 @@ func sshCheck(kind string, w *wire) (sshChecker, error) {
 	case "ssh-rsa":
 		e, n := w.number(), w.number()
 		if w.bad || n.BitLen() < minRSA || !e.IsInt64() || e.Int64() < 3 || e.Int64() > 1<<31-1 {
-			return nil, fmt.Errorf("RSA keys have at least %d bits", minRSA)
+			return nil, fmt.Errorf("RSA keys must have at least %d bits", minRSA)
 		}
 		key := &rsa.PublicKey{N: n, E: int(e.Int64())}
 		return func(format string, data, sig, rest []byte) bool {
@@ -134,7 +134,7 @@ func verifySSH(blob []byte, check sshChecker, data, sig []byte) error {
 	const magic = "SSHSIG"
 	block, _ := pem.Decode(bytes.TrimSpace(sig))
 	if block == nil || block.Type != "SSH SIGNATURE" || !bytes.HasPrefix(block.Bytes, []byte(magic)) {
-		return errors.New("it is no signature of ssh-keygen -Y sign")
+		return errors.New("not an SSH signature: expected the output of ssh-keygen -Y sign")
 	}
 	w := wire{rest: block.Bytes[len(magic):]}
 	version, key := w.uint32(), w.text()

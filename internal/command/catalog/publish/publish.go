@@ -86,7 +86,7 @@ func localPrograms(c *catalog.Catalog, limit int64) (*catalog.Catalog, []program
 
 var (
 	errOutside     = errors.New("it is outside the catalog's folder")
-	errCredentials = errors.New("the address has credentials, which everybody who reads the catalog would see")
+	errCredentials = errors.New("the address has credentials, which every reader of the catalog would see")
 )
 
 // find reports whether p is a local file. If so, it looks up the file below dir and verifies
@@ -130,7 +130,7 @@ func (p *program) read(limit int64) ([]byte, error) {
 }
 
 func different(want, got krm.Digest) error {
-	return &diag.Error{Msg: fmt.Sprintf("it must be %s, and is %s", want, got), Err: loaders.ErrVerification}
+	return &diag.Error{Msg: fmt.Sprintf("expected %s, got %s", want, got), Err: loaders.ErrVerification}
 }
 
 // store pushes the program to the repository of at and returns its address. It sets a tag

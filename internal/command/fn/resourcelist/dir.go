@@ -130,7 +130,7 @@ func Place(n *yaml.RNode) (file string, index int, err error) {
 	}
 	if number != "" {
 		if index, err = strconv.Atoi(number); err != nil || index < 0 {
-			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, and no number", diag.OneLine(what), kioutil.IndexAnnotation, diag.OneLine(number))
+			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, which is not a number", diag.OneLine(what), kioutil.IndexAnnotation, diag.OneLine(number))
 		}
 	}
 	return file, index, nil

@@ -76,9 +76,9 @@ func Read(name string, data []byte) (*List, error) {
 func check(v krmyaml.Value, pos diag.Pos) error {
 	switch {
 	case v.Type() != krmyaml.Map:
-		return diag.Errorf(pos, "", "it is no resource: a mapping is needed").With(diag.NoResource)
+		return diag.Errorf(pos, "", "not a resource: expected a mapping").With(diag.NoResource)
 	case v.Get("kind").Text() == "":
-		return diag.Errorf(pos, "", "it is no resource: apiVersion and kind are needed").With(diag.NoResource)
+		return diag.Errorf(pos, "", "not a resource: apiVersion and kind are required").With(diag.NoResource)
 	}
 	return nil
 }

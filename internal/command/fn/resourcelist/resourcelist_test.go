@@ -74,10 +74,10 @@ func TestRefusedLists(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 10) + "]\n"
 	}
 	for _, tt := range []struct{ text, want string }{
-		{"kind: A\n---\n- a\n", "text:3: it is no resource: a mapping is needed"},
-		{"kind: A\n---\n\n# x\na: b\n", "text:5: it is no resource: apiVersion and kind are needed"},
+		{"kind: A\n---\n- a\n", "text:3: not a resource: expected a mapping"},
+		{"kind: A\n---\n\n# x\na: b\n", "text:5: not a resource: apiVersion and kind are required"},
 		{"kind: A\na: 1\na: 2\n", "text:3: "},
-		{"kind: List\nitems:\n- kind: A\n- b: c\n", "text:4: it is no resource: apiVersion and kind are needed"},
+		{"kind: List\nitems:\n- kind: A\n- b: c\n", "text:4: not a resource: apiVersion and kind are required"},
 		{"kind: List\nitems: x\n", "text:2: items: it must be a list"},
 		{"kind: A\n---\nkind: ResourceList\nitems: []\n", "text:3: a ResourceList must be the only document"},
 		{"kind: A\na: [\n", "text:3: "},

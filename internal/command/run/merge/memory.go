@@ -94,7 +94,7 @@ func Parse(name string, data []byte) (*Memory, error) {
 		return nil, err
 	}
 	if v.Get("apiVersion").Text() != apiVersion || v.Get("kind").Text() != kind {
-		return nil, diag.WrongKind.Errorf("%s is no %s of %s: restore it, or remove it if there are no edits of what is generated", name, kind, apiVersion)
+		return nil, diag.WrongKind.Errorf("%s is not a %s of %s: restore it, or remove it if the generated resources were not edited", name, kind, apiVersion)
 	}
 	for _, f := range v.Get("functions").Items() {
 		for _, r := range f.Get("resources").Items() {

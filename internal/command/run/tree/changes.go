@@ -54,18 +54,18 @@ func CheckPath(p string) error {
 	case p == "":
 		return diag.Misplaced.Errorf("the path of the file is empty")
 	case strings.Contains(p, `\`) || strings.ContainsFunc(p, func(r rune) bool { return r < ' ' }):
-		return diag.Misplaced.Errorf("%q is no path of a file: it must have slashes, and no special characters", p)
+		return diag.Misplaced.Errorf("%q is not a valid path: use slashes and no control characters", p)
 	case path.IsAbs(clean) || !filepath.IsLocal(filepath.FromSlash(clean)):
-		return diag.Misplaced.Errorf("%q leaves the directory", p)
+		return diag.Misplaced.Errorf("%q is outside the directory", p)
 	case !CanHold(path.Base(clean)):
-		return diag.Misplaced.Errorf("%q is no path of a file that holds resources: these are called *.yaml or *.yml", p)
+		return diag.Misplaced.Errorf("%q is not a path for resources: it must end in .yaml or .yml", p)
 	}
 	for name := range strings.SplitSeq(clean, "/") {
 		if strings.HasPrefix(name, ".") {
-			return diag.Misplaced.Errorf("%q is hidden: files whose path has a name that begins with a dot are not read", p)
+			return diag.Misplaced.Errorf("%q is hidden: files and folders whose names begin with a dot are not read", p)
 		}
 		if len(name) > 255 {
-			return diag.Misplaced.Errorf("%.40q... is no path of a file: it has a name of %d bytes, and file systems take 255", p, len(name))
+			return diag.Misplaced.Errorf("%.40q... is not a valid path: it has a name of %d bytes, but file systems allow 255", p, len(name))
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments Comments, se
 	}
 	if all[p] == nil {
 		if t.Exists(p) {
-			return diag.ExistsAlready.Errorf("%s would be written to %s, which is there already and holds something else", r.ID(), p)
+			return diag.ExistsAlready.Errorf("%s would be written to %s, which already exists with different content", r.ID(), p)
 		}
 		all[p] = &edits{name: filepath.Join(t.Dir, filepath.FromSlash(p))}
 	}
@@ -259,7 +259,7 @@ func (f *File) rewrite(p *part, want yaml.Value, comments []Comments, c *Changes
 	}
 	if err != nil {
 		at := diag.AsError(err)
-		c.Notes = append(c.Notes, diag.Errorf(pos, at.Field, "is written anew: %s", at.Msg).With(diag.NotInPlace))
+		c.Notes = append(c.Notes, diag.Errorf(pos, at.Field, "is rewritten: %s", at.Msg).With(diag.NotInPlace))
 		return withBreaks(c.encoded(pos, want, comments, p.list), f.eol())
 	}
 	return c.commented(pos, d, comments, p.list).Text()

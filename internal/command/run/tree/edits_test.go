@@ -179,17 +179,17 @@ func TestUnwrittenComments(t *testing.T) {
 // TestLeftAlone has files that are not lists of resources, each with a reason that is reported.
 func TestLeftAlone(t *testing.T) {
 	for text, want := range map[string]string{
-		"a: b\n":   "it holds something that is no resource",
-		"- a\n":    "it holds something that is no resource",
-		"# only\n": "it holds no resource",
-		"apiVersion: v1\nkind: ConfigMapList\nitems: []\n":           "it holds a ConfigMapList",
-		"apiVersion: v1\nkind: List\nitems: [1]\n":                   "its List holds something that is no resource",
-		"apiVersion: v1\nkind: List\nitems: {}\n":                    "the items of its List are no list",
-		"%YAML 1.1\n---\napiVersion: v1\nkind: A\n":                  "it has directives or ends of documents",
-		"apiVersion: v1\nkind: A\n--- b\n":                           "it has text behind a document separator",
-		"apiVersion: v1\rkind: A\r":                                  "it has line breaks that only some readers of YAML know",
+		"a: b\n":   "it contains something that is not a resource",
+		"- a\n":    "it contains something that is not a resource",
+		"# only\n": "it contains no resource",
+		"apiVersion: v1\nkind: ConfigMapList\nitems: []\n":           "it contains a ConfigMapList",
+		"apiVersion: v1\nkind: List\nitems: [1]\n":                   "its List contains something that is not a resource",
+		"apiVersion: v1\nkind: List\nitems: {}\n":                    "the items of its List are not a list",
+		"%YAML 1.1\n---\napiVersion: v1\nkind: A\n":                  "it has YAML directives or document end markers",
+		"apiVersion: v1\nkind: A\n--- b\n":                           "it has text after a document separator",
+		"apiVersion: v1\rkind: A\r":                                  "it has line breaks that only some YAML parsers accept",
 		"\xff\xfea\x00":                                              "it is UTF-16",
-		"apiVersion: v1\nkind: A\nmetadata: {annotations: [a]}\n---": "it holds something that is no resource",
+		"apiVersion: v1\nkind: A\nmetadata: {annotations: [a]}\n---": "it contains something that is not a resource",
 	} {
 		f := &File{Path: "f.yaml", Data: []byte(text), name: "f.yaml"}
 		if why, err := f.parse(); why != want || err != nil {

@@ -125,7 +125,7 @@ func (w *walk) visit(file, rel string, d fs.DirEntry) error {
 	case d.IsDir() && rel != "." && strings.HasPrefix(d.Name(), "."):
 		return fs.SkipDir
 	case d.IsDir() && rules.Ignores(rel, true):
-		w.leave(file, 0, "%s leaves it out", ignore.File)
+		w.leave(file, 0, "%s ignores it", ignore.File)
 		return fs.SkipDir
 	case d.IsDir():
 		return w.enter(file, rel, rules)
@@ -138,7 +138,7 @@ func (w *walk) visit(file, rel string, d fs.DirEntry) error {
 		w.leave(file, 0, "it is %s", kindOf(d.Type()))
 		return nil
 	case rules.Ignores(rel, false):
-		w.leave(file, 0, "%s leaves it out", ignore.File)
+		w.leave(file, 0, "%s ignores it", ignore.File)
 		return nil
 	}
 	return w.file(file, rel, d)
@@ -166,7 +166,7 @@ func kindOf(mode fs.FileMode) string {
 	if mode&fs.ModeSymlink != 0 {
 		return "a symbolic link"
 	}
-	return "no regular file"
+	return "not a regular file"
 }
 
 // CanHold reports whether a file with this name can contain resources.
@@ -197,7 +197,7 @@ func (w *walk) file(file, rel string, d fs.DirEntry) error {
 	case err != nil && (f.isMeant() || d.Name() == Kptfile):
 		w.mistakes.Add(diag.AsError(err))
 	case why != "" && d.Name() == Kptfile: // otherwise its pipeline would silently not run
-		w.mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
+		w.mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as a package file: %s", why).With(diag.NoResource))
 	case err != nil:
 		at := diag.AsError(err)
 		w.leave(file, at.Pos.Line, "it is not valid YAML: %s", at.Msg)
@@ -240,7 +240,7 @@ func (f *File) parse() (why string, err error) {
 		return "it is UTF-16", nil
 	}
 	if oddBreak().Match(text) {
-		return "it has line breaks that only some readers of YAML know", nil
+		return "it has line breaks that only some YAML parsers accept", nil
 	}
 	if f.parts, why = split(text); why != "" {
 		return why, nil
@@ -258,7 +258,7 @@ func (f *File) parse() (why string, err error) {
 		}
 	}
 	if len(f.Objects) == 0 {
-		return "it holds no resource", nil
+		return "it contains no resource", nil
 	}
 	return "", nil
 }
@@ -276,25 +276,25 @@ func (p *part) move(err error) error {
 func (f *File) add(p *part) (why string) {
 	v := p.value
 	if !isObject(v) {
-		return "it holds something that is no resource"
+		return "it contains something that is not a resource"
 	}
 	kind := v.Get("kind").Text()
 	items := v.Get("items")
 	switch {
 	case kind == "List" || kind == "ResourceList":
 		if items.Exists() && !items.IsNull() && items.Type() != yaml.Seq {
-			return fmt.Sprintf("the items of its %s are no list", kind)
+			return fmt.Sprintf("the items of its %s are not a list", kind)
 		}
 		p.list = true
 		for i, item := range items.Items() {
 			if !isObject(item) || isList(item) {
-				return fmt.Sprintf("its %s holds something that is no resource", kind)
+				return fmt.Sprintf("its %s contains something that is not a resource", kind)
 			}
 			f.object(item, p, i)
 		}
 		return ""
 	case isList(v):
-		return fmt.Sprintf("it holds a %s", kind)
+		return fmt.Sprintf("it contains a %s", kind)
 	}
 	f.object(v, p, -1)
 	return ""
@@ -327,9 +327,9 @@ func split(text []byte) (parts []*part, why string) {
 		rest, separates := strings.CutPrefix(l, "---")
 		switch trimmed := strings.TrimSpace(rest); {
 		case strings.HasPrefix(l, "%"), strings.HasPrefix(l, "...") && strings.TrimSpace(l) == "...":
-			return nil, "it has directives or ends of documents"
+			return nil, "it has YAML directives or document end markers"
 		case separates && rest != "" && rest[0] != '-' && trimmed != "" && trimmed[0] != '#':
-			return nil, "it has text behind a document separator"
+			return nil, "it has text after a document separator"
 		case separates && (trimmed == "" || trimmed[0] == '#') && (rest == "" || rest[0] != '#'):
 			p.text = text[start:at]
 			p = &part{separator: text[at : at+len(l)], line: line}

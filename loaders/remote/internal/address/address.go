@@ -67,7 +67,7 @@ func IsPublic(addr netip.Addr) bool {
 }
 
 // ErrNotPublic reports a host with an address that is not public.
-var ErrNotPublic = errors.New("it leads to an address of this machine or its networks")
+var ErrNotPublic = errors.New("it resolves to a local or private address")
 
 // CheckPublic returns an error if an address is not public.
 func CheckPublic(address string) error {
@@ -79,7 +79,7 @@ func CheckPublic(address string) error {
 }
 
 // ErrLocal reports a host with a local address, which only the user may refer to.
-var ErrLocal = errors.New("it leads to this machine, or to an address that no router passes on")
+var ErrLocal = errors.New("it resolves to this machine or to a link-local address")
 
 // CheckRouted returns an error for an address of this machine or a link-local address.
 func CheckRouted(address string) error {

@@ -97,7 +97,7 @@ type boundedReader struct {
 
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, diag.Limitf("the archive unpacks to too much")
+		return 0, diag.Limitf("the unpacked archive is too large")
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -114,10 +114,10 @@ func (a *archive) name(name string, dir bool) (string, error) {
 		return "", nil
 	}
 	if strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(clean) || clean == "." {
-		return "", fmt.Errorf("the archive has an entry with the name %q", name)
+		return "", fmt.Errorf("the archive has an entry with the invalid name %q", name)
 	}
 	if other, ok := a.seen[strings.ToLower(clean)]; ok && !(dir && other == clean+"/") {
-		return "", fmt.Errorf("the archive has %q twice, or in upper and lower case", name)
+		return "", fmt.Errorf("the archive has %q twice, or twice in different case", name)
 	}
 	if dir {
 		a.seen[strings.ToLower(clean)] = clean + "/"
@@ -161,7 +161,7 @@ func (a *archive) unpacked(c *cache.Cache, data []byte, d getter.Decompressor) e
 	}
 	const private = 0o077
 	if err := d.Decompress(to.Name(), from.Name(), false, private); err != nil {
-		return fmt.Errorf("the archive cannot be read: %w", err)
+		return fmt.Errorf("cannot read the archive: %w", err)
 	}
 	file, err := os.Open(to.Name())
 	if err != nil {
@@ -180,7 +180,7 @@ func (a *archive) tar(in io.Reader) error {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("the archive cannot be read: %w", err)
+			return fmt.Errorf("cannot read the archive: %w", err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
@@ -191,14 +191,14 @@ func (a *archive) tar(in io.Reader) error {
 		}
 		switch {
 		case h.Mode&0o6000 != 0:
-			err = fmt.Errorf("the archive has %q, which runs as another user", h.Name)
+			err = fmt.Errorf("the archive has %q, which would run as a different user", h.Name)
 		case h.Typeflag == tar.TypeDir:
 		case h.Typeflag == tar.TypeReg:
 			err = a.w.File(name, h.Mode&0o111 != 0, h.Size, r)
 		case h.Typeflag == tar.TypeSymlink:
 			err = a.link(name, h.Linkname)
 		default:
-			err = fmt.Errorf("the archive has %q, which is neither file nor directory nor symbolic link", h.Name)
+			err = fmt.Errorf("the archive has %q, which is not a file, directory or symbolic link", h.Name)
 		}
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ func (a *archive) zip(data []byte) error {
 	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return fmt.Errorf("the archive cannot be read: %w", err)
+		return fmt.Errorf("cannot read the archive: %w", err)
 	}
 	for _, f := range r.File {
 		mode := f.Mode()
@@ -221,12 +221,12 @@ func (a *archive) zip(data []byte) error {
 		switch {
 		case err != nil:
 		case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0:
-			err = fmt.Errorf("the archive has %q, which runs as another user", f.Name)
+			err = fmt.Errorf("the archive has %q, which would run as a different user", f.Name)
 		case mode.IsDir():
 		case mode.IsRegular(), mode.Type() == fs.ModeSymlink:
 			err = a.zipped(f, name)
 		default:
-			err = fmt.Errorf("the archive has %q, which is neither file nor directory nor symbolic link", f.Name)
+			err = fmt.Errorf("the archive has %q, which is not a file, directory or symbolic link", f.Name)
 		}
 		if err != nil {
 			return err

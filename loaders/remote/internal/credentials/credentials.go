@@ -51,7 +51,7 @@ func Stored(ctx context.Context, host, repository string) (Credential, error) {
 		}
 		var file credentialFile
 		if err := json.Unmarshal(data, &file); err != nil {
-			return Credential{}, fmt.Errorf("%s cannot be read: it is no valid JSON", path)
+			return Credential{}, fmt.Errorf("%s cannot be read: not valid JSON", path)
 		}
 		if c, ok, err := file.find(ctx, host, repository); ok || err != nil {
 			return c, err
@@ -104,7 +104,7 @@ func (f credentialFile) find(ctx context.Context, host, repository string) (Cred
 		entry := f.Auths[key]
 		text, err := base64.StdEncoding.DecodeString(entry.Auth)
 		if err != nil {
-			return Credential{}, false, fmt.Errorf("what is stored for %s is no valid credential", name)
+			return Credential{}, false, fmt.Errorf("the stored credential for %s is not valid", name)
 		}
 		user, password, _ := strings.Cut(strings.TrimRight(string(text), "\x00"), ":")
 		return Credential{Name: user, Password: password, Identity: entry.IdentityToken}, true, nil
@@ -139,7 +139,7 @@ func entryName(key string) string {
 // askHelper asks the credential helper docker-credential-NAME.
 func askHelper(ctx context.Context, name, server string) (c Credential, ok bool, err error) {
 	if strings.ContainsAny(name, `/\`) {
-		return c, false, fmt.Errorf("%q is no name of a credential helper", name)
+		return c, false, fmt.Errorf("%q is not the name of a credential helper", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -155,7 +155,7 @@ func askHelper(ctx context.Context, name, server string) (c Credential, ok bool,
 	}
 	var answer struct{ Username, Secret string }
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return c, false, fmt.Errorf("docker-credential-%s answers no valid JSON", name)
+		return c, false, fmt.Errorf("docker-credential-%s did not return valid JSON", name)
 	}
 	if answer.Username == "<token>" {
 		return Credential{Identity: answer.Secret}, true, nil
