@@ -401,9 +401,9 @@ func TestCleanDuringRuns(t *testing.T) {
 
 func TestExistingRefusesOtherFolders(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
-		"has no v1":       func(dir string) error { return os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600) },
-		"no directory":    func(dir string) error { return os.WriteFile(filepath.Join(dir, layout), nil, 0o600) },
-		`has "v1/photos"`: func(dir string) error { return os.MkdirAll(filepath.Join(dir, layout, "photos"), 0o700) },
+		"has no v1":          func(dir string) error { return os.WriteFile(filepath.Join(dir, "letter"), nil, 0o600) },
+		"not a directory":    func(dir string) error { return os.WriteFile(filepath.Join(dir, layout), nil, 0o600) },
+		`has no "v1/photos"`: func(dir string) error { return os.MkdirAll(filepath.Join(dir, layout, "photos"), 0o700) },
 		"is a copy": func(dir string) error {
 			return errors.Join(os.Mkdir(filepath.Join(dir, layout), 0o700), os.WriteFile(filepath.Join(dir, attributesFile), nil, 0o600))
 		},

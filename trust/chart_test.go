@@ -21,7 +21,7 @@ func TestDecideChart(t *testing.T) {
 		{"the zero policy", Policy{}, helm, true, "must specify --enable-helm"},
 		{"other flags", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, helm, true, "must specify --enable-helm"},
 		{"allowed", Policy{Helm: true}, helm, true, ""},
-		{"no program", Policy{Helm: true}, Program{Err: errors.New("not found")}, true, "cannot be used: not found"},
+		{"no program", Policy{Helm: true}, Program{Err: errors.New("not found")}, true, "charts: not found"},
 		{"no sandbox", Policy{Helm: true}, helm, false, "cannot isolate"},
 		{"without a sandbox", Policy{Helm: true, AllowUnsandboxed: true}, helm, false, ""},
 	} {

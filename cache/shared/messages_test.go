@@ -135,11 +135,11 @@ func TestHelperSuppliesHeaders(t *testing.T) {
 	}
 
 	at.Helper = filepath.Join(t.TempDir(), "none")
-	mustGoOff(t, at, "fails")
+	mustGoOff(t, at, "failed")
 	at.Helper = script(t, "exec sleep 1000")
 	h = open(t, at).header
 	h.timeout = 200 * time.Millisecond
-	if _, err := h.list(t.Context()); err == nil || !strings.Contains(err.Error(), "takes more than") {
+	if _, err := h.list(t.Context()); err == nil || !strings.Contains(err.Error(), "took longer than") {
 		t.Error(err)
 	}
 	at.Helper = script(t, "echo no such account >&2; exit 3")

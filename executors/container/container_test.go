@@ -144,7 +144,7 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 		"volume":              {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} }, 0, ""},
 		"path as volume":      {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} }, executors.Denied, "is not the name of a volume"},
 		"tmpfs":               {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
-		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is no type of mount"},
+		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is not a type of mount"},
 	} {
 		f := ok()
 		tt.edit(&f)

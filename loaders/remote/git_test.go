@@ -266,7 +266,7 @@ func TestGitTree(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := read(t, s, g.URL+"/r.git//nothing")
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `there is no "nothing"`) {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `no "nothing"`) {
 		t.Error(err)
 	}
 	if _, err := read(t, session(t, Options{MaxTree: cache.Limits{Files: 2}}), g.URL+"/r.git"); !errors.Is(err, diag.ErrLimit) {

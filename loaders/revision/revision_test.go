@@ -175,7 +175,7 @@ func TestInvalidRevisionsAreErrors(t *testing.T) {
 		{repo, "HEAD~5", "has no such commit"},
 		{repo, strings.Repeat("a", 40), "has no such commit"},
 		{repo, "twice", "a branch and a tag"},
-		{repo, "blob", "is no commit"},
+		{repo, "blob", "is not a commit"},
 		{outside, "HEAD", "is not in a git repository"},
 		{filepath.Join(repo, ".git"), "HEAD", "is inside the .git directory"},
 	} {
