@@ -55,14 +55,15 @@ krmflow:
 test:
 	$(GO) test ./...
 
-# The tests that take minutes, and more rounds of those that are random: half an hour.
+# All tests in full, those that take minutes each, and many rounds of random tests.
 longtest:
-	KRMFLOW_LONG_TESTS=1 $(GO) test -timeout 60m ./...
+	KRMFLOW_LONG_TESTS=all $(GO) test -timeout 60m ./...
 
 # Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
+# The packages run with the samples of go test, the scripts in full.
 racetest:
-	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/... ./internal/engine
-	$(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
+	KRMFLOW_LONG_TESTS= $(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/... ./internal/engine
+	KRMFLOW_LONG_TESTS=1 $(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test -race ./...
 
 check: test racetest vulncheck

@@ -314,7 +314,7 @@ func TestActionFile(t *testing.T) {
 // TestActionPush runs the action for a push: all roots are rendered, and compared only if a
 // revision is given.
 func TestActionPush(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	j := newJob(t)
 	if _, errs, err := run(t, j.tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/", "--layout", "single"); err != nil {
 		t.Fatal(err, errs)

@@ -12,11 +12,11 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -30,27 +30,16 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) (s
 	return out.String(), errs.String(), err
 }
 
-// built is the folder of [program], empty before the build.
-var built string
-
-// program builds krmflow, links it as kustomize, and returns the folder of both.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "krmflow-")
-	if err != nil {
-		return "", err
+// program returns a folder with links to krmflow, also as kustomize.
+func program(t *testing.T) string {
+	t.Helper()
+	dir, path := t.TempDir(), testbinary.Program(t, "cmd/krmflow")
+	for _, name := range []string{"krmflow", "kustomize"} {
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	built = dir
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "krmflow"), "./cmd/krmflow")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return dir, os.Symlink("krmflow", filepath.Join(dir, "kustomize"))
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(built)
-	os.Exit(code)
+	return dir
 }
 
 // onPath puts krmflow on PATH, gives it a separate cache, and returns a copy of the test tree.
@@ -59,10 +48,7 @@ func onPath(t *testing.T) (tree string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("these tools are for Unix")
 	}
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := program(t)
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("CI", "") // the tests set the variables of these tools
@@ -302,9 +288,9 @@ func TestArgoBinary(t *testing.T) {
 	for _, w := range install {
 		words = append(words, w.(string))
 	}
-	bin, _ := program()
+	bin := program(t)
 	served := t.TempDir()
-	if out, errs, err := run(t, bin, nil, "tar", "-czf", filepath.Join(served, "a.tar.gz"), "krmflow"); err != nil {
+	if out, errs, err := run(t, bin, nil, "tar", "-hczf", filepath.Join(served, "a.tar.gz"), "krmflow"); err != nil {
 		t.Fatal(out, errs, err)
 	}
 	data, err := os.ReadFile(filepath.Join(served, "a.tar.gz"))
@@ -421,7 +407,7 @@ func TestDocumentedSwitch(t *testing.T) {
 // TestImageRendersReadOnlyTree builds the image and uses it to render a tree that is mounted
 // read-only.
 func TestImageRendersReadOnlyTree(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	if _, err := exec.LookPath("podman"); err != nil {
 		executortest.Missing(t, "podman")
 	}

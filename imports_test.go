@@ -171,9 +171,10 @@ var imports = map[string][]string{
 
 	"internal/dev/difftest":   {},
 	"internal/dev/longtest":   {},
-	"internal/dev/pagetest":   {"executors/executortest"},
+	"internal/dev/pagetest":   {"executors/executortest", "internal/dev/longtest"},
 	"internal/dev/release":    {},
 	"internal/dev/sharedtest": {},
+	"internal/dev/testbinary": {"internal/sys/flock"},
 	"internal/dev/treetest":   {},
 }
 

@@ -3,21 +3,18 @@ package krmflow_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 )
 
 // TestPackagesStartCheaply checks that packages allocate little before main, because every run pays
 // for it. A large regular expression in a package variable is an example.
 func TestPackagesStartCheaply(t *testing.T) {
 	const most = 64 << 10
-	program := filepath.Join(t.TempDir(), "krmflow")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/krmflow").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "version", "--short")
+	cmd := exec.Command(testbinary.Program(t, "cmd/krmflow"), "version", "--short")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

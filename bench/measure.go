@@ -32,7 +32,9 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	var stderr tail
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
-	cmd.WaitDelay = time.Second // child processes may keep the pipe open
+	// A program that is killed could not remove its temporary files.
+	cmd.Cancel = func() error { return terminate(cmd.Process) }
+	cmd.WaitDelay = 3 * time.Second // child processes may keep the pipe open
 	start := time.Now()
 	err := cmd.Run()
 	wall := time.Since(start)

@@ -22,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -361,6 +362,7 @@ func start(t *testing.T) *executors.Process {
 
 func TestExecutorConforms(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
+		longtest.Only(t)
 		x := exec.New()
 		defer x.Close()
 		executortest.Run(t, x, named(t))

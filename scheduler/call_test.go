@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -32,6 +33,7 @@ func (a answering) Execute(context.Context, function.Function, yaml.Chunks) (fun
 // TestGeneratorTooLarge checks that a generated object that is too large is an error that is not
 // lost. An object of many small fields takes more memory than its text.
 func TestGeneratorTooLarge(t *testing.T) {
+	longtest.Only(t)
 	var answer bytes.Buffer
 	answer.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: made}\n  data:\n")
 	for i := range yaml.MaxResource / 32 {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/internal/dev/sharedtest"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -105,6 +106,7 @@ func TestBazelRemote(t *testing.T) {
 }
 
 func TestBazelRemoteTLS(t *testing.T) {
+	longtest.Only(t)
 	dir := t.TempDir()
 	makeCertificates(t, dir)
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -155,6 +157,7 @@ func mustGoOff(t *testing.T, o Options, says string) {
 
 // One server requires a password for everything, the other only for uploads.
 func TestBazelRemotePassword(t *testing.T) {
+	longtest.Only(t)
 	sum := sha1.Sum([]byte("open-sesame"))
 	file := filepath.Join(t.TempDir(), "htpasswd")
 	if err := os.WriteFile(file, []byte("ci:{SHA}"+base64.StdEncoding.EncodeToString(sum[:])+"\n"), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -27,12 +28,12 @@ func TestConvertedRendersTheSame(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
 			t.Fatal(err)
 		}
-		same, refused := 0, map[string]int{}
+		s, same, refused := newSession(t), 0, map[string]int{}
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !slices.Contains(layerfile.Names, d.Name()) {
 				return err
 			}
-			if why := convertAndCompare(t, path); why == "" {
+			if why := convertAndCompare(t, s, path); why == "" {
 				same++
 			} else {
 				refused[why]++
@@ -55,11 +56,8 @@ func TestConvertedRendersTheSame(t *testing.T) {
 // TestRandomConverted does the same with random trees.
 func TestRandomConverted(t *testing.T) {
 	t.Parallel()
-	generator := filepath.Join(t.TempDir(), "difftest")
-	if out, err := exec.Command("go", "build", "-o", generator, "../../internal/dev/difftest").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	trees := longtest.Rounds(20, 100)
+	generator := testbinary.Program(t, "internal/dev/difftest")
+	s, trees := newSession(t), longtest.Sample(8, 20, 100)
 	same := 0
 	for i := range trees {
 		text, err := exec.Command(generator, "-print", "-first", fmt.Sprint(i)).Output()
@@ -80,7 +78,7 @@ func TestRandomConverted(t *testing.T) {
 		if len(matches) != 1 {
 			continue
 		}
-		if why := convertAndCompare(t, matches[0]); why == "" {
+		if why := convertAndCompare(t, s, matches[0]); why == "" {
 			same++
 		} else if why != doesNotBuild {
 			t.Log(i, why)
@@ -95,10 +93,10 @@ const doesNotBuild = "does not build"
 
 // convertAndCompare converts a Kustomization that builds, and restores it. It returns the reason if
 // it does not build or cannot be converted.
-func convertAndCompare(t *testing.T, file string) string {
+func convertAndCompare(t *testing.T, s *session, file string) string {
 	t.Helper()
 	dir := filepath.Dir(file)
-	want, why := runQuietly("build", dir)
+	want, why := runQuietly(s, "build", dir)
 	if why != "" {
 		return doesNotBuild
 	}
@@ -106,7 +104,7 @@ func convertAndCompare(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, why := runQuietly("convert", "composition", dir, "--replace"); why != "" {
+	if _, why := runQuietly(s, "convert", "composition", dir, "--replace"); why != "" {
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, old) {
 			t.Errorf("%s is not what it was: %v", file, err)
 		}
@@ -119,7 +117,7 @@ func convertAndCompare(t *testing.T, file string) string {
 		return line
 	}
 	composition := filepath.Join(dir, layerfile.CompositionNames[0])
-	if got, why := runQuietly("build", dir); why != "" || got != want {
+	if got, why := runQuietly(s, "build", dir); why != "" || got != want {
 		t.Errorf("%s: %s\n%s", dir, why, firstDifference(got, want))
 	}
 	if err := os.WriteFile(file, old, 0o644); err != nil {
@@ -132,12 +130,10 @@ func convertAndCompare(t *testing.T, file string) string {
 }
 
 // runQuietly returns the output of a command line, and its errors if it fails.
-func runQuietly(args ...string) (out, why string) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command("krmflow", append(args, "-q")...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		why = stderr.String()
+func runQuietly(s *session, args ...string) (out, why string) {
+	o := s.run(".", nil, append(args, "-q")...)
+	if o.Code != 0 {
+		why = string(o.Stderr)
 	}
-	return stdout.String(), why
+	return string(o.Stdout), why
 }

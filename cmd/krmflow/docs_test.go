@@ -118,7 +118,7 @@ const writingFunctions = "\n## Writing a function\n"
 // TestDocumentedFunctionsToBeginWith follows the chapters of docs/functions.md about writing and
 // testing functions, in an empty directory.
 func TestDocumentedFunctionsToBeginWith(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the functions are programs that run in a sandbox")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -74,8 +75,8 @@ func (m *mistake) write(t *testing.T, file string) {
 	}
 }
 
-// ask returns the output of a program for the tree.
-func (m *mistake) ask(t *testing.T, tool, program string) string {
+// ask returns the output of a program for the tree. The session runs krmflow.
+func (m *mistake) ask(t *testing.T, s *session, tool, program string) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -89,26 +90,32 @@ func (m *mistake) ask(t *testing.T, tool, program string) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(program, m.args[tool]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	err = cmd.Run()
-	said := stderr.String()
+	env := []string{"NO_COLOR=1", "XDG_CACHE_HOME=" + filepath.Join(t.TempDir(), "cache"), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir}
+	said, fails := "", false
+	if program == "krmflow" {
+		o := s.run(dir, env, m.args[tool]...)
+		said, fails = string(o.Stderr), o.Code != 0
+	} else {
+		cmd := exec.Command(program, m.args[tool]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		fails = cmd.Run() != nil
+		said = stderr.String()
+	}
 	said = strings.ReplaceAll(said, dir, "/tree")
 	said = regexp.MustCompile(`/\S*/kustomize-\d+`).ReplaceAllString(said, "/tmp/kustomize")
 	said = regexp.MustCompile(`0x[0-9a-f]{6,}`).ReplaceAllString(said, "0xc000010000")
 	said = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `).ReplaceAllString(said, "")
-	if err == nil && said == "" {
+	if !fails && said == "" {
 		return "(nothing)\n"
 	}
 	return strings.TrimRight(said, "\n") + "\n"
 }
 
-// TestMistakesAreReportedAsDocumented runs krmflow, and kustomize if it is installed, on trees with
-// one mistake each. It compares their output with the recorded one, which -update replaces.
-// docs/mistakes.md is generated from it.
+// TestMistakesAreReportedAsDocumented runs krmflow, and in long tests kustomize if it is installed,
+// on trees with one mistake each. It compares their output with the recorded one, which -update
+// replaces. docs/mistakes.md is generated from it.
 func TestMistakesAreReportedAsDocumented(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/mistakes/*.txtar")
@@ -116,11 +123,12 @@ func TestMistakesAreReportedAsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	programs := map[string]string{"krmflow": "krmflow"}
-	if kustomize, err := filepath.Abs("../../.tools/kustomize"); err == nil {
+	if kustomize, err := filepath.Abs("../../.tools/kustomize"); err == nil && (longtest.On() || *update) {
 		if _, err := os.Stat(kustomize); err == nil {
 			programs["kustomize"] = kustomize
 		}
 	}
+	s := newSession(t)
 	var all []*mistake
 	for _, file := range files {
 		m := readMistake(t, file)
@@ -130,7 +138,7 @@ func TestMistakesAreReportedAsDocumented(t *testing.T) {
 				if programs[tool] == "" || m.args[tool][0] == "-" {
 					continue
 				}
-				said := m.ask(t, tool, programs[tool])
+				said := m.ask(t, s, tool, programs[tool])
 				if said != m.said[tool] && !*update {
 					t.Errorf("%s says\n%s\nand not\n%s", tool, said, m.said[tool])
 				}
@@ -140,7 +148,7 @@ func TestMistakesAreReportedAsDocumented(t *testing.T) {
 				m.write(t, file)
 			}
 			checkMessages(t, m)
-			checkCodes(t, m)
+			checkCodes(t, s, m)
 		})
 	}
 	if len(all) < 60 {
@@ -169,13 +177,13 @@ var shownBeside = regexp.MustCompile(`(?m)^( +[0-9]* \| .*|  see krmflow explain
 var general = []string{}
 
 // checkCodes fails unless each message has a specific code.
-func checkCodes(t *testing.T, m *mistake) {
+func checkCodes(t *testing.T, s *session, m *mistake) {
 	if slices.Contains(general, m.name) {
 		return
 	}
 	asJSON := *m
 	asJSON.args = map[string][]string{"krmflow": append(slices.Clip(m.args["krmflow"]), "--log-format=json")}
-	for line := range strings.Lines(asJSON.ask(t, "krmflow", "krmflow")) {
+	for line := range strings.Lines(asJSON.ask(t, s, "krmflow", "krmflow")) {
 		message := strings.Contains(line, `"level":"error"`) || strings.Contains(line, `"level":"warn"`)
 		if message && !strings.Contains(line, `"verb":`) && (!strings.Contains(line, `"code":"KF`) || strings.Contains(line, `"code":"KF0100"`)) {
 			t.Errorf("without a code of its own: %s", line)

@@ -13,10 +13,11 @@ import (
 	"testing"
 
 	execfn "github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-var regenerated = flag.Int("regenerated", 3, "how many directories TestEditsOutliveRuns makes, of 25 resources each")
+var regenerated = flag.Int("regenerated", longtest.Sample(1, 3, 3), "how many directories TestEditsOutliveRuns makes, of 25 resources each")
 
 // scalars maps paths of names to the fields of a resource. "list:x" is the item x of a list.
 type scalars map[string]string

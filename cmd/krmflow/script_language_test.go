@@ -67,7 +67,7 @@ var scriptPrograms = []scriptWord{
 	{name: "onterminal", args: "PROGRAM [ARG...]", help: "Run a program in a session with its own terminal. The standard streams stay unchanged."},
 	{name: "screen", args: "COLUMNSxLINES [-type REGEXP KEYS]... PROGRAM [ARG...]", help: "Run a program on a terminal of this size and print all that appears on it. " +
 		"Type KEYS, a Go string, when REGEXP has appeared. Fail with 99 if the program runs for 20 s."},
-	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when the file WHEN exists. Fail with 99 if it runs for another 20 s."},
+	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when a file exists that matches the pattern WHEN. Fail with 99 if it runs for another 20 s."},
 	{name: "struck", args: "INT|TERM|KILL|EXECUTOR krmflow [ARG...]", help: "Run krmflow and send it a signal when a function has started sleep 71.09. INT goes to the process group. " +
 		"EXECUTOR kills the executor. Fail with 99 if krmflow runs for another 20 s."},
 	{name: "within", args: "DURATION PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it takes more than 20 s longer than DURATION. The 20 s allow for a busy machine."},
@@ -75,7 +75,8 @@ var scriptPrograms = []scriptWord{
 
 var scriptConditions = []scriptWord{
 	{name: "bazelremote", help: "A server for shared caches is installed. make bazel-remote builds it."},
-	{name: "long", help: "Long tests are enabled, as by make longtest."},
+	{name: "long", help: "Slow tests run in full, as in CI: KRMFLOW_LONG_TESTS=1. Otherwise a slow script stops after its fast part."},
+	{name: "longest", help: "All tests run, as by make longtest."},
 	{name: "netns", help: "unshare can create a network namespace with the flag $UNSHARE."},
 	{name: "podman", help: "podman can run containers."},
 	{name: "root", help: "The user may mount file systems and become another user."},
@@ -166,7 +167,7 @@ This page lists what scripts of krmflow have besides. It is generated: ` + "`go 
 	slices.SortFunc(commands, func(a, b scriptWord) int { return strings.Compare(a.name, b.name) })
 	section("Commands", "A server, registry or cache ends with its script.", commands)
 	section("Programs", "They run other programs: `exec bounded krmflow build k`. Otherwise they exit with the code of the other program.", scriptPrograms)
-	section("Conditions", "In CI, where `CI=true`, a condition that does not hold because a program is missing is a failure, except `long`.", scriptConditions)
+	section("Conditions", "In CI, where `CI=true`, a condition that does not hold because a program is missing is a failure, except `long` and `longest`.", scriptConditions)
 	b.WriteString(`
 ## Variables
 

@@ -26,10 +26,19 @@ func TestMain(m *testing.M) {
 
 // programsOfScripts returns the programs for scripts, by name.
 func programsOfScripts() map[string]func() {
-	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main,
+	programs := map[string]func(){"krmflow": mainOrSession, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main,
 		"bounded": bounded, "signalled": signalled, "within": endsWithin}
 	maps.Copy(programs, attackers)
 	return programs
+}
+
+// mainOrSession is krmflow, or a session of it.
+func mainOrSession() {
+	if os.Getenv(inSession) != "" {
+		serveSession()
+		return
+	}
+	main()
 }
 
 // TestScript runs the scripts in testdata/script against the real binary: one file per behaviour,
@@ -72,6 +81,8 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "long":
 		return longtest.On(), nil
+	case "longest":
+		return longtest.All(), nil
 	case "sandbox":
 		return hasSandbox(execfn.Probe())
 	case "podman":

@@ -87,8 +87,8 @@ func endsWithin() {
 
 // signalled implements the program signalled INT WHEN PROGRAM [ARG...]. It runs a program, sends it
 // a signal, and fails with 99 if it runs for longer than [patience] after that. WHEN is a duration,
-// cpu: with a duration of processor time, or the name of a file, which sends the signal as soon as
-// the file exists. Otherwise it exits with the code of the program.
+// cpu: with a duration of processor time, or a pattern, which sends the signal as soon as a file
+// matches it. Otherwise it exits with the code of the program.
 func signalled() {
 	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[os.Args[1]]
 	if sig == nil || len(os.Args) < 4 {
@@ -135,13 +135,14 @@ func awaitCPU(pid int, text string) {
 	}
 }
 
-func awaitFile(name string) {
+// awaitFile waits until a file exists whose name matches a pattern.
+func awaitFile(pattern string) {
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Lstat(name); err == nil {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
 			return
 		}
 		if time.Since(begin) > 3*patience {
-			fatal("%s does not come", name)
+			fatal("%s does not come", pattern)
 		}
 	}
 }

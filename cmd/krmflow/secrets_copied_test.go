@@ -289,7 +289,8 @@ func TestCopiedSecretsAreHidden(t *testing.T) {
 	for _, shape := range copiedShapes {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			shape.checkOutputs(t, shape.write(t))
+			s := newSession(t)
+			shape.checkOutputs(t, s, shape.write(t, s))
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -220,21 +219,22 @@ func TestSecretsAreHidden(t *testing.T) {
 	for _, shape := range secretShapes {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()
-			dir := shape.write(t)
-			shape.checkOutputs(t, dir)
-			shape.checkModes(t, dir)
+			s := newSession(t)
+			dir := shape.write(t, s)
+			shape.checkOutputs(t, s, dir)
+			shape.checkModes(t, s, dir)
 		})
 	}
 }
 
 // checkOutputs runs all commands in the directory.
-func (shape secretShape) checkOutputs(t *testing.T, dir string) {
+func (shape secretShape) checkOutputs(t *testing.T, s *session, dir string) {
 	for _, out := range secretOutputs {
 		args := strings.ReplaceAll(out.args, "RESOURCE", shape.resource)
 		if strings.HasPrefix(args, "run ") && strings.Contains(shape.tree, "secretGenerator") {
 			continue // without the Kustomization no file shows which values belong to a Secret
 		}
-		text, code := krmflowIn(t, dir, strings.Fields(args)...)
+		text, code := krmflowIn(s, dir, strings.Fields(args)...)
 		if out.file != "" {
 			text = append(text, textsIn(t, filepath.Join(dir, out.file))...)
 		}
@@ -249,6 +249,7 @@ func (shape secretShape) checkOutputs(t *testing.T, dir string) {
 
 // TestOutputWithoutSecrets checks that output without values is neither refused nor changed.
 func TestOutputWithoutSecrets(t *testing.T) {
+	s := newSession(t)
 	dir := secretShape{tree: `
 -- kustomization.yaml --
 resources: [r.yaml]
@@ -274,30 +275,30 @@ apiVersion: example.com/v1
 kind: Reader
 metadata: {name: r}
 spec: {from: {apiVersion: v1, kind: Secret, name: VALUE, namespace: n}}
-`}.write(t)
-	plain, code := krmflowIn(t, dir, "apply-render", "new", "--fail-on-secrets")
+`}.write(t, s)
+	plain, code := krmflowIn(s, dir, "apply-render", "new", "--fail-on-secrets")
 	if code != 0 {
 		t.Errorf("--fail-on-secrets: exit code %d\n%s", code, plain)
 	}
-	if redacted, code := krmflowIn(t, dir, "apply-render", "new", "--redact-secrets"); code != 0 || !bytes.Equal(plain, redacted) {
+	if redacted, code := krmflowIn(s, dir, "apply-render", "new", "--redact-secrets"); code != 0 || !bytes.Equal(plain, redacted) {
 		t.Errorf("--redact-secrets: exit code %d\n%s", code, redacted)
 	}
-	if shown, _ := krmflowIn(t, dir, "diff", "new", "--against", "old"); bytes.Count(shown, []byte("CANARY")) < 2*5 {
+	if shown, _ := krmflowIn(s, dir, "diff", "new", "--against", "old"); bytes.Count(shown, []byte("CANARY")) < 2*5 {
 		t.Errorf("diff hides something:\n%s", shown)
 	}
 }
 
 // write writes the directory for the commands and returns it.
-func (s secretShape) write(t *testing.T) string {
+func (shape secretShape) write(t *testing.T, s *session) string {
 	dir := t.TempDir()
-	old, now := s.with("CANARY-one"), s.with("CANARY-two")
+	old, now := shape.with("CANARY-one"), shape.with("CANARY-two")
 	writeArchive(t, filepath.Join(dir, "old"), old)
 	writeArchive(t, filepath.Join(dir, "new"), now)
 	writeArchive(t, filepath.Join(dir, "dir"), old+secretFunction)
 	if err := errors.Join(os.Remove(filepath.Join(dir, "dir", "kustomization.yaml")), os.Chmod(filepath.Join(dir, "dir", "fn.sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	golden, code := krmflowIn(t, dir, "build", "old")
+	golden, code := krmflowIn(s, dir, "build", "old")
 	if code != 0 {
 		t.Fatalf("old cannot be rendered:\n%s", golden)
 	}
@@ -306,7 +307,7 @@ func (s secretShape) write(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, out := range []string{"out/", "old.yaml"} {
-		if text, code := krmflowIn(t, dir, "apply-render", "old", "-o", out); code != 0 {
+		if text, code := krmflowIn(s, dir, "apply-render", "old", "-o", out); code != 0 {
 			t.Fatalf("old cannot be written:\n%s", text)
 		}
 	}
@@ -327,8 +328,8 @@ sed 's/CANARY-one/CANARY-two/g; s/Q0FOQVJZLW9uZQ==/Q0FOQVJZLXR3bw==/g'
 `
 
 // with returns the archive of a tree with a value.
-func (s secretShape) with(value string) string {
-	return strings.NewReplacer("VALUE", value, "BASE64", base64.StdEncoding.EncodeToString([]byte(value))).Replace(s.tree)
+func (shape secretShape) with(value string) string {
+	return strings.NewReplacer("VALUE", value, "BASE64", base64.StdEncoding.EncodeToString([]byte(value))).Replace(shape.tree)
 }
 
 func writeArchive(t *testing.T, dir, archive string) {
@@ -342,16 +343,10 @@ func writeArchive(t *testing.T, dir, archive string) {
 }
 
 // krmflowIn runs krmflow in a directory and returns its stdout and stderr, and its exit code.
-func krmflowIn(t *testing.T, dir string, args ...string) ([]byte, int) {
-	t.Helper()
-	cmd := exec.Command("krmflow", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "NO_COLOR=1")
-	text, err := cmd.CombinedOutput()
-	if ee := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ee) {
-		t.Fatal(err)
-	}
-	return text, cmd.ProcessState.ExitCode()
+func krmflowIn(s *session, dir string, args ...string) ([]byte, int) {
+	s.t.Helper()
+	o := s.run(dir, []string{"XDG_CACHE_HOME=" + filepath.Join(dir, ".cache"), "NO_COLOR=1"}, args...)
+	return o.Combined, o.Code
 }
 
 // textsIn returns the content of a file, or of all files of a folder.
@@ -386,9 +381,9 @@ func hasCanary(text []byte) bool {
 }
 
 // checkModes checks in all layouts that only the owner can read files with values.
-func (s secretShape) checkModes(t *testing.T, dir string) {
+func (shape secretShape) checkModes(t *testing.T, s *session, dir string) {
 	for _, args := range []string{"apply-render old -o modes/each/", "apply-render old -o modes/single/ --layout single", "apply-render old -o modes/file.yaml", "build old -o modes/build.yaml"} {
-		if text, code := krmflowIn(t, dir, strings.Fields(args)...); code != 0 {
+		if text, code := krmflowIn(s, dir, strings.Fields(args)...); code != 0 {
 			t.Errorf("krmflow %s: exit code %d\n%s", args, code, text)
 		}
 	}

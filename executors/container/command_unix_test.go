@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -48,10 +50,7 @@ type site struct {
 
 func newSite(t *testing.T, l *lab) *site {
 	t.Helper()
-	s := &site{lab: l, program: filepath.Join(l.dir, "krmflow"), dir: t.TempDir()}
-	if out, err := osexec.Command("go", "build", "-o", s.program, "../../cmd/krmflow").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	s := &site{lab: l, program: testbinary.Program(t, "cmd/krmflow"), dir: t.TempDir()}
 	var err error
 	if s.tmp, err = os.MkdirTemp("/tmp", "kf-"); err != nil {
 		t.Fatal(err)
@@ -126,6 +125,7 @@ func (s *site) gone(t *testing.T, what string) {
 // The complete program with the real engine: failures in a container have the right exit code, and
 // however krmflow is ended, its container ends as well.
 func TestCommandReportsContainerFailures(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	s := newSite(t, l)
 	s.catalogue(t, l.registry+"/fn@"+l.v1.String(), l.v1)
@@ -187,6 +187,7 @@ func TestCommandReportsContainerFailures(t *testing.T) {
 
 // The tag of an image moves between plan and run, in a registry and on this machine.
 func TestTagMoved(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	s := newSite(t, l)
 	name := l.registry + "/moving:tag"

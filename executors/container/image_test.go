@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -100,6 +101,7 @@ func TestLocalImages(t *testing.T) {
 // Without podman, the files of the store give the digests of an image, and nothing is written. The
 // first digest is the one that a registry knows, which may differ from the one that podman prints.
 func TestStoreReadsDigestsFromFiles(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	pushed, multi := l.registry+"/pushed:v1", l.registry+"/multi:v1"
 	defer l.run("rmi", "-f", pushed, multi)
@@ -250,6 +252,7 @@ func TestPullCommand(t *testing.T) {
 }
 
 func TestMissingImagesArePulled(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	name := l.registry + "/fn"
 	l.must(t, "rmi", "-f", l.imageID(t, "localhost/fn:v1"))

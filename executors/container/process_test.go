@@ -57,7 +57,7 @@ var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "
 
 // The executor conforms, both as a value and as a process.
 func TestExecutorConforms(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	l := newLab(t)
 	named := func(name string) function.Function { return l.function(behaviours[name]) }
 	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), named) })
@@ -74,6 +74,7 @@ func TestExecutorConforms(t *testing.T) {
 // Executors end in the same way in a separate process. Whichever process is killed, the container
 // is removed.
 func TestExecutorProcessLeavesNoContainer(t *testing.T) {
+	longtest.Only(t)
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc")
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -263,6 +264,7 @@ func TestEnvAndMounts(t *testing.T) {
 
 // The mounted file is the checked one, even if the path is replaced before the engine opens it.
 func TestReplacedMount(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -309,6 +311,7 @@ func TestReplacedMount(t *testing.T) {
 
 // A call ends normally if its container is created first and started later.
 func TestDeferredStartEndsNormally(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	x := l.executor(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -393,6 +396,7 @@ func TestNetworkNeedsGrant(t *testing.T) {
 // A killed process leaves no container. Its reaper removes containers, and without a reaper the
 // next run does.
 func TestKilledProcessLeavesNoContainer(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	for _, reaper := range []bool{true, false} {
 		f, _ := json.Marshal(l.function("hang"))
@@ -451,6 +455,7 @@ func TestAsCurrentUser(t *testing.T) {
 
 // A function that runs here also runs without krmflow, with the same result.
 func TestRunsElsewhere(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	list := []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
 	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), yaml.Chunks{list})

@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"golang.org/x/sys/unix"
@@ -29,7 +30,8 @@ func prctlNoNewPrivs() int {
 
 const input = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
-// both runs a test without a sandbox, and with each sandbox that this machine supports.
+// both runs a test without a sandbox and with the sandbox of this machine, and in long tests also
+// with weaker ones.
 func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function)) {
 	iso := exec.Probe()
 	for _, mode := range []struct {
@@ -42,6 +44,9 @@ func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(funct
 		{"no namespaces", exec.Isolation{Landlock: min(iso.Landlock, 1), Seccomp: iso.Seccomp}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
+			if strings.HasPrefix(mode.name, "no ") {
+				longtest.Only(t)
+			}
 			if mode.name != "plain" && !iso.Enough() {
 				executortest.Missing(t, "isolation is "+iso.String())
 			}
@@ -269,7 +274,10 @@ func TestSandboxConfinesFunctions(t *testing.T) {
 	if !iso.Enough() {
 		executortest.Missing(t, "isolation is "+iso.String())
 	}
-	t.Run("no namespaces", func(t *testing.T) { testSandbox(t, exec.Isolation{Landlock: 1, Seccomp: true}) })
+	t.Run("no namespaces", func(t *testing.T) {
+		longtest.Only(t)
+		testSandbox(t, exec.Isolation{Landlock: 1, Seccomp: true})
+	})
 	t.Run("all", func(t *testing.T) { testSandbox(t, iso) })
 }
 
@@ -408,7 +416,8 @@ func TestParallelCallsAreIndependent(t *testing.T) {
 	})
 }
 
-// A hundred calls, each with an orphan in its own session, leave no zombie, process or descriptor.
+// Twenty calls, in long tests a hundred, each with an orphan in its own session, leave no zombie,
+// process or descriptor.
 func TestManyCalls(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
@@ -420,7 +429,7 @@ func TestManyCalls(t *testing.T) {
 		var calls sync.WaitGroup
 		for range 4 {
 			calls.Go(func() {
-				for range 25 {
+				for range longtest.Sample(5, 25, 25) {
 					if out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
 						t.Errorf("%q, %v", out.List, err)
 					}

@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -55,7 +56,7 @@ func TestMemoryLimitCoversAllMemory(t *testing.T) {
 	r := self(t)
 	const limit = 128 << 20
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
-		for _, how := range []string{"private", "memfd", "sysv", "shared", "zero", "files"} {
+		for _, how := range []string{"private", "files", "memfd", "sysv", "shared", "zero"}[:longtest.Sample(2, 6, 6)] {
 			f := set(r.fn("hoard", how, fmt.Sprint(4*limit)))
 			if f.Unsandboxed || how == "files" && !x.Isolation().MountNS { // the files are on disk
 				continue

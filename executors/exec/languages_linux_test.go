@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -17,6 +18,9 @@ func TestLanguagesRunInSandbox(t *testing.T) {
 	fallbacks(t, false, func(t *testing.T, iso exec.Isolation) {
 		for name, text := range scripts {
 			t.Run(name, func(t *testing.T) {
+				if name == "java" || name == "node" || name == "perl" {
+					longtest.Only(t)
+				}
 				f := r.program(t, "kyaml")
 				if text != "" {
 					interpreter, _, _ := strings.Cut(strings.TrimPrefix(text, "#!"), "\n")

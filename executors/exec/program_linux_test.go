@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -131,7 +132,7 @@ func TestFlipFlop(t *testing.T) {
 		}
 	})
 	ran, refused := 0, 0
-	for begin := time.Now(); ran < 200 && time.Since(begin) < 10*time.Second; {
+	for begin := time.Now(); (ran < longtest.Sample(20, 200, 200) || refused < 20) && time.Since(begin) < 10*time.Second; {
 		x := exec.New()
 		for range 2 {
 			out, err := x.Execute(t.Context(), f, nil)

@@ -23,13 +23,16 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// isolations returns the isolation of this machine and weaker forms of it. A long test gets each
-// form without one part; with several also the forms without more parts. Other tests get the
-// weakest form, and the forms that are too weak.
+// isolations returns the isolation of this machine and weaker forms of it. With all tests these are
+// each form without one part, and with several also those without more parts. Other long tests get
+// the weakest form and the forms that are too weak, and each change only one that is too weak.
 func isolations(several bool) []exec.Isolation {
 	here := exec.Probe()
 	list := []exec.Isolation{here}
-	if !longtest.On() {
+	switch {
+	case !longtest.On():
+		return append(list, exec.Isolation{Seccomp: true})
+	case !longtest.All():
 		open, old := here, here
 		open.Seccomp, old.Landlock = false, 0
 		return append(list, exec.Isolation{Landlock: min(here.Landlock, 1), Seccomp: here.Seccomp}, open, old)
@@ -84,6 +87,7 @@ func TestSyscallsCannotEscapeSandbox(t *testing.T) {
 	f := self(t).program(t, "syscalls")
 	fallbacks(t, true, func(t *testing.T, iso exec.Isolation) { sweep(t, iso, f) })
 	t.Run("network", func(t *testing.T) {
+		longtest.Only(t)
 		f.Network = "host"
 		if iso := exec.Probe(); iso.Enough() {
 			sweep(t, iso, f)
@@ -98,7 +102,7 @@ func sweep(t *testing.T, iso exec.Isolation, f function.Function) {
 	o := newOutside(t)
 	mark := "KRMFLOW_TEST=" + o.tree
 	f.Limits.Timeout = 5 * time.Minute
-	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != "")), []string{mark}
+	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != ""), fmt.Sprint("-quick=", !longtest.On())), []string{mark}
 	before := o.look(t)
 	out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 	if err != nil {
@@ -187,7 +191,7 @@ func (r rig) program(t *testing.T, name string) function.Function {
 
 // The sandbox must hold for root and for every other user.
 func TestAsNobody(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	if os.Geteuid() != 0 {
 		t.Skip("it takes root to become somebody else")
 	}

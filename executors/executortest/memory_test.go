@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -80,6 +81,7 @@ func TestMain(m *testing.M) {
 
 // The executor is tested as a value and as a program that users name.
 func TestMemoryExecutorConforms(t *testing.T) {
+	longtest.Only(t)
 	dir := t.TempDir()
 	for _, name := range []string{"copy", "deaf", "fail", "hang", "flood"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -635,6 +636,7 @@ func FuzzDecodeResourceList(f *testing.F) {
 // rejected as too large if its items do not each start with a dash on a new line, if a part exceeds
 // the size limit of a document, or if the list would not fit into memory.
 func TestDecodeLarge(t *testing.T) {
+	longtest.Only(t)
 	const head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
 	const tail = "results:\n- {message: done, severity: info}\n"
 	item := func(i int, text string) []byte {

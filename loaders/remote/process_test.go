@@ -68,7 +68,7 @@ func asked[T string | []byte](text string, content T) string {
 func TestColdCacheOfManyProcesses(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "r", map[string]string{"a/x.yaml": "1", "b/y.yaml": strings.Repeat("y", 100_000)})
-	for range longtest.Rounds(3, 20) {
+	for range longtest.Sample(1, 3, 20) {
 		pinned := asked(g.URL+"/r.git//a/x.yaml?ref="+ids[0], "1")
 		coldCache(t, 400*time.Millisecond, []string{pinned, asked("file://"+g.dir+"/r.git//a/x.yaml?ref=v1", "1")}, pinned)
 	}
@@ -97,7 +97,7 @@ func TestColdCacheOfManyFetches(t *testing.T) {
 		asked(srv.URL+"/a.tar.gz//top/x.yaml?checksum="+krm.DigestOf(packed).String(), "1\n"),
 		asked(artifact+"@"+krm.DigestOf(manifest).String(), large),
 	}
-	rounds, killed := longtest.Rounds(10, 100), 0
+	rounds, killed := longtest.Sample(10, 10, 100), 0
 	args := append([]string{asked(srv.URL+"/f.yaml", yamlText), asked(artifact+":v1", large)}, pinned...)
 	start := time.Now()
 	coldCache(t, time.Hour, args, pinned...)

@@ -153,7 +153,7 @@ func TestHTMLBrowser(t *testing.T) {
 
 // Thousands of resources are folded and can be searched.
 func TestHTMLLarge(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	b := pagetest.Open(t, page(t, result(t, 20_000)), 1300, 1000, true)
 	b.Wait(`document.getElementById("shown").textContent === "20,009 resources" && document.querySelectorAll(".resource[open]").length === 0`)
 	b.Do(pagetest.Slash(), chromedp.KeyEvent("many19999"))

@@ -15,17 +15,18 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/internal/dev/treetest"
 )
 
-var rounds = flag.Int("rounds", longtest.Rounds(8, 30), "how many edits TestRevisionDiffMatchesCopy makes")
+var rounds = flag.Int("rounds", longtest.Sample(2, 8, 30), "how many edits TestRevisionDiffMatchesCopy makes")
 
 // TestRevisionDiffMatchesCopy edits a random tree and compares it with its last commit in two ways:
 // with the revision, which renders only changed roots, and with a copy of the revision, which
 // renders all roots. Both must find the same differences. A root that fails on both sides for the
 // same reason may be reported as equal.
 func TestRevisionDiffMatchesCopy(t *testing.T) {
-	bin := treetest.Program(t)
+	bin := testbinary.Program(t, "cmd/krmflow")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -85,7 +86,7 @@ func TestRevisionDiffMatchesCopy(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d with changes, %d with roots that are the same", *rounds, differed, same)
-	if longtest.On() && (differed == 0 || same == 0) { // a few rounds may change nothing
+	if longtest.All() && (differed == 0 || same == 0) { // a few rounds may change nothing
 		t.Error("the test shows nothing")
 	}
 }
@@ -95,7 +96,7 @@ func TestRevisionDiffMatchesCopy(t *testing.T) {
 // same to the byte, and so must warnings except for their order, errors and the exit code.
 // KRMFLOW_DEBUG=cacheverify finds nothing wrong in the records.
 func TestRecordsDoNotChangeDiff(t *testing.T) {
-	bin := treetest.Program(t)
+	bin := testbinary.Program(t, "cmd/krmflow")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -164,7 +165,7 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d roots left out", *rounds, left)
-	if longtest.On() && left == 0 {
+	if longtest.All() && left == 0 {
 		t.Error("the test shows nothing")
 	}
 }

@@ -17,13 +17,14 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/command/edit"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/kustomize/api/types"
 )
 
 var (
-	pairs = flag.Int("pairs", 150, "how many pairs of file and edit TestLikeKustomize tries")
+	pairs = flag.Int("pairs", longtest.Sample(15, 150, 150), "how many pairs of file and edit TestLikeKustomize tries")
 	seed  = flag.Uint64("seed", 1, "the first of them")
 	trees = flag.String("trees", "", "a directory whose kustomization files are edited, too")
 )

@@ -1,5 +1,5 @@
-// Package longtest separates tests that take minutes from those that developers run after each
-// change. Long tests run with make longtest.
+// Package longtest divides the tests by their time. Each change runs with small samples of slow
+// tests, CI runs these tests in full, and make longtest also runs those that take minutes each.
 package longtest
 
 import (
@@ -7,26 +7,44 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that enables long tests. Any non-empty value enables
-// them.
+// Variable is the environment variable that enables long tests. Any non-empty value runs slow
+// tests in full: attacks, kills at every system call, tables of thousands of cases. The value
+// [Longest] also enables the tests that take minutes each, and more rounds of random tests.
 const Variable = "KRMFLOW_LONG_TESTS"
 
-// On reports whether long tests are enabled.
+// Longest is the value of [Variable] that enables all tests.
+const Longest = "all"
+
+// On reports whether slow tests run in full.
 func On() bool { return os.Getenv(Variable) != "" }
 
-// Only skips a test unless long tests are enabled.
+// All reports whether all tests run.
+func All() bool { return os.Getenv(Variable) == Longest }
+
+// Only skips a test unless slow tests run in full.
 func Only(t testing.TB) {
 	t.Helper()
 	if !On() {
+		t.Skip("a long test: " + Variable + "=1 runs it")
+	}
+}
+
+// OnlyAll skips a test unless all tests run.
+func OnlyAll(t testing.TB) {
+	t.Helper()
+	if !All() {
 		t.Skip("a long test: make longtest runs it")
 	}
 }
 
-// Rounds returns the number of repetitions for a randomized test: many if long tests are
-// enabled, else few.
-func Rounds(few, many int) int {
-	if On() {
+// Sample returns the number of cases of a table, or of repetitions of a randomized test: few for
+// each change, some in CI, and many with all tests.
+func Sample(few, some, many int) int {
+	switch {
+	case All():
 		return many
+	case On():
+		return some
 	}
 	return few
 }

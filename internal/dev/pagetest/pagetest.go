@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/dev/longtest"
 )
 
 // A Browser shows one page. At its end, the test fails if the page threw an error, violated its
@@ -43,10 +44,12 @@ const patience = time.Minute
 // tests.
 const limit = 3 * time.Minute
 
-// Open shows a page in a window of the given size, in dark mode if dark is set. If there is no
-// browser it skips the test, or fails in CI.
+// Open shows a page in a window of the given size, in dark mode if dark is set. It
+// skips the test unless long tests are enabled, and if there is no browser. In CI a missing browser
+// fails the test.
 func Open(t testing.TB, html []byte, width, height int, dark bool) *Browser {
 	t.Helper()
+	longtest.Only(t)
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -185,13 +184,4 @@ func (w *Tree) Mend() {
 			w.kustomization(dir, "kustomization.yaml")
 		}
 	}
-}
-
-// Program builds krmflow and returns the path of the binary.
-func Program(t testing.TB) string {
-	bin := filepath.Join(t.TempDir(), "krmflow")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/krmflow/krmflow/cmd/krmflow").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bin
 }

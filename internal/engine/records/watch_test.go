@@ -54,7 +54,7 @@ func TestWatchMatchesCleanRender(t *testing.T) {
 		}
 	}()
 	var edits []string
-	for round := range *rounds / 4 {
+	for round := range max(1, *rounds/4) {
 		for range 1 + w.rnd.IntN(4) {
 			edits = append(edits, w.Edit())
 			time.Sleep(time.Duration(w.rnd.IntN(12)) * time.Millisecond)

@@ -287,7 +287,7 @@ func TestChangesAreMarked(t *testing.T) {
 
 // 20,000 steps load and can be searched, whether in many layers or in one.
 func TestLargePlan(t *testing.T) {
-	longtest.Only(t)
+	longtest.OnlyAll(t)
 	for _, c := range []struct{ layers, steps int }{{2000, 10}, {1, 20_000}, {20_000, 1}} {
 		text := write(t, document(c.layers, c.steps, "long-directory-name/"))
 		t.Logf("%d layers, %d steps each: %d bytes", c.layers, c.steps, len(text))

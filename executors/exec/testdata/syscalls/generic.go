@@ -29,6 +29,9 @@ func (s *sweep) others() {
 		{s.victim, buf, 64, buf, 64, 0},
 		{s.executor, buf, 64, buf, 64, 0},
 	}
+	if s.quick {
+		sets = sets[:1]
+	}
 	named := map[uintptr]bool{}
 	for _, call := range slices.Sorted(maps.Keys(s.nr)) {
 		named[s.nr[call]] = true
@@ -41,8 +44,9 @@ func (s *sweep) others() {
 	}
 	for nr := range uintptr(600) {
 		if !named[nr] {
-			s.try(attempt{call: "without name", nr: nr, args: sets[0]})
-			s.try(attempt{call: "without name", nr: nr, args: sets[1]})
+			for _, args := range sets[:min(2, len(sets))] {
+				s.try(attempt{call: "without name", nr: nr, args: args})
+			}
 		}
 	}
 }

@@ -38,6 +38,7 @@ type target struct {
 	victim, executor pid
 	address          uint64 // in the victim
 	network          bool   // the function may use the network
+	quick            bool   // try each call once or twice
 }
 
 func main() {
@@ -54,6 +55,7 @@ func main() {
 	flag.IntVar((*int)(&t.victim), "victim", 0, "`pid` of a process to be attacked")
 	flag.IntVar((*int)(&t.executor), "executor", 0, "`pid` of the process that runs the function")
 	flag.Uint64Var(&t.address, "address", 0, "`address` in the memory of the victim")
+	flag.BoolVar(&t.quick, "quick", false, "try each call once or twice")
 	flag.BoolVar(&t.network, "network", false, "the network may be used")
 	flag.Parse()
 	if t.tree == "" || t.victim <= 1 || t.executor <= 1 || table == "" {
@@ -99,7 +101,7 @@ func detach() int {
 }
 
 func newSweep(t target) *sweep {
-	s := &sweep{target: t, home: os.Getenv("HOME"), nr: map[string]uintptr{}, got: map[string]map[string]int{}, used: map[string]bool{}}
+	s := &sweep{target: t, home: os.Getenv("HOME"), nr: map[string]uintptr{}, got: map[string]map[string]int{}, used: map[string]bool{}, attempts: map[string]int{}}
 	for _, call := range strings.Split(table, ",") {
 		name, nr, _ := strings.Cut(call, "=")
 		n, err := strconv.Atoi(nr)

@@ -34,3 +34,6 @@ func maxrss(usage *syscall.Rusage) int64 {
 	}
 	return int64(usage.Maxrss) << 10
 }
+
+// terminate asks a process to end.
+func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
