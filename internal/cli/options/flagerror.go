@@ -52,8 +52,6 @@ func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 		return []string{"write --recursive"}
 	case name == "R" || name == "recursive":
 		return []string{"plan, validate and apply-render take all roots below a directory with -R; " + cmd.Name() + " takes one directory"}
-	case name == "C" && strings.Contains(cmd.Use, "DIR"):
-		return []string{fmt.Sprintf("%s takes the directory as an argument, after the command: %s DIR", cmd.CommandPath(), cmd.CommandPath())}
 	case (name == "json" || name == "yaml") && output != nil && strings.Contains(output.Usage, name):
 		return []string{"write -o " + name}
 	}

@@ -42,10 +42,14 @@ func (s *Size) Set(text string) error {
 				continue
 			}
 			n, err := strconv.ParseFloat(digits, 64)
-			if n *= float64(u.bytes); err == nil && strings.Trim(digits, "0123456789.") == "" && n < math.MaxInt64 {
-				*s = Size(n)
-				return nil
+			if err != nil || strings.Trim(digits, "0123456789.") != "" {
+				continue
 			}
+			if n *= float64(u.bytes); n >= math.MaxInt64 {
+				return strconv.ErrRange
+			}
+			*s = Size(n)
+			return nil
 		}
 	}
 	return fmt.Errorf("%q is not a size, such as 10MiB, 1.5GiB or 4096", text)

@@ -26,10 +26,10 @@ func digestCommand(a *cli.Invocation) *cobra.Command {
 	var write bool
 	cmd := &cobra.Command{
 		Use:   "digest [FILE]",
-		Short: "Print or write the digests of the programs that are files beside a catalog",
-		Long: `Print the SHA-256 of each program that the catalog names by a path, in the format of sha256sum. With --write, write them
-into the catalog as well; comments and all other lines stay as they are. Programs and images at an address are skipped. Nothing is fetched
-and nothing is executed. FILE is a catalog or the directory of a catalog.yaml, by default the current directory.
+		Short: "Print or write the digests of local programs of a catalog",
+		Long: `Print the SHA-256 of each program that the catalog names by a path, in the format of sha256sum. --write also writes them to the catalog and keeps
+comments and all other lines. Programs and images at an address are skipped. Nothing is fetched and nothing is executed. FILE is a catalog, or the
+directory of a catalog.yaml, by default the working directory.
 
 If a program is missing, nothing is written.`,
 		Example: "  krmflow catalog digest hello\n  krmflow catalog digest --write hello/catalog.yaml",
@@ -55,7 +55,7 @@ func digestPrograms(ctx context.Context, a *cli.Invocation, file string, write b
 	case err != nil:
 		return err
 	case ref.Remote() || !ref.Pin.IsZero():
-		return options.UsageError(errors.New("digests are computed for the catalog in a file"))
+		return options.UsageError(errors.New("digests can only be computed for a local catalog file"))
 	}
 	real, err := loaders.Real(file)
 	if err != nil {
