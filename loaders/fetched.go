@@ -169,7 +169,8 @@ func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
 // probably misspelled.
 func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Source, error) {
 	dir, src, err := l.fetchReference(d, text, use)
-	if meant := reference.Corrected(text); err != nil && meant != "" {
+	// A text that is a valid reference may have failed for any reason, so only a page is a mistake.
+	if meant := reference.Corrected(text); err != nil && meant != "" && (reference.IsPage(text) || diag.CodeOf(err) == diag.BadReference) {
 		err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", correction(text, meant))
 	}
 	if errors.Is(err, cache.ErrAbsent) {

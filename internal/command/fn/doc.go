@@ -27,7 +27,7 @@ func docCommand(a *cli.Invocation) *cobra.Command {
 		Short: "Print the documentation of a function in a catalog",
 		Long: `Print the catalog's description of its functions as a page: purpose, versions, program or image with digest, capabilities, and the fields of the configuration
 with an example. NAME is the kind of a configuration; without it the page has all functions. A directory stands for its catalog.yaml. Nothing is
-executed and nothing is trusted: the content is the claim of the catalog's author.` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a catalog is the word of its author.`,
+executed and nothing is trusted: the content is the claim of the catalog's author.`,
 		Example: "  krmflow fn doc hello\n  krmflow fn doc catalog.yaml Stamp > stamp.md\n  krmflow fn doc oci://ghcr.io/example/catalog:v1 Stamp -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {

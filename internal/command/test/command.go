@@ -24,9 +24,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 fields, numbers of resources, golden files, warnings, or the failure of a root. All roots are rendered in parallel. Functions run as in
 build.
 
-If a test fails, the exit code is 1, and each unexpected value is reported with the file and line that set it.` + Name + ` in the directories and below them, render the roots that they are about, and hold the results to what they
-expect: fields, numbers of resources, golden files, warnings, or that a root must fail. All roots are rendered in parallel. Functions run as they do
-for build. If a test fails, the exit code is 1, and each value that is not as expected is told with the file and line that it was written in.`,
+If a test fails, the exit code is 1, and each unexpected value is reported with the file and line that set it.`,
 		Example: `  krmflow test
   krmflow test overlays/prod --run replicas
   krmflow test --update
