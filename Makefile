@@ -15,7 +15,7 @@ CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
+.PHONY: prose build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -51,6 +51,10 @@ krmflow:
 	done; \
 	echo "{\"Replace\":{$$files}}" >$$d/overlay.json; \
 	$(MAKE) build OVERLAY="-overlay $$d/overlay.json" SETTINGS="-X $(SETTINGSPKG).trustedCatalogs=$$refs -X $(SETTINGSPKG).disableCatalogAddition=$(DISABLE_CATALOG_ADDITION)"
+
+# Counts stilted phrases and long lines: the style of CONTRIBUTING.
+prose:
+	$(GO) run ./internal/dev/prose
 
 test:
 	$(GO) test ./...

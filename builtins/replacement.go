@@ -160,7 +160,8 @@ func asErrors(src *yaml.Source, mistakes []*yaml.DecodeError) []error {
 	return errs
 }
 
-// add adds a replacement, which is at the path at in the configuration or, if src is not nil, in src.
+// add adds a replacement, which is at the path at in the configuration or, if src is not nil, in
+// src.
 func (t *ReplacementTransformer) add(r Replacement, src *yaml.Source, at []any, paths fieldPaths) error {
 	c, err := r.compile(paths)
 	c.src, c.at = src, at

@@ -81,7 +81,8 @@ func placeIn(r *krm.Resource, path []any) string {
 	return fmt.Sprintf("%s: %s of %s", pos, field, r.ID())
 }
 
-// findScalar returns the path to the first scalar at or below v that meets a condition, nil if there
+// findScalar returns the path to the first scalar at or below v that meets a condition, nil if
+// there
 // is none. path leads to v.
 func findScalar(v yaml.Value, path []any, meets func(path []any, v yaml.Value) bool) []any {
 	switch v.Type() {

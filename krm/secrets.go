@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/secret"
 )
 
-// HoldsSecrets reports whether [Resource.HoldsSecret] is true for a resource of the list. A nil list
+// HoldsSecrets reports whether [Resource.HoldsSecret] is true for a resource of the list. A nil
+// list
 // contains none.
 func (l *List) HoldsSecrets() bool {
 	return l != nil && slices.ContainsFunc(l.items, (*Resource).HoldsSecret)

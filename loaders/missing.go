@@ -89,7 +89,8 @@ func (e *NotFoundError) withSlashes() string {
 // braces matches the alternatives of a pattern.
 var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*,[^{}]*\}`) })
 
-// IsPattern reports whether the path was probably meant as a pattern for several files. The question
+// IsPattern reports whether the path was probably meant as a pattern for several files. The
+// question
 // mark and the equals sign of a web address are none.
 func (e *NotFoundError) IsPattern() bool {
 	text, query, _ := strings.Cut(e.Path, "?")

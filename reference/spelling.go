@@ -81,7 +81,8 @@ func withScheme(text string) (full string, changed bool) {
 	return "https://" + text, true
 }
 
-// isHostName reports whether a text is a name of a host, with or without a port: it has a dot, and a
+// isHostName reports whether a text is a name of a host, with or without a port: it has a dot, and
+// a
 // last part of letters that is no extension of a file.
 func isHostName(text string) bool {
 	name, _, _ := strings.Cut(text, ":")

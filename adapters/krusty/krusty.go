@@ -1,9 +1,13 @@
-// Package krusty has the shape of sigs.k8s.io/kustomize/api/krusty and renders with krmflow: a program that links kustomize's library
+// Package krusty has the shape of sigs.k8s.io/kustomize/api/krusty and renders with krmflow: a
+// program that links kustomize's library
 // switches by changing that import.
 //
-// Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the process, so that Kustomizers, and
-// several runs of one, may work at the same time, also with different schemas (openapi); errors have krmflow's words; helm runs only if the
-// Kustomizer is given what runs it; and options that ask for functions or plugins are errors: package render runs functions for callers who
+// Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the
+// process, so that Kustomizers, and
+// several runs of one, may work at the same time, also with different schemas (openapi); errors
+// have krmflow's words; helm runs only if the
+// Kustomizer is given what runs it; and options that ask for functions or plugins are errors:
+// package render runs functions for callers who
 // say what they trust.
 package krusty
 
@@ -36,23 +40,28 @@ const (
 	ReorderOptionUnspecified = krusty.ReorderOptionUnspecified
 )
 
-// MakeDefaultOptions returns kustomize's defaults: the order of the input, and no files from outside of the directory of a layer.
+// MakeDefaultOptions returns kustomize's defaults: the order of the input, and no files from
+// outside of the directory of a layer.
 func MakeDefaultOptions() *Options { return krusty.MakeDefaultOptions() }
 
 // GetBuiltinPluginNames returns the names of kustomize's generators and transformers.
 func GetBuiltinPluginNames() []string { return krusty.GetBuiltinPluginNames() }
 
-// A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the same time as long as nobody changes it.
+// A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the
+// same time as long as nobody changes it.
 type Kustomizer struct {
 	options *Options
 
-	// Sources say how what is remote is fetched. [MakeKustomizer] sets those that fetch as the command does; nil makes what is
+	// Sources say how what is remote is fetched. [MakeKustomizer] sets those that fetch as the
+	// command does; nil makes what is
 	// remote an error.
 	Sources *render.Sources
 	// Warn is called with each warning of a run that ends well. It may be nil.
 	Warn func(planner.Warning)
-	// Helm runs the charts of runs that PluginConfig.HelmConfig allows them: helm.New() of package executors/helm, of which a process has one.
-	// Without it, that option is an error. Isolation says what isolates it: that of package executors/probe. Charts are denied where nothing does.
+	// Helm runs the charts of runs that PluginConfig.HelmConfig allows them: helm.New() of package
+	// executors/helm, of which a process has one.
+	// Without it, that option is an error. Isolation says what isolates it: that of package
+	// executors/probe. Charts are denied where nothing does.
 	Helm      scheduler.Executor
 	Isolation func() (isolation, missing string)
 }
@@ -65,8 +74,10 @@ func MakeKustomizer(o *Options) *Kustomizer {
 	return &Kustomizer{options: o, Sources: &render.Sources{}}
 }
 
-// Run renders the directory at path in fSys, or what path names that is remote. A file system other than [filesys.MakeFsOnDisk] must
-// stay as it is meanwhile. The error says all that is wrong with the input, or which option krmflow cannot honour.
+// Run renders the directory at path in fSys, or what path names that is remote. A file system
+// other than [filesys.MakeFsOnDisk] must
+// stay as it is meanwhile. The error says all that is wrong with the input, or which option
+// krmflow cannot honour.
 func (k *Kustomizer) Run(fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
 	return k.RunContext(context.Background(), fSys, path)
 }
@@ -128,7 +139,8 @@ func (k *Kustomizer) planOptions() (p planner.Options, err error) {
 	return p, err
 }
 
-// isOnDisk reports whether fSys is nothing but the file system of this machine, which krmflow reads itself.
+// isOnDisk reports whether fSys is nothing but the file system of this machine, which krmflow
+// reads itself.
 func isOnDisk(fSys filesys.FileSystem) bool {
 	switch f := fSys.(type) {
 	case filesys.FileSystemOrOnDisk:

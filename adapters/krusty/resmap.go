@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// A rendered ResMap is kustomize's own, but that it knows the text of those resources that nobody has changed.
+// A rendered ResMap is kustomize's own, but that it knows the text of those resources that nobody
+// has changed.
 type rendered struct {
 	resmap.ResMap
 	seed maphash.Seed
@@ -25,7 +26,8 @@ type original struct {
 	sum   uint64
 }
 
-// makeResMap returns what list has. That no two resources have one identity is known, so none is compared with all others.
+// makeResMap returns what list has. That no two resources have one identity is known, so none is
+// compared with all others.
 func makeResMap(list *krm.List) (resmap.ResMap, error) {
 	m := &rendered{resmap.New(), maphash.MakeSeed(), make(map[*resource.Resource]original, list.Len())}
 	err := m.ApplyFilter(kio.FilterFunc(func([]*yaml.RNode) ([]*yaml.RNode, error) {
@@ -50,7 +52,8 @@ func makeResMap(list *krm.List) (resmap.ResMap, error) {
 	return m, nil
 }
 
-// AsYaml returns the resources as one YAML stream. Only those that have changed since take kustomize's way, which decodes and encodes
+// AsYaml returns the resources as one YAML stream. Only those that have changed since take
+// kustomize's way, which decodes and encodes
 // each resource several times.
 func (m *rendered) AsYaml() ([]byte, error) {
 	var text []byte
@@ -92,12 +95,14 @@ func addNode(h *maphash.Hash, n *yaml.Node) {
 	}
 }
 
-// ErrorIfNotEqualSets implements [resmap.ResMap]. m may be no argument of that of a ResMap of kustomize's.
+// ErrorIfNotEqualSets implements [resmap.ResMap]. m may be no argument of that of a ResMap of
+// kustomize's.
 func (m *rendered) ErrorIfNotEqualSets(other resmap.ResMap) error {
 	return m.ResMap.ErrorIfNotEqualSets(kustomizes(other))
 }
 
-// ErrorIfNotEqualLists implements [resmap.ResMap]. m may be no argument of that of a ResMap of kustomize's.
+// ErrorIfNotEqualLists implements [resmap.ResMap]. m may be no argument of that of a ResMap of
+// kustomize's.
 func (m *rendered) ErrorIfNotEqualLists(other resmap.ResMap) error {
 	return m.ResMap.ErrorIfNotEqualLists(kustomizes(other))
 }

@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// A view shows a file system of kustomize's as an [fs.ReadLinkFS], whose root is that of absolute paths. It opens no file of it: one in
+// A view shows a file system of kustomize's as an [fs.ReadLinkFS], whose root is that of absolute
+// paths. It opens no file of it: one in
 // memory can be opened only once.
 type view struct {
 	files filesys.FileSystem
-	// base is the name of the directory that is rendered, without links; "." if it is not known. The directories above it are there,
+	// base is the name of the directory that is rendered, without links; "." if it is not known.
+	// The directories above it are there,
 	// even if files denies it: some file systems show nothing outside of one directory.
 	base string
 }
@@ -96,7 +98,8 @@ func (v view) ReadLink(name string) (string, error) {
 	return target, err
 }
 
-// target returns what name leads to, from its directory, or "" if it is no link. What kustomize's file systems tell of links is where
+// target returns what name leads to, from its directory, or "" if it is no link. What kustomize's
+// file systems tell of links is where
 // a path ends.
 func (v view) target(name string) (string, error) {
 	if v.isAbove(name) {

@@ -36,9 +36,9 @@ func commandsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-Every command and flag of krmflow. This page is generated from the program: 'krmflow COMMAND -h' prints the most used flags
-of a command, 'krmflow COMMAND --help' all of them. [Exit codes](exit-codes.md) and [settings](configuration.md) have pages
-of their own.
+Every command and flag of krmflow. This page is generated from the program: 'krmflow COMMAND -h' prints the most used
+flags of a command, 'krmflow COMMAND --help' all of them. [Exit codes](exit-codes.md) and [settings](configuration.md)
+have their own pages.
 
 `)
 	shared := map[string]*pflag.FlagSet{}
@@ -78,7 +78,7 @@ of their own.
 				shared[title].AddFlagSet(set)
 			}
 			if len(groups) > 0 {
-				fmt.Fprintf(&details, "\nShared flags: %s.\n", strings.Join(groups, ", "))
+				fmt.Fprintf(&details, "\nShared flags:\n%s.\n", strings.Join(groups, ",\n"))
 			}
 		}
 	}

@@ -102,7 +102,8 @@ func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 // abilities are features that only some engines have.
 type abilities struct {
 	unset bool // remove variables that the engine sets itself: podman since 4.2
-	// pass is true if the engine can pass its own standard streams to a container: podman since 4.0,
+	// pass is true if the engine can pass its own standard streams to a container: podman since
+	// 4.0,
 	// except with a remote machine.
 	pass bool
 }

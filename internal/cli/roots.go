@@ -41,7 +41,8 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
 }
 
-// leaves is the value of --leaves: true, false, or true with patterns of roots that are kept although
+// leaves is the value of --leaves: true, false, or true with patterns of roots that are kept
+// although
 // other layers use them.
 type leaves roots.Selection
 

@@ -34,7 +34,8 @@ const (
 // decoded, and escaped as in JSON.
 //
 // A value of a Secret is hidden as a whole scalar ([MinWhole]) or as a part of one ([MinPart]).
-// Booleans, numbers with few digits, usual names ([words.Usual]), and words in the name or namespace
+// Booleans, numbers with few digits, usual names ([words.Usual]), and words in the name or
+// namespace
 // of a resource or in a key of a Secret ([Set.Public]) are not hidden, because those are printed
 // anyway. Texts taken by steps are always hidden.
 //
@@ -63,7 +64,8 @@ const (
 // NewSet returns a set that calls fill on its first use, once.
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
 
-// Fill calls the function given to [NewSet], unless it was called before. Until then, the data of the
+// Fill calls the function given to [NewSet], unless it was called before. Until then, the data of
+// the
 // function, such as the list of a root, stays in memory.
 func (s *Set) Fill() {
 	s.once.Do(func() {

@@ -99,7 +99,8 @@ func Exists(ctx context.Context, dir, rev string) bool {
 	return err == nil
 }
 
-// Names returns the branches and tags of the repository that contains the working directory, for the
+// Names returns the branches and tags of the repository that contains the working directory, for
+// the
 // completion of shells. It is empty without a repository.
 func Names(ctx context.Context) []string {
 	cwd, err := os.Getwd()

@@ -19,7 +19,8 @@ import (
 
 // A Selection selects roots below a directory. The zero Selection selects all.
 type Selection struct {
-	// Leaves excludes layers that other layers use, except roots that match a pattern in Keep: bases
+	// Leaves excludes layers that other layers use, except roots that match a pattern in Keep:
+	// bases
 	// that are also installed directly. A pattern without a slash matches names at any depth.
 	Leaves bool
 	Keep   []string

@@ -24,6 +24,7 @@ import (
 // Limits of the project: phrases per 1,000 pieces, and columns with a tab as four.
 const (
 	maxComments, maxMarkdown                    = 20, 25
+	maxLongCode                                 = 1790 // lines of code over codeColumn; lower it, never raise it
 	commentColumns, markdownColumns, codeColumn = 100, 120, 140
 )
 
@@ -120,11 +121,20 @@ func check(w io.Writer, tree fs.FS) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ok = len(long) == 0
+	code := 0
+	long = slices.DeleteFunc(long, func(l string) bool {
+		if strings.HasSuffix(l, fmt.Sprint("at most ", codeColumn)) {
+			code++
+			return true
+		}
+		return false
+	})
+	ok = len(long) == 0 && code <= maxLongCode
 	for _, t := range []*text{comments, markdown} {
 		fmt.Fprintf(w, "%-8s %5.1f phrases per 1,000 pieces, at most %.0f\n", t.name, t.rate(), t.limit)
 		ok = ok && t.rate() <= t.limit
 	}
+	fmt.Fprintf(w, "%d lines of code over %d columns, at most %d\n", code, codeColumn, maxLongCode)
 	for _, l := range long {
 		fmt.Fprintln(w, l)
 	}

@@ -144,7 +144,8 @@ func documents(name string, data []byte) ([]document, error) {
 	return docs, nil
 }
 
-// nameNulls gives nulls without text within flow style (`{n: }`) a text. Otherwise kyaml writes them
+// nameNulls gives nulls without text within flow style (`{n: }`) a text. Otherwise kyaml writes
+// them
 // as empty strings.
 func nameNulls(n *yaml.Node, flow bool) {
 	if flow && n.Kind == yaml.ScalarNode && n.Tag == yaml.NodeTagNull && n.Value == "" {
