@@ -49,7 +49,7 @@ type serversKey struct{}
 //	/..., /files/...    the files below $WORK/NAME
 //	/git/...            the repositories below $WORK/NAME
 //	/private/...        the same, for the user me with the password hunter2
-//	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact with one version in a registry
+//	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact with one version
 //	/bad/BEHAVIOUR/...  wrong behaviour, see [misbehave]
 func startServer(ts *testscript.TestScript, args []string) {
 	s, dir := &scriptServer{}, ts.MkAbs(args[0])

@@ -53,8 +53,8 @@ for a code, and ` + "`krmflow explain`" + ` lists all codes. The first message o
 JSON logs and JSON [reports](reports.md) have it in ` + "`code`" + `, SARIF reports in ` + "`ruleId`" + `.
 
 The first two digits of a code follow the exit codes: 01 is for the input, 02 for the command line, 03 for trust, 04 for
-verification, 05 for failed functions, 06 for limits, 07 for fetching, and 09 for the output. The meaning of a code never
-changes.
+verification, 05 for failed functions, 06 for limits, 07 for fetching, and 09 for the output. The meaning of a code
+never changes.
 
 This page is generated from internal/cli/messages/pages. A test runs each wrong example and checks that the message has
 the code.

@@ -2,7 +2,7 @@
 // bill of materials, and for all together the checksums and the krew manifest. The result is
 // reproducible: it depends only on the source and the version of Go.
 //
-//	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build -trimpath
+//	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build
 //
 // …
 package main
