@@ -22,7 +22,7 @@ const prefix = "KRMFLOW_"
 
 // otherVariables are variables that do not correspond to a flag. Variables whose names start
 // with TEST do not either.
-var otherVariables = []string{"DEBUG", "EXECUTOR", "ORACLE", "PAGER", "TREES"}
+var otherVariables = []string{"DEBUG", "EXECUTOR", "LONG_TESTS", "ORACLE", "PAGER", "TREES"}
 
 // ofOneRun are flags that select what a single command works on. They cannot be set in the file
 // or by variables.
