@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // A Screen is the terminal as the standard streams of one process share it: product on stdout,
@@ -29,7 +30,11 @@ type Screen struct {
 	state          screenState
 	held           []heldText
 	measure        measure
-	pager          *pager
+	pager          atomic.Pointer[pager]
+
+	// outMu and errMu are held while writing to a stream that is not a terminal. A pipe can block
+	// for any time, and must not block the other stream or the handling of signals.
+	outMu, errMu sync.Mutex
 }
 
 // A heldText is held output for one stream.
@@ -87,9 +92,7 @@ func (s *Screen) writeOut(p []byte) (int, error) {
 func (s *Screen) writeErr(p []byte) (int, error) {
 	s.mu.Lock()
 	if !s.errTTY || s.state == holding && len(s.held) == 0 {
-		defer s.mu.Unlock()
-		s.clear()
-		return s.err.Write(p)
+		return s.direct(s.err, p)
 	}
 	return s.write(s.err, p)
 }
@@ -98,7 +101,7 @@ func (s *Screen) writeErr(p []byte) (int, error) {
 func (s *Screen) write(to io.Writer, p []byte) (int, error) {
 	switch s.state {
 	case paging:
-		pager := s.pager
+		pager := s.pager.Load()
 		s.mu.Unlock() // the pager may block until its user scrolls
 		if pager.write(p) || to == s.out {
 			return len(p), nil
@@ -118,7 +121,8 @@ func (s *Screen) write(to io.Writer, p []byte) (int, error) {
 			s.mu.Unlock()
 			return len(p), err
 		}
-		s.pager, s.state = pager, paging
+		s.pager.Store(pager)
+		s.state = paging
 		held := s.held
 		s.held = nil
 		pager.mu.Lock() // before other writers
@@ -132,8 +136,25 @@ func (s *Screen) write(to io.Writer, p []byte) (int, error) {
 		s.mu.Unlock()
 		return len(p), nil
 	}
-	defer s.mu.Unlock()
+	return s.direct(to, p)
+}
+
+// direct writes p to a stream at once. It unlocks s, before the write if the stream is not a
+// terminal.
+func (s *Screen) direct(to io.Writer, p []byte) (int, error) {
 	s.clear()
+	mu := &s.errMu
+	tty := s.errTTY
+	if to == s.out {
+		mu, tty = &s.outMu, s.outTTY
+	}
+	if tty {
+		defer s.mu.Unlock() // keeps the status line apart
+		return to.Write(p)
+	}
+	s.mu.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
 	return to.Write(p)
 }
 
@@ -188,7 +209,7 @@ func (s *Screen) Close() error {
 	s.mu.Lock()
 	s.clear()
 	err := s.release()
-	pager := s.pager
+	pager := s.pager.Load()
 	switch s.state {
 	case holding:
 		s.state = direct
@@ -204,17 +225,14 @@ func (s *Screen) Close() error {
 
 // Paging reports whether a pager is running, which handles Ctrl-C itself.
 func (s *Screen) Paging() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pager != nil && !s.pager.ended.Load()
+	pager := s.pager.Load()
+	return pager != nil && !pager.ended.Load()
 }
 
 // EndPager ends the pager, if there is one.
 func (s *Screen) EndPager() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pager != nil {
-		s.pager.terminate()
+	if pager := s.pager.Load(); pager != nil {
+		pager.terminate()
 	}
 }
 
