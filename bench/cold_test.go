@@ -19,9 +19,7 @@ var (
 // BenchmarkCold shows that a cache does not slow down a first run, and that a version is not slower
 // than an earlier version:
 //
-//	go test -run '^$' -bench Cold -benchtime 20x ./bench -before old/krmflow -after
-//
-// "$PWD/bin/krmflow"
+//	go test -run '^$' -bench Cold -benchtime 20x ./bench -before old/krmflow -after bin/krmflow
 //
 // It builds each tree in three ways, in turn: the earlier version without a cache, this version
 // without a cache, and this version with an empty cache. It reports medians of processor time in

@@ -1,14 +1,11 @@
-// Package krusty has the shape of sigs.k8s.io/kustomize/api/krusty and renders with krmflow: a
-// program that links kustomize's library
-// switches by changing that import.
+// Package krusty has the API of sigs.k8s.io/kustomize/api/krusty and renders with krmflow. A program
+// that links kustomize's library switches to krmflow by changing this import.
 //
-// Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the
-// process, so that Kustomizers, and
-// several runs of one, may work at the same time, also with different schemas (openapi); errors
-// have krmflow's words; helm runs only if the
-// Kustomizer is given what runs it; and options that ask for functions or plugins are errors:
-// package render runs functions for callers who
-// say what they trust.
+// Resources and bytes are those of kustomize v5.8.2, with these differences. The process keeps no
+// state of a run, so Kustomizers, and several runs of one, may work concurrently, also with
+// different schemas (openapi). Error messages are krmflow's. helm runs only if the Kustomizer has an
+// executor for it. Options that request functions or plugins are errors: use package render, whose
+// callers state their trust.
 package krusty
 
 import (
@@ -47,21 +44,19 @@ func MakeDefaultOptions() *Options { return krusty.MakeDefaultOptions() }
 // GetBuiltinPluginNames returns the names of kustomize's generators and transformers.
 func GetBuiltinPluginNames() []string { return krusty.GetBuiltinPluginNames() }
 
-// A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the
-// same time as long as nobody changes it.
+// A Kustomizer renders directories. It keeps no state between runs, and is safe for concurrent use
+// as long as its fields do not change.
 type Kustomizer struct {
 	options *Options
 
-	// Sources say how what is remote is fetched. [MakeKustomizer] sets those that fetch as the
-	// command does; nil makes what is
-	// remote an error.
+	// Sources control how remote content is fetched. [MakeKustomizer] sets them to fetch as the
+	// command does. With nil, a remote reference is an error.
 	Sources *render.Sources
 	// Warn is called with each warning of a run that ends well. It may be nil.
 	Warn func(planner.Warning)
-	// Helm runs the charts of runs that PluginConfig.HelmConfig allows them: helm.New() of package
-	// executors/helm, of which a process has one.
-	// Without it, that option is an error. Isolation says what isolates it: that of package
-	// executors/probe. Charts are denied where nothing does.
+	// Helm renders charts if PluginConfig.HelmConfig enables them. Use helm.New of package
+	// executors/helm, once per process. Without Helm, the option is an error. Isolation reports the
+	// isolation of Helm, see package executors/probe. Without isolation, charts are denied.
 	Helm      scheduler.Executor
 	Isolation func() (isolation, missing string)
 }

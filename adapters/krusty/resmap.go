@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// A rendered ResMap is kustomize's own, but that it knows the text of those resources that nobody
-// has changed.
+// A rendered ResMap is a ResMap of kustomize that also knows the text of unchanged resources.
 type rendered struct {
 	resmap.ResMap
 	seed maphash.Seed
@@ -95,14 +94,14 @@ func addNode(h *maphash.Hash, n *yaml.Node) {
 	}
 }
 
-// ErrorIfNotEqualSets implements [resmap.ResMap]. m may be no argument of that of a ResMap of
-// kustomize's.
+// ErrorIfNotEqualSets implements [resmap.ResMap]. The method of kustomize's
+// ResMap accepts only its own type, so other is converted.
 func (m *rendered) ErrorIfNotEqualSets(other resmap.ResMap) error {
 	return m.ResMap.ErrorIfNotEqualSets(kustomizes(other))
 }
 
-// ErrorIfNotEqualLists implements [resmap.ResMap]. m may be no argument of that of a ResMap of
-// kustomize's.
+// ErrorIfNotEqualLists implements [resmap.ResMap]. The method of kustomize's
+// ResMap accepts only its own type, so other is converted.
 func (m *rendered) ErrorIfNotEqualLists(other resmap.ResMap) error {
 	return m.ResMap.ErrorIfNotEqualLists(kustomizes(other))
 }

@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// A view shows a file system of kustomize's as an [fs.ReadLinkFS], whose root is that of absolute
-// paths. It opens no file of it: one in
-// memory can be opened only once.
+// A view presents a file system of kustomize as an [fs.ReadLinkFS] with the root "/". It reads files
+// without opening them, because a file in memory can be opened only once.
 type view struct {
 	files filesys.FileSystem
 	// base is the name of the directory that is rendered, without links; "." if it is not known.
@@ -98,9 +97,8 @@ func (v view) ReadLink(name string) (string, error) {
 	return target, err
 }
 
-// target returns what name leads to, from its directory, or "" if it is no link. What kustomize's
-// file systems tell of links is where
-// a path ends.
+// target returns the target of a link relative to its directory, or "" if name is not a link.
+// kustomize's file systems report only the final destination of a path.
 func (v view) target(name string) (string, error) {
 	if v.isAbove(name) {
 		return "", nil
