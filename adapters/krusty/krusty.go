@@ -1,11 +1,11 @@
-// Package krusty has the API of sigs.k8s.io/kustomize/api/krusty and renders with krmflow. A program
-// that links kustomize's library switches to krmflow by changing this import.
+// Package krusty has the API of sigs.k8s.io/kustomize/api/krusty and renders with krmflow. A
+// program that links kustomize's library switches to krmflow by changing this import.
 //
 // Resources and bytes are those of kustomize v5.8.2, with these differences. The process keeps no
 // state of a run, so Kustomizers, and several runs of one, may work concurrently, also with
-// different schemas (openapi). Error messages are krmflow's. helm runs only if the Kustomizer has an
-// executor for it. Options that request functions or plugins are errors: use package render, whose
-// callers state their trust.
+// different schemas (openapi). Error messages are krmflow's. helm runs only if the Kustomizer has
+// an executor for it. Options that request functions or plugins are errors: use package render,
+// whose callers state their trust.
 package krusty
 
 import (
