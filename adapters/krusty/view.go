@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// A view presents a file system of kustomize as an [fs.ReadLinkFS] with the root "/". It reads files
-// without opening them, because a file in memory can be opened only once.
+// A view presents a file system of kustomize as an [fs.ReadLinkFS] with the root "/". It reads
+// files without opening them, because a file in memory can be opened only once.
 type view struct {
 	files filesys.FileSystem
 	// base is the name of the directory that is rendered, without links; "." if it is not known.
