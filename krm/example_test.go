@@ -60,8 +60,7 @@ func ExampleList_Append() {
 	fmt.Println(krm.NewList(rs...).Append(again))
 	// Output:
 	// duplicate resource v1 Service default/web (already at web.yaml:1)
-	// it is included twice: list the file or its layer once, or give each layer a different
-	// namePrefix or namespace
+	//   it is included twice: list the file or its layer once, or give each layer a different namePrefix or namespace
 }
 
 func ExampleParseDigest() {

@@ -41,11 +41,9 @@ func Example_function() {
 		fmt.Println(resource.ID())
 	}
 	// Output:
-	// base/composition.yaml:12: example.com/v1 WebApp/shop: the function is not known: no catalog
-	// is trusted
+	// base/composition.yaml:12: example.com/v1 WebApp/shop: the function is not known: no catalog is trusted
 	//   it is needed by dev/composition.yaml#WebApp/shop
-	// base/composition.yaml:5 names catalog ../catalog.yaml, which is not trusted; to trust it add
-	// --trusted-plugin-catalog=catalog.yaml
+	//   base/composition.yaml:5 names catalog ../catalog.yaml, which is not trusted; to trust it add --trusted-plugin-catalog=catalog.yaml
 	// v1 ServiceAccount shop-dev/shop
 	// v1 Service shop-dev/shop
 	// apps/v1 Deployment shop-dev/shop

@@ -54,8 +54,7 @@ runtime:
 	_, err = function.ReadInline(config, nil)
 	fmt.Println(err)
 	// Output:
-	// the configuration names two functions: exec ./other.sh in runtime and exec ./stamp.sh in
-	// config.kubernetes.io/function
+	// the configuration names two functions: exec ./other.sh in runtime and exec ./stamp.sh in config.kubernetes.io/function
 	//   remove one of them
 }
 

@@ -145,14 +145,16 @@ func check(w io.Writer, tree fs.FS) (ok bool, err error) {
 type line struct{ number, columns, limit int }
 
 // goProse adds the comments of a Go file, and returns the lines that are too long. Comments with an
-// address or a directive, and raw strings, may have any width.
+// address or a directive, the output of examples, and raw strings may have any width.
 func goProse(lines []string, add func(string)) (long []line) {
-	raw := false // in a raw string
+	raw := false    // in a raw string
+	output := false // in the output of an example
 	for i, text := range lines {
 		trimmed := strings.TrimSpace(text)
+		output = strings.HasPrefix(trimmed, "//") && (output || trimmed == "// Output:")
 		limit := codeColumn
 		switch {
-		case raw:
+		case raw || output:
 			limit = 0
 		case strings.HasPrefix(trimmed, "//go:") || strings.Contains(text, "://"):
 			limit = 0
