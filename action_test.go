@@ -316,7 +316,8 @@ func TestActionFile(t *testing.T) {
 func TestActionPush(t *testing.T) {
 	longtest.OnlyAll(t)
 	j := newJob(t)
-	if _, errs, err := run(t, j.tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/", "--layout", "single"); err != nil {
+	if _, errs, err := run(t, j.tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/", "--layout",
+		"single"); err != nil {
 		t.Fatal(err, errs)
 	}
 	before := j.commit()
@@ -409,7 +410,8 @@ func TestActionPullRequest(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	last := j.github.comments[len(j.github.comments)-1]
-	if log := j.github.written(); !slices.Equal(log, []string{"PATCH /repos/me/shop/issues/comments/302"}) || !strings.Contains(last.Body, "p-") ||
+	if log := j.github.written(); !slices.Equal(log, []string{"PATCH /repos/me/shop/issues/comments/302"}) ||
+		!strings.Contains(last.Body, "p-") ||
 		j.github.comments[0].Body != marker+"\nmine" {
 		t.Errorf("written %q: %s", log, last.Body)
 	}
@@ -448,7 +450,8 @@ func TestActionToken(t *testing.T) {
 	j.event["repo"] = "me/shop"
 	for _, status := range []int{http.StatusForbidden, http.StatusUnprocessableEntity} {
 		j.github.status = status
-		if r := j.run(in); r.err != nil || !strings.Contains(r.printed, "::warning title=krmflow::") || !strings.Contains(r.summary, "ours") {
+		if r := j.run(in); r.err != nil || !strings.Contains(r.printed, "::warning title=krmflow::") ||
+			!strings.Contains(r.summary, "ours") {
 			t.Errorf("status %d: %+v", status, r)
 		}
 	}
@@ -459,7 +462,8 @@ func TestActionToken(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if log := j.github.written(); !slices.Equal(log, []string{"POST /repos/me/shop/issues/7/comments", "PATCH /repos/me/shop/issues/comments/1"}) {
+	if log := j.github.written(); !slices.Equal(log,
+		[]string{"POST /repos/me/shop/issues/7/comments", "PATCH /repos/me/shop/issues/comments/1"}) {
 		t.Errorf("written %q", log)
 	}
 }
@@ -485,7 +489,8 @@ func TestActionMistakes(t *testing.T) {
 	j.commit()
 	j.pullRequest()
 	r = j.run(in)
-	if r.err == nil || !strings.Contains(r.summary, "ours") || !strings.Contains(r.printed, "::error file=overlays/dev/kustomization.yaml") {
+	if r.err == nil || !strings.Contains(r.summary, "ours") ||
+		!strings.Contains(r.printed, "::error file=overlays/dev/kustomization.yaml") {
 		t.Errorf("a mistake of the change: %+v", r)
 	}
 	// A clone without the base.
@@ -497,7 +502,8 @@ func TestActionMistakes(t *testing.T) {
 	j.git("fetch", "-q", "--depth=1", "file://"+full, merge)
 	j.git("checkout", "-q", "FETCH_HEAD")
 	r = j.run(in)
-	missing := regexp.MustCompile(`::error title=krmflow::the clone does not have [0-9a-f]{40}, .*: set fetch-depth: 0 for actions/checkout`)
+	missing := regexp.MustCompile(
+		`::error title=krmflow::the clone does not have [0-9a-f]{40}, .*: set fetch-depth: 0 for actions/checkout`)
 	if r.err == nil || !missing.MatchString(r.printed) {
 		t.Errorf("a shallow clone: %+v", r)
 	}
@@ -515,7 +521,8 @@ func TestActionMistakes(t *testing.T) {
 func TestActionSecrets(t *testing.T) {
 	j := newJob(t)
 	secret := func(namespace, value string) string {
-		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: %s}\nstringData: {password: %s}\n---\n", namespace, value)
+		return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: %s}\nstringData: {password: %s}\n---\n",
+			namespace, value)
 	}
 	settings := func(value string) string {
 		var b strings.Builder
@@ -548,7 +555,8 @@ func TestActionSecrets(t *testing.T) {
 		t.Errorf("%.2000s", body)
 	}
 	sarif, err := os.ReadFile(r.outputs["sarif"])
-	if all := r.printed + r.summary + body + string(sarif); err != nil || strings.Contains(all, "hunter") || strings.Contains(all, "aHVudGVy") {
+	if all := r.printed + r.summary + body + string(sarif); err != nil || strings.Contains(all, "hunter") ||
+		strings.Contains(all, "aHVudGVy") {
 		t.Errorf("a value of a Secret is shown: %v\n%s", err, all)
 	}
 	if len(r.summary) < 65536 || len(body) < 40000 || !strings.Contains(body, "summarised, to stay below") ||

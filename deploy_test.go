@@ -148,7 +148,8 @@ func TestArgoPlugin(t *testing.T) {
 			t.Errorf("discovered in %s: %q, %v", dir, found, err)
 		}
 	}
-	env := []string{"ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=shop", "ARGOCD_ENV_XDG_CACHE_HOME=/nowhere", "KUBE_VERSION=1.34", "ARGOCD_APP_PARAMETERS=[]"}
+	env := []string{"ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=shop", "ARGOCD_ENV_XDG_CACHE_HOME=/nowhere", "KUBE_VERSION=1.34",
+		"ARGOCD_APP_PARAMETERS=[]"}
 	inApp := func(c command) (string, string, error) {
 		return run(t, app, env, c.Command[0], append(c.Command[1:], c.Args...)...)
 	}
@@ -249,7 +250,8 @@ func TestArgoSidecar(t *testing.T) {
 			sidecar = c
 		}
 	}
-	if sidecar == nil || at(t, sidecar, "image") != "registry.example.com/krmflow:v1.2.3" || at(t, sidecar, "command", 0) != "/var/run/argocd/argocd-cmp-server" ||
+	if sidecar == nil || at(t, sidecar, "image") != "registry.example.com/krmflow:v1.2.3" ||
+		at(t, sidecar, "command", 0) != "/var/run/argocd/argocd-cmp-server" ||
 		at(t, sidecar, "securityContext", "runAsUser") != 999 {
 		t.Errorf("the sidecar is %v", sidecar)
 	}
@@ -310,7 +312,8 @@ func TestArgoBinary(t *testing.T) {
 	}
 	kustomize := filepath.Join(dir, "kustomize")
 	app := filepath.Join(tree, "overlays/prod")
-	for _, args := range []string{"version --short", "edit set nameprefix -- argo-", "edit set image cart=cart:v9", "edit add label --force app:shop", "edit set namespace -- shop"} {
+	for _, args := range []string{"version --short", "edit set nameprefix -- argo-", "edit set image cart=cart:v9",
+		"edit add label --force app:shop", "edit set namespace -- shop"} {
 		if out, errs, err := run(t, app, nil, kustomize, strings.Fields(args)...); err != nil {
 			t.Errorf("%s: %v\n%s%s", args, err, out, errs)
 		}
@@ -345,7 +348,8 @@ func TestFluxArtifactMatchesKustomization(t *testing.T) {
 		Spec struct{ Path string }
 	}
 	decode(t, "deploy/flux/app.yaml", &source, &app)
-	if files, err := os.ReadDir(filepath.Join(tree, "rendered", app.Spec.Path)); ran != 1 || source.Kind != "OCIRepository" || err != nil || len(files) < 20 {
+	if files, err := os.ReadDir(filepath.Join(tree, "rendered", app.Spec.Path)); ran != 1 || source.Kind != "OCIRepository" || err != nil ||
+		len(files) < 20 {
 		t.Errorf("%d steps, %d files, %v", ran, len(files), err)
 	}
 }
@@ -427,7 +431,8 @@ func TestImageRendersReadOnlyTree(t *testing.T) {
 		run(t, dir, env, "podman", "rm", "-f", "-a")
 		os.RemoveAll(dir)
 	})
-	if _, errs, err := run(t, ".", env, "make", "image", "IMAGE=localhost/krmflow:test", "VERSION=v1.2.3", "GOBUILD=env CGO_ENABLED=0 go build"); err != nil {
+	if _, errs, err := run(t, ".", env, "make", "image", "IMAGE=localhost/krmflow:test", "VERSION=v1.2.3",
+		"GOBUILD=env CGO_ENABLED=0 go build"); err != nil {
 		t.Fatal(err, errs)
 	}
 	tree, err := filepath.Abs("testdata/kustomize/shop")
@@ -435,7 +440,8 @@ func TestImageRendersReadOnlyTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	podman := func(args ...string) string {
-		out, errs, err := run(t, dir, env, "podman", append([]string{"run", "--rm", "--read-only", "--network=none", "--volume=" + tree + ":/work:ro"}, args...)...)
+		out, errs, err := run(t, dir, env, "podman",
+			append([]string{"run", "--rm", "--read-only", "--network=none", "--volume=" + tree + ":/work:ro"}, args...)...)
 		if err != nil {
 			t.Errorf("%q: %v\n%s", args, err, errs)
 		}
@@ -450,7 +456,8 @@ func TestImageRendersReadOnlyTree(t *testing.T) {
 	if got := podman("--entrypoint=kustomize", "localhost/krmflow:test", "version"); got != "v5.8.2\n" {
 		t.Errorf("as kustomize, version %q", got)
 	}
-	config, _, _ := run(t, dir, env, "podman", "image", "inspect", "--format", "{{.User}} {{.Created}} {{.Config.Entrypoint}}", "localhost/krmflow:test")
+	config, _, _ := run(t, dir, env, "podman", "image", "inspect", "--format", "{{.User}} {{.Created}} {{.Config.Entrypoint}}",
+		"localhost/krmflow:test")
 	if !strings.HasPrefix(config, "65532:65532 1970-01-01 ") {
 		t.Errorf("the image is %s", config)
 	}

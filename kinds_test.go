@@ -25,7 +25,8 @@ func TestNoCasesForBuiltins(t *testing.T) {
 		}
 		report := func(x ast.Expr) {
 			if star, ok := x.(*ast.StarExpr); ok && selected(star.X, "builtins") != "" {
-				t.Errorf("%s: asks for *builtins.%s: use an interface of builtins/about.go", fset.Position(x.Pos()), selected(star.X, "builtins"))
+				t.Errorf("%s: asks for *builtins.%s: use an interface of builtins/about.go", fset.Position(x.Pos()),
+					selected(star.X, "builtins"))
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -109,8 +109,9 @@ func small() map[string]struct {
 		"replacements": {Replacements(20), 20}, "replacement files": {ReplacementFiles(20), 20},
 		"crds":         {CRDs(400 << 10), 2},
 		"nested":       {Nested(125), 125},
-		"json patches": {JSONPatches(20), 20}, "annotation patches": {AnnotationPatches(20), 20}, "patched chain": {PatchedChain(5, 20), 20},
-		"replace all": {ReplaceAll(20), 20}, "many fields": {ManyFields(20), 20}, "vars": {Vars(20), 20}, "files": {Files(2), 4},
+		"json patches": {JSONPatches(20), 20}, "annotation patches": {AnnotationPatches(20), 20},
+		"patched chain": {PatchedChain(5, 20), 20},
+		"replace all":   {ReplaceAll(20), 20}, "many fields": {ManyFields(20), 20}, "vars": {Vars(20), 20}, "files": {Files(2), 4},
 		"components": {DeepComponents(4, 20), 20}, "monorepo": {Monorepo(10), 5},
 	}
 }
@@ -291,7 +292,8 @@ func TestCompareReportsDifferencesAndErrors(t *testing.T) {
 	}
 	for i, want := range []string{"patch 1", "overlays-100 100", "overlays-100-files 100"} {
 		row := r.Rows[i]
-		if fmt.Sprint(row.Tree, " ", row.Resources) != want || !row.Same || row.Cold == nil || row.Warm == nil || (row.Changed != nil) != (i == 2) {
+		if fmt.Sprint(row.Tree, " ", row.Resources) != want || !row.Same || row.Cold == nil || row.Warm == nil ||
+			(row.Changed != nil) != (i == 2) {
 			t.Errorf("want %s, got row %+v", want, row)
 		}
 	}

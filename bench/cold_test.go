@@ -71,7 +71,8 @@ func cost(b *testing.B, command func(out string) []string) {
 		}
 		for k := range samples {
 			way := (i + k) % len(samples)
-			args := append(command(filepath.Join(work, fmt.Sprint("out-", way, "-", i))), []string{"--no-cache", "--no-cache", "--cache-dir=" + cache}[way])
+			args := append(command(filepath.Join(work, fmt.Sprint("out-", way, "-", i))),
+				[]string{"--no-cache", "--no-cache", "--cache-dir=" + cache}[way])
 			s, err := runTo(b.Context(), os.DevNull, []string{*before, *after, *after}[way], args...)
 			if err != nil {
 				b.Fatal(err)

@@ -116,7 +116,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	defer remove()
 	subjects := o.subjects(dir)
 	c := &comparison{o: o, dir: dir}
-	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, KrmflowVersion: version(ctx, o.Krmflow), KustomizeVersion: version(ctx, o.Kustomize), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
+	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, KrmflowVersion: version(ctx, o.Krmflow), KustomizeVersion: version(ctx,
+		o.Kustomize), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
 	var failed error
 	for i, s := range subjects {
 		if o.Log != nil {
@@ -238,7 +239,8 @@ func isComposition(dir string) bool {
 
 func (o *Options) generated(dir string, t Tree) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: t.Size, files: t.Files, sample: t.Sample, caches: true, change: t.Change, flags: t.Flags, ours: t.KrmflowFlags,
+	s := subject{name: t.Name, title: t.Title, size: t.Size, files: t.Files, sample: t.Sample, caches: true, change: t.Change,
+		flags: t.Flags, ours: t.KrmflowFlags,
 		write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
 	if t.Below != "" {
 		s.below = filepath.Join(base, filepath.FromSlash(t.Below))

@@ -19,7 +19,8 @@ func CRDs(bytes int) Tree {
 				files = append(files, name)
 				w.file(name, func(out printf) { definition(w, i, each, out) })
 			}
-			w.kustomization(".", files, "labels:\n- pairs:\n    app.kubernetes.io/part-of: operator\ncommonAnnotations:\n  example.com/release: v1.4.0\n")
+			w.kustomization(".", files,
+				"labels:\n- pairs:\n    app.kubernetes.io/part-of: operator\ncommonAnnotations:\n  example.com/release: v1.4.0\n")
 		},
 	}
 }
@@ -33,10 +34,13 @@ func definition(w *treeWriter, i, size int, out printf) {
 	}
 	out("---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  annotations:\n")
 	out("    controller-gen.kubebuilder.io/version: v0.16.4\n  name: kind%02ds.operator.example.com\nspec:\n", i)
-	out("  group: operator.example.com\n  names:\n    kind: Kind%02d\n    listKind: Kind%02dList\n    plural: kind%02ds\n    singular: kind%02d\n  scope: Namespaced\n", i, i, i, i)
-	out("  versions:\n  - additionalPrinterColumns:\n    - jsonPath: .status.phase\n      name: Phase\n      type: string\n    name: v1\n    schema:\n      openAPIV3Schema:\n")
+	out(
+		"  group: operator.example.com\n  names:\n    kind: Kind%02d\n    listKind: Kind%02dList\n    plural: kind%02ds\n    singular: kind%02d\n  scope: Namespaced\n", i, i, i, i)
+	out(
+		"  versions:\n  - additionalPrinterColumns:\n    - jsonPath: .status.phase\n      name: Phase\n      type: string\n    name: v1\n    schema:\n      openAPIV3Schema:\n")
 	out("        description: Kind%02d is the schema of one of the operator's resources.\n        properties:\n", i)
-	out("          apiVersion:\n            type: string\n          kind:\n            type: string\n          metadata:\n            type: object\n          spec:\n            properties:\n")
+	out(
+		"          apiVersion:\n            type: string\n          kind:\n            type: string\n          metadata:\n            type: object\n          spec:\n            properties:\n")
 	for n := 0; written < size; n++ {
 		property(w, fmt.Sprintf("field%04d", n), "              ", 3, count)
 	}
@@ -58,14 +62,17 @@ func property(w *treeWriter, name, indent string, depth int, out printf) {
 	case 1:
 		out("%sformat: int32\n%smaximum: 65535\n%sminimum: 1\n%stype: integer\n", in, in, in, in)
 	case 2:
-		out("%sanyOf:\n%s- type: integer\n%s- type: string\n%spattern: ^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))$\n%sx-kubernetes-int-or-string: true\n", in, in, in, in, in)
+		out(
+			"%sanyOf:\n%s- type: integer\n%s- type: string\n%spattern: ^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))$\n%sx-kubernetes-int-or-string: true\n", in, in, in, in, in)
 	case 3:
-		out("%sdefault: %s\n%senum:\n%s- Always\n%s- \"\"\n%s- Never\n%stype: string\n", in, w.pick("Always", "\"\"", "Never"), in, in, in, in, in)
+		out("%sdefault: %s\n%senum:\n%s- Always\n%s- \"\"\n%s- Never\n%stype: string\n", in, w.pick("Always", "\"\"", "Never"), in, in,
+			in, in, in)
 	case 4:
 		out("%sitems:\n%s  properties:\n", in, in)
 		property(w, "name", in+"    ", 0, out)
 		property(w, "value", in+"    ", depth-1, out)
-		out("%s  required:\n%s  - name\n%s  type: object\n%stype: array\n%sx-kubernetes-list-map-keys:\n%s- name\n%sx-kubernetes-list-type: map\n", in, in, in, in, in, in, in)
+		out(
+			"%s  required:\n%s  - name\n%s  type: object\n%stype: array\n%sx-kubernetes-list-map-keys:\n%s- name\n%sx-kubernetes-list-type: map\n", in, in, in, in, in, in, in)
 	default:
 		out("%sproperties:\n", in)
 		for i := range 2 + w.rnd.IntN(4) {
@@ -93,7 +100,8 @@ func describe(w *treeWriter, in string, out printf) {
 func (w *treeWriter) sentence(words int) string {
 	s := []string{w.pick("Specifies", "The", "Optional", "If", "Defines", "A")}
 	for range words {
-		s = append(s, w.pick("name", "of", "the", "object", "resource", "which", "pods", "is", "set", "by", "controller", "when", "value", "policy", "applies", "reference", "namespace"))
+		s = append(s, w.pick("name", "of", "the", "object", "resource", "which", "pods", "is", "set", "by", "controller", "when", "value",
+			"policy", "applies", "reference", "namespace"))
 	}
 	return strings.Join(s, " ")
 }

@@ -35,7 +35,8 @@ func BenchmarkDiff(b *testing.B) {
 				b.Fatal(err)
 			}
 			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", "before"}} {
-				cmd := exec.CommandContext(b.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"}, args...)...)
+				cmd := exec.CommandContext(b.Context(), "git",
+					append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"}, args...)...)
 				cmd.Dir = dir
 				if out, err := cmd.CombinedOutput(); err != nil {
 					b.Fatalf("git %q: %v\n%s", args, err, out)

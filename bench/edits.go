@@ -25,14 +25,18 @@ func (w *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 // their targets.
 func (w *treeWriter) jsonPatches(out printf, selector string) {
 	for i, ops := range []string{
-		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n", 2+w.rnd.IntN(7), w.rnd.IntN(60)),
-		fmt.Sprintf("- op: add\n  path: /metadata/annotations/example.com~1patched\n  value: \"%d\"\n- op: test\n  path: /kind\n  value: Deployment\n", w.rnd.IntN(1000)),
-		fmt.Sprintf("- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value: {name: PATCHED, value: \"%d\"}\n- op: remove\n  path: /spec/revisionHistoryLimit\n", w.rnd.IntN(1000)),
+		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n",
+			2+w.rnd.IntN(7), w.rnd.IntN(60)),
+		fmt.Sprintf(
+			"- op: add\n  path: /metadata/annotations/example.com~1patched\n  value: \"%d\"\n- op: test\n  path: /kind\n  value: Deployment\n", w.rnd.IntN(1000)),
+		fmt.Sprintf(
+			"- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value: {name: PATCHED, value: \"%d\"}\n- op: remove\n  path: /spec/revisionHistoryLimit\n", w.rnd.IntN(1000)),
 	} {
 		if i == 0 {
 			out("patches:\n")
 		}
-		out("- target:\n    kind: Deployment\n%s  patch: |-\n    %s\n", selector, strings.ReplaceAll(strings.TrimSpace(ops), "\n", "\n    "))
+		out("- target:\n    kind: Deployment\n%s  patch: |-\n    %s\n", selector,
+			strings.ReplaceAll(strings.TrimSpace(ops), "\n", "\n    "))
 	}
 }
 
@@ -50,9 +54,11 @@ func AnnotationPatches(n int) Tree {
 	return edited("annotation-patches", "12 patches by annotations", n, func(w *treeWriter, out printf, _ []app) {
 		w.jsonPatches(out, "    annotationSelector: example.com/owner\n")
 		for i := range 9 {
-			out("- target:\n    annotationSelector: example.com/owner=team-%d\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n", i)
+			out(
+				"- target:\n    annotationSelector: example.com/owner=team-%d\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n", i)
 			out("    metadata:\n      name: any\n    spec:\n      template:\n        spec:\n          priorityClassName: team-%d\n", i)
-			out("          containers:\n          - name: main\n            env:\n            - name: TEAM\n              value: \"%d\"\n", w.rnd.IntN(100))
+			out("          containers:\n          - name: main\n            env:\n            - name: TEAM\n              value: \"%d\"\n",
+				w.rnd.IntN(100))
 		}
 	})
 }
@@ -64,13 +70,15 @@ func ReplaceAll(n int) Tree {
 		out("replacements:\n")
 		for i := range n {
 			a := apps[i/2%(n/3)]
-			out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.%s\n  targets:\n", a.name, w.pick("host", "timeout", "mode"))
+			out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.%s\n  targets:\n", a.name,
+				w.pick("host", "timeout", "mode"))
 			if i%2 == 0 {
 				out("  - select:\n      kind: Deployment\n      name: %s\n    fieldPaths:\n", a.name)
 				out("    - spec.template.spec.containers.[name=main].env.[name=APP_NAME].value\n")
 				continue
 			}
-			out("  - select:\n      kind: Deployment\n    fieldPaths:\n    - metadata.annotations.[example.com/value-%d]\n    options:\n      create: true\n", i)
+			out(
+				"  - select:\n      kind: Deployment\n    fieldPaths:\n    - metadata.annotations.[example.com/value-%d]\n    options:\n      create: true\n", i)
 		}
 	})
 }
@@ -81,10 +89,13 @@ func ManyFields(n int) Tree {
 	return edited("many-fields", "labels into 100 field specs", n, func(w *treeWriter, out printf, _ []app) {
 		out("labels:\n")
 		for i := range 5 {
-			out("- pairs:\n    example.com/label-%d: \"%d\"\n    example.com/other-%d: %s\n  includeSelectors: %v\n  fields:\n", i, w.rnd.IntN(100), i, w.pick("a", "b"), i == 0)
+			out("- pairs:\n    example.com/label-%d: \"%d\"\n    example.com/other-%d: %s\n  includeSelectors: %v\n  fields:\n",
+				i, w.rnd.IntN(100), i, w.pick("a", "b"), i == 0)
 			for k := range 20 {
 				kind := []string{"Deployment", "Service", "ConfigMap", "Job"}[k%4]
-				out("  - kind: %s\n    path: %s\n    create: %v\n", kind, []string{"metadata/annotations", "spec/template/metadata/annotations", "spec/more/labels", "spec/template/spec/containers/resources/limits", "spec/ports/labels"}[k/4], k/4 < 2)
+				out("  - kind: %s\n    path: %s\n    create: %v\n", kind,
+					[]string{"metadata/annotations", "spec/template/metadata/annotations", "spec/more/labels",
+						"spec/template/spec/containers/resources/limits", "spec/ports/labels"}[k/4], k/4 < 2)
 			}
 		}
 		out("commonAnnotations:\n  example.com/contact: all@example.com\n")
@@ -103,7 +114,8 @@ func Vars(n int) Tree {
 			list(out, "resources", files)
 			out("patches:\n")
 			for _, a := range apps {
-				out("- target: {kind: Deployment, name: %s}\n  patch: |-\n    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --peer=$(%s)}\n", a.name, variable(a))
+				out(
+					"- target: {kind: Deployment, name: %s}\n  patch: |-\n    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --peer=$(%s)}\n", a.name, variable(a))
 				out("    - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: PEER, value: \"http://$(%s):%d/$(%s)\"}}\n", variable(a), a.port, variable(a))
 			}
 			out("vars:\n")
@@ -131,7 +143,8 @@ func Files(n int) Tree {
 			for _, name := range []string{"app.properties", "rules.json", "notes.txt", "table.csv"} {
 				w.file(a.name+"/"+name, func(out printf) {
 					for size := 0; size < 32<<10; size += 48 {
-						out("%s.%08x = \"%016x\" # %-12s\n", w.pick("pool", "cache"), w.rnd.Uint32(), w.rnd.Uint64(), w.pick("fast", "slow", "  off"))
+						out("%s.%08x = \"%016x\" # %-12s\n", w.pick("pool", "cache"), w.rnd.Uint32(), w.rnd.Uint64(),
+							w.pick("fast", "slow", "  off"))
 					}
 				})
 			}
@@ -141,7 +154,8 @@ func Files(n int) Tree {
 			list(out, "resources", files)
 			out("configMapGenerator:\n")
 			for _, a := range apps {
-				out("- name: %s\n  files:\n  - %s/app.properties\n  - %s/rules.json\n  - notes=%s/notes.txt\n  - %s/table.csv\n", a.name, a.name, a.name, a.name, a.name)
+				out("- name: %s\n  files:\n  - %s/app.properties\n  - %s/rules.json\n  - notes=%s/notes.txt\n  - %s/table.csv\n", a.name,
+					a.name, a.name, a.name, a.name)
 			}
 		})
 	}
@@ -151,7 +165,8 @@ func Files(n int) Tree {
 // PatchedChain is a tree of n resources below a chain of layers. Each layer applies a JSON patch
 // to one Deployment.
 func PatchedChain(layers, n int) Tree {
-	t := Tree{Name: fmt.Sprintf("patched-chain-%d", layers), Title: fmt.Sprintf("%d layers with a JSON patch each, %d resources", layers, n)}
+	t := Tree{Name: fmt.Sprintf("patched-chain-%d", layers),
+		Title: fmt.Sprintf("%d layers with a JSON patch each, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
 	t.fill = func(w *treeWriter) {
 		apps, files := w.trios("layer-00", n)
@@ -176,7 +191,8 @@ func jsonPatch(w *treeWriter, out printf, a app, i int) {
 // DeepComponents is a tree of n resources and a chain of nested components. Each component
 // patches a Deployment and adds a label.
 func DeepComponents(depth, n int) Tree {
-	t := Tree{Name: fmt.Sprintf("components-%d", depth), Title: fmt.Sprintf("%d components, one within the other, %d resources", depth, n), Roots: []string{"root"}}
+	t := Tree{Name: fmt.Sprintf("components-%d", depth), Title: fmt.Sprintf("%d components, one within the other, %d resources", depth, n),
+		Roots: []string{"root"}}
 	t.fill = func(w *treeWriter) {
 		apps, files := w.trios("root", n)
 		w.kustomization("root", files, "components:\n- ../component-00\n")

@@ -29,7 +29,8 @@ func list(out printf, field string, entries []string) {
 
 // settings adds labels and annotations to all resources.
 func settings(out printf, owner string) {
-	out("labels:\n- pairs:\n    app.kubernetes.io/part-of: %s\n    app.kubernetes.io/managed-by: kustomize\n  includeTemplates: true\n", owner)
+	out("labels:\n- pairs:\n    app.kubernetes.io/part-of: %s\n    app.kubernetes.io/managed-by: kustomize\n  includeTemplates: true\n",
+		owner)
 	out("commonAnnotations:\n  example.com/contact: %s@example.com\n", owner)
 }
 
@@ -69,7 +70,8 @@ func tenPatches(w *treeWriter, out printf, apps []app) {
 	out("patches:\n- path: patches/merge.yaml\n")
 	some := func() string { return apps[w.rnd.IntN(len(apps))].name }
 	for range 4 {
-		out("- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: %s\n      annotations:\n        example.com/scrape: \"true\"\n",
+		out(
+			"- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: %s\n      annotations:\n        example.com/scrape: \"true\"\n",
 			some())
 	}
 	for range 3 {
@@ -78,6 +80,7 @@ func tenPatches(w *treeWriter, out printf, apps []app) {
 		out("    - op: add\n      path: /spec/template/spec/containers/0/args/-\n      value: --verbose\n")
 	}
 	out("- target:\n    kind: HorizontalPodAutoscaler\n  patch: |-\n    - op: replace\n      path: /spec/maxReplicas\n      value: 20\n")
-	out("- target:\n    kind: Deployment\n    labelSelector: tier=edge\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: any\n")
+	out(
+		"- target:\n    kind: Deployment\n    labelSelector: tier=edge\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: any\n")
 	out("    spec:\n      template:\n        spec:\n          priorityClassName: edge\n")
 }

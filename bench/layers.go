@@ -58,7 +58,8 @@ func (w *treeWriter) components() {
 		header(out, "Component")
 		list(out, "resources", []string{"quota.yaml"})
 	})
-	w.text("components/quota/quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: quota\nspec:\n  hard:\n    pods: \"200\"\n    requests.cpu: \"40\"\n")
+	w.text("components/quota/quota.yaml",
+		"apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: quota\nspec:\n  hard:\n    pods: \"200\"\n    requests.cpu: \"40\"\n")
 	w.file("components/spread/kustomization.yaml", func(out printf) {
 		header(out, "Component")
 		out("patches:\n- target:\n    kind: Deployment\n  path: spread.yaml\n")
@@ -154,7 +155,8 @@ func (w *treeWriter) layer(i int, apps []app) {
 // Diamond is a tree of one base with n resources. The given number of arms use the base, and one
 // root uses all arms.
 func Diamond(arms, n int) Tree {
-	t := Tree{Name: fmt.Sprintf("diamond-%dx%d", arms, n), Title: fmt.Sprintf("diamond, %d × %d resources", arms, n), Roots: []string{"top"}}
+	t := Tree{Name: fmt.Sprintf("diamond-%dx%d", arms, n), Title: fmt.Sprintf("diamond, %d × %d resources", arms, n),
+		Roots: []string{"top"}}
 	t.fill = func(w *treeWriter) {
 		apps, files := w.apps("base", n, n/50)
 		for i, f := range files {

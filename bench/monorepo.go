@@ -12,7 +12,8 @@ var environments = []string{"dev", "test", "staging", "prod-eu", "prod-us"}
 // app has a base over one of twenty shared bases and one overlay per environment. krmflow finds
 // the roots and renders them into a folder with one command.
 func Monorepo(roots int) Tree {
-	t := Tree{Name: fmt.Sprintf("monorepo-%d", roots), Title: fmt.Sprintf("monorepo, %d roots of 5 resources, one file each", roots), Files: true, Below: "apps",
+	t := Tree{Name: fmt.Sprintf("monorepo-%d", roots), Title: fmt.Sprintf("monorepo, %d roots of 5 resources, one file each", roots),
+		Files: true, Below: "apps",
 		Sample: 100, Leaf: "apps/app-0000/dev/merge.yaml", Change: "      priorityClassName: changed\n"}
 	for i := range roots / len(environments) {
 		for _, env := range environments {
@@ -36,7 +37,8 @@ func Monorepo(roots int) Tree {
 // companyApp writes the base of an app and its overlays.
 func (w *treeWriter) companyApp(name string, shared app) {
 	folder := "apps/" + name
-	w.kustomization("bases/"+name, []string{"../../shared/" + shared.name}, fmt.Sprintf("namePrefix: %s-\nlabels:\n- pairs:\n    example.com/app: %s\n  includeTemplates: true\n", name, name))
+	w.kustomization("bases/"+name, []string{"../../shared/" + shared.name},
+		fmt.Sprintf("namePrefix: %s-\nlabels:\n- pairs:\n    example.com/app: %s\n  includeTemplates: true\n", name, name))
 	for i, env := range environments {
 		w.file(path.Join(folder, env, "kustomization.yaml"), func(out printf) {
 			header(out, "Kustomization")

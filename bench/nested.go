@@ -10,7 +10,8 @@ import (
 // namespace, labels, a component, a patch or a generator. This is the configuration repository
 // of a large company in kustomize's issue 5084.
 func Nested(n int) Tree {
-	t := Tree{Name: fmt.Sprintf("nested-%d", n), Title: fmt.Sprintf("nested small bases (issue 5084), %d resources", n), Roots: []string{"all"}}
+	t := Tree{Name: fmt.Sprintf("nested-%d", n), Title: fmt.Sprintf("nested small bases (issue 5084), %d resources", n),
+		Roots: []string{"all"}}
 	const perApp, appsPerTeam, teamsPerCluster = 5, 5, 5
 	t.fill = func(w *treeWriter) {
 		bases := make([]app, 12)
@@ -29,7 +30,8 @@ func Nested(n int) Tree {
 				teams = append(teams, team)
 				w.team(path.Join(cluster, team), g, appsPerTeam, bases)
 			}
-			w.kustomization(cluster, teams, fmt.Sprintf("namePrefix: c%02d-\nlabels:\n- pairs:\n    example.com/cluster: c%02d\n  includeTemplates: true\n", c, c))
+			w.kustomization(cluster, teams,
+				fmt.Sprintf("namePrefix: c%02d-\nlabels:\n- pairs:\n    example.com/cluster: c%02d\n  includeTemplates: true\n", c, c))
 		}
 		w.kustomization("all", clusters, "commonAnnotations:\n  example.com/repository: config\n")
 	}

@@ -41,7 +41,8 @@ func References(n int) Tree {
 
 // commit creates a git repository in dir and commits all files.
 func commit(dir string) error {
-	for _, args := range []string{"init -q -b main", "add .", "-c user.name=bench -c user.email=bench@example.com -c commit.gpgsign=false commit -q -m bases"} {
+	for _, args := range []string{"init -q -b main", "add .",
+		"-c user.name=bench -c user.email=bench@example.com -c commit.gpgsign=false commit -q -m bases"} {
 		cmd := exec.Command("git", strings.Fields(args)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 		if out, err := cmd.CombinedOutput(); err != nil {

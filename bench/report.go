@@ -88,7 +88,8 @@ func (r *Report) grow() {
 		}
 	}
 	if k := len(n) - 2; k >= 0 {
-		r.Growth = &Growth{CPU: exponent(n, cpu), Peak: exponent(n, peak), LastCPU: exponent(n[k:], cpu[k:]), LastPeak: exponent(n[k:], peak[k:])}
+		r.Growth = &Growth{CPU: exponent(n, cpu), Peak: exponent(n, peak), LastCPU: exponent(n[k:], cpu[k:]),
+			LastPeak: exponent(n[k:], peak[k:])}
 	}
 }
 
@@ -113,7 +114,8 @@ func (r *Report) json(w io.Writer) error {
 // WriteText writes the report as tables.
 func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s/%s, %d CPUs, medians of %d whole processes\nkrmflow:   %s\nkustomize: %s\n",
-		r.OS, r.Arch, r.CPUs, r.Runs, cmp.Or(r.KrmflowVersion, r.Krmflow), cmp.Or(r.KustomizeVersion, r.Kustomize, "none found: krmflow alone"))
+		r.OS, r.Arch, r.CPUs, r.Runs, cmp.Or(r.KrmflowVersion, r.Krmflow),
+		cmp.Or(r.KustomizeVersion, r.Kustomize, "none found: krmflow alone"))
 	for _, t := range []table{r.cpu(), r.folders(), r.wall(), r.peak()} {
 		t.write(w)
 	}
@@ -135,7 +137,9 @@ func (r *Report) notes(w io.Writer) error {
 			notes = append(notes, fmt.Sprintf("%s: runs of kustomize: %d, then its --budget was used up", row.Tree, f.Runs))
 		}
 		if row.Sample > 0 {
-			notes = append(notes, fmt.Sprintf("%s: kustomize has built %d of the %d roots, one after the other; its times are scaled to all of them", row.Tree, row.Sample, row.Roots))
+			notes = append(notes,
+				fmt.Sprintf("%s: kustomize has built %d of the %d roots, one after the other; its times are scaled to all of them",
+					row.Tree, row.Sample, row.Roots))
 		}
 	}
 	floor := func(f *Figure) bool { return f != nil && f.PeakFloor }
@@ -145,8 +149,10 @@ func (r *Report) notes(w io.Writer) error {
 		notes = append(notes, "a peak marked ≤ is an upper bound: it does not exceed the peak of the measuring process")
 	}
 	if g := r.Growth; g != nil {
-		notes = append(notes, fmt.Sprintf("krmflow without a cache on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",
-			g.CPU, g.Peak, g.LastCPU, g.LastPeak))
+		notes = append(notes,
+			fmt.Sprintf(
+				"krmflow without a cache on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",
+				g.CPU, g.Peak, g.LastCPU, g.LastPeak))
 	}
 	if len(notes) == 0 {
 		return nil

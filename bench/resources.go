@@ -74,9 +74,11 @@ func deployment(w *treeWriter, a app, out printf) {
 	out("      - name: main\n        image: %s\n        imagePullPolicy: IfNotPresent\n", a.image)
 	out("        command: [\"/app/server\", \"--port=%d\"]\n        args:\n        - --log-level=info\n        - --feature=%s\n",
 		a.port, w.pick("fast-start", "tracing", "cache", "none"))
-	out("        ports:\n        - containerPort: %d\n          name: http\n        - containerPort: 9090\n          name: metrics\n", a.port)
+	out("        ports:\n        - containerPort: %d\n          name: http\n        - containerPort: 9090\n          name: metrics\n",
+		a.port)
 	environment(w, a, out)
-	out("        resources:\n          requests:\n            cpu: %dm\n            memory: %dMi\n", 50+10*w.rnd.IntN(30), 64<<w.rnd.IntN(4))
+	out("        resources:\n          requests:\n            cpu: %dm\n            memory: %dMi\n", 50+10*w.rnd.IntN(30),
+		64<<w.rnd.IntN(4))
 	out("          limits:\n            cpu: \"%d\"\n            memory: 1Gi\n", 1+w.rnd.IntN(3))
 	for _, probe := range []string{"livenessProbe", "readinessProbe"} {
 		out("        %s:\n          httpGet:\n            path: /healthz\n            port: http\n", probe)
@@ -85,13 +87,15 @@ func deployment(w *treeWriter, a app, out printf) {
 	out("        volumeMounts:\n        - name: config\n          mountPath: /etc/app\n          readOnly: true\n")
 	out("        - name: scratch\n          mountPath: /tmp\n")
 	out("      - name: sidecar\n        image: quay.io/acme/sidecar:v1.%d\n        args: [\"--upstream\", \"http://localhost:%d\"]\n", w.rnd.IntN(9), a.port)
-	out("      volumes:\n      - name: config\n        configMap:\n          name: %s\n      - name: scratch\n        emptyDir: {}\n", a.name)
+	out("      volumes:\n      - name: config\n        configMap:\n          name: %s\n      - name: scratch\n        emptyDir: {}\n",
+		a.name)
 }
 
 func environment(w *treeWriter, a app, out printf) {
 	out("        env:\n        - name: APP_NAME\n          value: %s\n", a.name)
 	out("        - name: POD_IP\n          valueFrom:\n            fieldRef:\n              fieldPath: status.podIP\n")
-	out("        - name: MODE\n          valueFrom:\n            configMapKeyRef:\n              name: %s\n              key: mode\n", a.name)
+	out("        - name: MODE\n          valueFrom:\n            configMapKeyRef:\n              name: %s\n              key: mode\n",
+		a.name)
 	for i := range 2 + w.rnd.IntN(6) {
 		out("        - name: SETTING_%d\n          value: \"%d\"\n", i, w.rnd.IntN(10000))
 	}
@@ -125,14 +129,16 @@ func role(w *treeWriter, a app, out printf) {
 
 func roleBinding(w *treeWriter, a app, out printf) {
 	out("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata:\n  name: %s\n", a.name)
-	out("roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: Role\n  name: %s\nsubjects:\n- kind: ServiceAccount\n  name: %s\n", a.name, a.name)
+	out("roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: Role\n  name: %s\nsubjects:\n- kind: ServiceAccount\n  name: %s\n",
+		a.name, a.name)
 }
 
 func autoscaler(w *treeWriter, a app, out printf) {
 	out("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: %s\nspec:\n", a.name)
 	out("  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: Deployment\n    name: %s\n  minReplicas: %d\n  maxReplicas: %d\n",
 		a.name, a.replicas, a.replicas+1+w.rnd.IntN(10))
-	out("  metrics:\n  - type: Resource\n    resource:\n      name: cpu\n      target:\n        type: Utilization\n        averageUtilization: %d\n", 50+w.rnd.IntN(40))
+	out(
+		"  metrics:\n  - type: Resource\n    resource:\n      name: cpu\n      target:\n        type: Utilization\n        averageUtilization: %d\n", 50+w.rnd.IntN(40))
 }
 
 func ingress(w *treeWriter, a app, out printf) {
@@ -144,19 +150,22 @@ func ingress(w *treeWriter, a app, out printf) {
 }
 
 func disruptionBudget(w *treeWriter, a app, out printf) {
-	out("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: %s\nspec:\n  maxUnavailable: %s\n", a.name, w.pick("1", "2", "25%"))
+	out("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: %s\nspec:\n  maxUnavailable: %s\n", a.name,
+		w.pick("1", "2", "25%"))
 	out("  selector:\n    matchLabels:\n      app.kubernetes.io/name: %s\n", a.name)
 }
 
 func serviceMonitor(w *treeWriter, a app, out printf) {
 	out("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata:\n  name: %s\nspec:\n", a.name)
-	out("  selector:\n    matchLabels:\n      tier: %s\n  endpoints:\n  - port: metrics\n    interval: %ds\n    scrapeTimeout: 10s\n", a.tier, 15+15*w.rnd.IntN(4))
+	out("  selector:\n    matchLabels:\n      tier: %s\n  endpoints:\n  - port: metrics\n    interval: %ds\n    scrapeTimeout: 10s\n",
+		a.tier, 15+15*w.rnd.IntN(4))
 	out("    relabelings:\n    - sourceLabels: [__meta_kubernetes_pod_node_name]\n      targetLabel: node\n      regex: '(.*)'\n")
 }
 
 func networkPolicy(w *treeWriter, a app, out printf) {
 	out("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: %s\nspec:\n", a.name)
 	out("  podSelector:\n    matchLabels:\n      app.kubernetes.io/name: %s\n  policyTypes: [Ingress]\n", a.name)
-	out("  ingress:\n  - from:\n    - podSelector:\n        matchLabels:\n          tier: %s\n    ports:\n    - protocol: TCP\n      port: %d\n",
+	out(
+		"  ingress:\n  - from:\n    - podSelector:\n        matchLabels:\n          tier: %s\n    ports:\n    - protocol: TCP\n      port: %d\n",
 		w.pick("frontend", "edge"), a.port)
 }

@@ -40,13 +40,15 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 		return row, err
 	}
 	defer os.RemoveAll(work)
-	m := &measured{comparison: c, s: s, work: work, against: c.o.Kustomize != "" && s.size == 0 && !s.alone, left: c.o.Budget, samples: map[string][]Sample{}}
+	m := &measured{comparison: c, s: s, work: work, against: c.o.Kustomize != "" && s.size == 0 && !s.alone, left: c.o.Budget,
+		samples: map[string][]Sample{}}
 	for i := range c.o.Runs + 1 {
 		if err := m.round(ctx, i); err != nil {
 			return row, err
 		}
 	}
-	row.Krmflow, row.Cold, row.Warm, row.Changed, row.Kustomize = m.figure(uncached), m.figure(cold), m.figure(warm), m.figure(changed), m.figure(kustomize)
+	row.Krmflow, row.Cold, row.Warm, row.Changed, row.Kustomize = m.figure(uncached), m.figure(cold), m.figure(warm), m.figure(changed),
+		m.figure(kustomize)
 	row.Same, row.Stopped = len(m.samples[kustomize]) > 0, m.against && m.left <= 0
 	if row.Kustomize != nil && s.sample > 0 {
 		row.Sample = s.sample
@@ -140,7 +142,8 @@ func (m *measured) krmflow(ctx context.Context, i int, way string) error {
 	var err error
 	switch {
 	case s.below != "":
-		sample, err = Run(ctx, nil, m.o.Krmflow, slices.Concat([]string{"apply-render", "-o", out + "/"}, cache, []string{"-R", s.below})...)
+		sample, err = Run(ctx, nil, m.o.Krmflow,
+			slices.Concat([]string{"apply-render", "-o", out + "/"}, cache, []string{"-R", s.below})...)
 	case s.files:
 		sample, err = Run(ctx, nil, m.o.Krmflow, slices.Concat([]string{"apply-render", "-o", out + "/"}, cache, s.roots)...)
 	case len(s.roots) > 1:

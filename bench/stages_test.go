@@ -71,7 +71,8 @@ func unfinished(g *graph.Graph) *graph.Graph {
 // BenchmarkStages measures the stages of a render separately, one after the other on one goroutine.
 // The stage plan includes reading and parsing; the stage parse measures parsing alone.
 func BenchmarkStages(b *testing.B) {
-	for _, t := range []Tree{Flat(1000), Flat(4000), Overlays(100, 20), Chain(30, 100), Nested(1000), Replacements(400), CRDs(5 << 20), JSONPatches(1000), ReplaceAll(400)} {
+	for _, t := range []Tree{Flat(1000), Flat(4000), Overlays(100, 20), Chain(30, 100), Nested(1000), Replacements(400), CRDs(5 << 20),
+		JSONPatches(1000), ReplaceAll(400)} {
 		b.Run(t.Name, func(b *testing.B) {
 			plan := compile(b, t)
 			p := plan()

@@ -29,7 +29,8 @@ func (t *table) write(w io.Writer) {
 
 // cpu returns the table of CPU times, with the ratio of kustomize's time to krmflow's.
 func (r *Report) cpu() table {
-	t := table{title: "CPU time, and how many times as much kustomize takes", header: "tree\tresources\tkustomize\tno cache\t\tempty cache\t\tfilled cache\t\toutput"}
+	t := table{title: "CPU time, and how many times as much kustomize takes",
+		header: "tree\tresources\tkustomize\tno cache\t\tempty cache\t\tfilled cache\t\toutput"}
 	for _, row := range r.Rows {
 		if row.Error != "" {
 			t.add(row.Title, "", "", "", "", "", "", "", "", "FAILED")
@@ -39,7 +40,8 @@ func (r *Report) cpu() table {
 		if row.Same {
 			same = "same"
 		}
-		t.add(row.Title, fmt.Sprint(row.Resources), theirs.cpu(), row.Krmflow.cpu(), row.Krmflow.ratio(theirs), row.Cold.cpu(), row.Cold.ratio(theirs),
+		t.add(row.Title, fmt.Sprint(row.Resources), theirs.cpu(), row.Krmflow.cpu(), row.Krmflow.ratio(theirs), row.Cold.cpu(),
+			row.Cold.ratio(theirs),
 			row.Warm.cpu(), row.Warm.ratio(theirs), same)
 	}
 	return t
@@ -48,11 +50,13 @@ func (r *Report) cpu() table {
 // folders returns the table of CPU times for trees that are rendered to folders, which includes
 // builds after the change of one file.
 func (r *Report) folders() table {
-	t := table{title: "CPU time of folders, once more after a change of one file", header: "tree\troots\tkustomize\tempty cache\t\tunchanged\t\tone file changed\t"}
+	t := table{title: "CPU time of folders, once more after a change of one file",
+		header: "tree\troots\tkustomize\tempty cache\t\tunchanged\t\tone file changed\t"}
 	for _, row := range r.Rows {
 		if row.Changed != nil && row.Error == "" {
 			theirs := row.Kustomize
-			t.add(row.Title, fmt.Sprint(row.Roots), theirs.cpu(), row.Cold.cpu(), row.Cold.ratio(theirs), row.Warm.cpu(), row.Warm.ratio(theirs), row.Changed.cpu(), row.Changed.ratio(theirs))
+			t.add(row.Title, fmt.Sprint(row.Roots), theirs.cpu(), row.Cold.cpu(), row.Cold.ratio(theirs), row.Warm.cpu(),
+				row.Warm.ratio(theirs), row.Changed.cpu(), row.Changed.ratio(theirs))
 		}
 	}
 	return t

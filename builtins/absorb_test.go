@@ -43,7 +43,8 @@ kind: ConfigMap
 metadata: {name: "1", namespace: "2"}
 `
 	for _, test := range []struct{ name, text string }{
-		{"both", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: was, labels: {two: new, one: new}, annotations: {c: new}}\ndata: {k: new, l: new}\nbinaryData: {more: BBBB}\n"},
+		{"both",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: was, labels: {two: new, one: new}, annotations: {c: new}}\ndata: {k: new, l: new}\nbinaryData: {more: BBBB}\n"},
 		{"by present name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-a, namespace: now}\ndata: {k: new}\n"},
 		{"nothing", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"},
 		{"nothing into much", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-a, namespace: now}\n"},
@@ -135,7 +136,8 @@ func TestAbsorbErrors(t *testing.T) {
 		{"frontent", "merge", "found no v1 ConfigMap frontent to merge\n  did you mean \"frontend\"?"},
 		{"frontend", "", "v1 ConfigMap frontend already exists\n  set the generator's behavior to merge or replace to change it"},
 		{"renamed", "merge", "2 resources match v1 ConfigMap renamed: expected one to merge into\n  v1 ConfigMap x\n  v1 ConfigMap y"},
-		{"elsewhere", "replace", "found no v1 ConfigMap elsewhere to replace\n  a resource with this name exists in a different namespace or with a different apiVersion"},
+		{"elsewhere", "replace",
+			"found no v1 ConfigMap elsewhere to replace\n  a resource with this name exists in a different namespace or with a different apiVersion"},
 	} {
 		rs := docs(t, `
 apiVersion: v1

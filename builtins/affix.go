@@ -98,7 +98,8 @@ func (t *PrefixSuffixTransformer) Causes(e Edit) Likelihood { return likelyIf(e.
 
 func checkAffix(specs *FieldSpecs) error {
 	if specs == nil {
-		return advised(notGiven("fieldSpecs are missing"), "to change names, write fieldSpecs: [{path: metadata/name}], or use namePrefix and nameSuffix in the Kustomization")
+		return advised(notGiven("fieldSpecs are missing"),
+			"to change names, write fieldSpecs: [{path: metadata/name}], or use namePrefix and nameSuffix in the Kustomization")
 	}
 	return nil
 }

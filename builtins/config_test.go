@@ -93,7 +93,8 @@ func mergeAll(c *Config, others ...*Config) (*Config, error) {
 
 func TestMergeSharesWhatStays(t *testing.T) {
 	defaults := DefaultConfig()
-	for _, c := range []*Config{nil, {}, defaults, {Images: NewFieldSpecs(defaultImages[2:3]...), NameReference: NewNameReferences(defaultNameReferences[3:5]...)}} {
+	for _, c := range []*Config{nil, {}, defaults,
+		{Images: NewFieldSpecs(defaultImages[2:3]...), NameReference: NewNameReferences(defaultNameReferences[3:5]...)}} {
 		if got, err := defaults.Merge(c); err != nil || got != defaults {
 			t.Errorf("merging nothing new made a new configuration: %v", err)
 		}
@@ -147,7 +148,8 @@ func TestCRDMistakes(t *testing.T) {
 	loop := `{"a.Loop": {"Schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "x": {"$ref": "a.Loop", "x-kubernetes-identity": ""}}}}}`
 	v, _ := (&yaml.Source{Data: []byte(loop)}).Value()
 	c, err := CRDConfig(v)
-	if want := ([]FieldSpec{{Kind: "Loop", Path: "x"}, {Kind: "Loop", Path: "x/x"}}); err != nil || !slices.Equal(c.NamePrefix.All(), want) {
+	if want := ([]FieldSpec{{Kind: "Loop", Path: "x"}, {Kind: "Loop", Path: "x/x"}}); err != nil ||
+		!slices.Equal(c.NamePrefix.All(), want) {
 		t.Errorf("a type that contains itself: %v, %v", c, err)
 	}
 }

@@ -114,7 +114,8 @@ func (c *crdReader) readExtensions(prop yaml.Value, path []string) error {
 		nameKey = "name"
 	}
 	field := c.spec(append(slices.Clip(path), nameKey))
-	refs, err := c.config.NameReference.Merge(NewNameReferences(NameReference{Version: version, Kind: kind, FieldSpecs: []FieldSpec{field}}))
+	refs, err := c.config.NameReference.Merge(
+		NewNameReferences(NameReference{Version: version, Kind: kind, FieldSpecs: []FieldSpec{field}}))
 	c.config.NameReference = refs
 	return err
 }

@@ -71,7 +71,8 @@ func (p *fieldPath) otherField(i int, v yaml.Value) []string {
 func (p *fieldPath) otherItem(i int, v yaml.Value) []string {
 	part := &p.parts[i]
 	if part.kind != itemPart {
-		return []string{fmt.Sprintf("%s is a list of %s: select an item by its index (from 0) or [name=...], or all items with *", p.upTo(i), diag.Count(v.Len(), "item"))}
+		return []string{fmt.Sprintf("%s is a list of %s: select an item by its index (from 0) or [name=...], or all items with *",
+			p.upTo(i), diag.Count(v.Len(), "item"))}
 	}
 	var values []string
 	for _, item := range v.Items() {

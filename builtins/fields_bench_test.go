@@ -33,7 +33,8 @@ spec:
       volumes: [{name: v, configMap: {name: c}}]
 `, i, i%50)
 		case 2:
-			fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata: {name: web%d}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n", i)
+			fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata: {name: web%d}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n",
+				i)
 		case 3:
 			fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\ndata: {a: b, c: d}\n", i)
 		}

@@ -13,9 +13,11 @@ import (
 
 func TestOriginTextLikeKustomize(t *testing.T) {
 	words := []string{
-		"", "a", "base/deployment.yaml", "../base/kustomization.yaml", "../../x y/z.yaml", "true", "y", "1.0", "1234567", "12e4567", "0x1f", "null", "~",
+		"", "a", "base/deployment.yaml", "../base/kustomization.yaml", "../../x y/z.yaml", "true", "y", "1.0", "1234567", "12e4567",
+		"0x1f", "null", "~",
 		"https://github.com/kubernetes-sigs/kustomize", "v1.0.6", "main", "a: b", "a #b", "- x", "[x]", "*x", "'q'", `"q"`, "..", ".", "./a", ".inf",
-		"../.inf", "2001-01-01", "é/ü.yaml", "trailing ", "@x", "builtin", "example.com/v1", "1:20", "/.inf", "x\ty", "=", "<<", strings.Repeat("long word ", 20) + "x",
+		"../.inf", "2001-01-01", "é/ü.yaml", "trailing ", "@x", "builtin", "example.com/v1", "1:20", "/.inf", "x\ty", "=",
+		"<<", strings.Repeat("long word ", 20) + "x",
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	pick := func() string {

@@ -39,7 +39,8 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		if annotated {
-			warn(diag.Deprecated, "%s: the annotation %s adds a content hash to its name, but is internal to kustomize and may change its meaning",
+			warn(diag.Deprecated,
+				"%s: the annotation %s adds a content hash to its name, but is internal to kustomize and may change its meaning",
 				r.ID(), needsHashAnnotation)
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {

@@ -37,7 +37,9 @@ func (p jsonPatch) doubts(doc yaml.Value) []*diag.Error {
 			doubt(i, "path", "has no value, so null is used").With(diag.JSONPatchOperation).Hint("add a value, or use op: remove")
 		}
 		if o.path.err == nil && o.path.text != "" && o.path.text[0] != '/' {
-			doubt(i, "path", "the path does not begin with a slash: the text before the first slash is ignored").With(diag.JSONPatchOperation).Hint("write path: /%s", o.path.text)
+			doubt(i, "path",
+				"the path does not begin with a slash: the text before the first slash is ignored").With(diag.JSONPatchOperation).Hint(
+				"write path: /%s", o.path.text)
 		}
 	}
 	return all
@@ -101,13 +103,16 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	switch at.Type() {
 	case yaml.Seq:
 		if n, key := itemNamed(token, at.Items()); n >= 0 {
-			return []string{fmt.Sprintf("JSON patches count items from 0: %s is item %d today, %q", token, n, pointerText(slices.Concat(p.tokens[:i], []string{strconv.Itoa(n)}, rest))),
+			return []string{fmt.Sprintf("JSON patches count items from 0: %s is item %d today, %q", token, n,
+				pointerText(slices.Concat(p.tokens[:i], []string{strconv.Itoa(n)}, rest))),
 				fmt.Sprintf("to select the item by name, use replacements, whose paths accept %s", key)}
 		}
 		if _, err := strconv.Atoi(token); err != nil && token != "-" {
-			return []string{fmt.Sprintf("%s is a list of %s: write an index, counted from 0, instead of %q%s", parent, diag.Count(at.Len(), "item"), token, itemNames(at.Items()))}
+			return []string{fmt.Sprintf("%s is a list of %s: write an index, counted from 0, instead of %q%s",
+				parent, diag.Count(at.Len(), "item"), token, itemNames(at.Items()))}
 		}
-		return []string{fmt.Sprintf("%s is a list of %s, counted from 0; to append an item, use %s/- with op: add", parent, diag.Count(at.Len(), "item"), parent)}
+		return []string{fmt.Sprintf("%s is a list of %s, counted from 0; to append an item, use %s/- with op: add", parent,
+			diag.Count(at.Len(), "item"), parent)}
 	case yaml.Map:
 	default:
 		return []string{fmt.Sprintf("%s is %s and has no fields", orRoot(parent), at.Type().Article())}
@@ -116,7 +121,8 @@ func (p jsonPointer) advice(doc yaml.Value, op string) []string {
 	for _, f := range at.Fields() {
 		keys = append(keys, f.Key)
 	}
-	if whole := strings.Join(p.tokens[i:], "/"); len(rest) > 0 && (at.Get(whole).Exists() || strings.HasSuffix(parent, "/annotations") || strings.HasSuffix(parent, "/labels")) {
+	if whole := strings.Join(p.tokens[i:], "/"); len(rest) > 0 &&
+		(at.Get(whole).Exists() || strings.HasSuffix(parent, "/annotations") || strings.HasSuffix(parent, "/labels")) {
 		return []string{fmt.Sprintf("write a slash in a name as ~1: %s/%s", parent, strings.ReplaceAll(whole, "/", "~1"))}
 	}
 	if name, rest, ok := strings.Cut(strings.TrimSuffix(token, "]"), "["); ok && at.Get(name).Type() == yaml.Seq {

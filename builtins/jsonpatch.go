@@ -56,14 +56,16 @@ func parseJSONPatch(env Env, text patchText) (p jsonPatch, err error) {
 		return p, err
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
-		return p, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
+		return p, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s",
+			doc.Type()).With(diag.JSONPatchOperation).
 			Hint("put a dash before each operation, for example - {op: add, path: /spec/x, value: 1}")
 	}
 	p = jsonPatch{make([]jsonOp, 0, doc.Len()), text}
 	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != yaml.Map && !op.IsNull() {
-			err := diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).With(diag.JSONPatchOperation).
+			err := diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s",
+				i+1, op.Type()).With(diag.JSONPatchOperation).
 				Hint("write it as {op: add, path: /spec/x, value: 1}")
 			errs = append(errs, text.at(err, 0, i))
 		}

@@ -42,7 +42,8 @@ func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 }
 
 func TestJSONPatchKeepsNumbers(t *testing.T) {
-	got, err := applyJSONText(t, yaml.MapOf(), `[{"op": "add", "path": "/a", "value": 12345678901234567890}, {"op": "add", "path": "/b", "value": 1.50}]`)
+	got, err := applyJSONText(t, yaml.MapOf(),
+		`[{"op": "add", "path": "/a", "value": 12345678901234567890}, {"op": "add", "path": "/b", "value": 1.50}]`)
 	if want := "{a: 12345678901234567890, b: 1.5}"; err != nil || show(got) != want {
 		t.Errorf("got %s, %v, want %s", show(got), err, want)
 	}
@@ -51,7 +52,8 @@ func TestJSONPatchKeepsNumbers(t *testing.T) {
 func TestJSONPatchSharesWhatItDoesNotChange(t *testing.T) {
 	doc := parseYAML(t, "{a: {b: [1, 2]}, c: {d: e}}")
 	for _, patch := range []string{
-		"- {op: replace, path: /c/d, value: e}", "- {op: test, path: /c/d, value: e}", "- {op: replace, path: /a/b/1, value: 2}", "- {op: add, path: /c, value: {d: e}}",
+		"- {op: replace, path: /c/d, value: e}", "- {op: test, path: /c/d, value: e}", "- {op: replace, path: /a/b/1, value: 2}",
+		"- {op: add, path: /c, value: {d: e}}",
 	} {
 		if got, err := applyJSONText(t, doc, patch); err != nil || !got.Same(doc) {
 			t.Errorf("%s: %v, %s", patch, err, show(got))
@@ -65,7 +67,8 @@ func TestJSONPatchSharesWhatItDoesNotChange(t *testing.T) {
 
 func FuzzJSONPatch(f *testing.F) {
 	for _, patch := range []string{
-		"- {op: add, path: /a/b/-, value: {x: y}}", `[{"op":"move","from":"/a","path":"/c/d"}]`, "- {op: copy, from: /a/b/0, path: /a/b/0}", "- {op: remove, path: /a~1~0}", "[]", "null", "- op: test\n  path: ''",
+		"- {op: add, path: /a/b/-, value: {x: y}}", `[{"op":"move","from":"/a","path":"/c/d"}]`, "- {op: copy, from: /a/b/0, path: /a/b/0}",
+		"- {op: remove, path: /a~1~0}", "[]", "null", "- op: test\n  path: ''",
 	} {
 		f.Add(patch)
 	}

@@ -104,11 +104,14 @@ func checkKeys(all []keyValue) (errs []error) {
 		case !ok:
 			seen[kv.key] = kv
 		case kv.pos.Line > 0:
-			errs = append(errs, diag.Errorf(kv.pos, "", "the key of this line is already given by %s", first).With(diag.DuplicateKey).Hint("remove one of them"))
+			errs = append(errs, diag.Errorf(kv.pos, "", "the key of this line is already given by %s",
+				first).With(diag.DuplicateKey).Hint("remove one of them"))
 		case !isDataKey(kv.key):
-			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("its key is already given by %s", first), "remove one of them"), kv.path...))
+			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("its key is already given by %s", first), "remove one of them"),
+				kv.path...))
 		default:
-			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("key %q is already given by %s", kv.key, first), "remove one, or give it another key, for a file as key=path"), kv.path...))
+			errs = append(errs, inField(advised(diag.DuplicateKey.Errorf("key %q is already given by %s", kv.key, first),
+				"remove one, or give it another key, for a file as key=path"), kv.path...))
 		}
 	}
 	return errs
@@ -129,7 +132,8 @@ func parseFileSource(text string) (key, name string, err error) {
 	case !ok:
 		return path.Base(text), text, nil
 	case strings.Contains(name, "="):
-		return "", "", advised(diag.BadFileArgument.Errorf("must be of the form path or key=path, with no further '='"), "a file with = in its name cannot be used: rename it")
+		return "", "", advised(diag.BadFileArgument.Errorf("must be of the form path or key=path, with no further '='"),
+			"a file with = in its name cannot be used: rename it")
 	case key == "":
 		return "", "", advised(diag.BadFileArgument.Errorf("no key before '='"), "write key=path, or the path alone")
 	case name == "":

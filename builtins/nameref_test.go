@@ -157,7 +157,8 @@ func randomCase(t testing.TB, rnd *rand.Rand, size int) *refCase {
 	c := &refCase{}
 	seen := map[krm.ID]bool{}
 	for i := range size {
-		kind := pick("ConfigMap", "Secret", "ServiceAccount", "Deployment", "RoleBinding", "Role", "ClusterRole", "ClusterRoleBinding", "Namespace", "Custom")
+		kind := pick("ConfigMap", "Secret", "ServiceAccount", "Deployment", "RoleBinding", "Role", "ClusterRole", "ClusterRoleBinding",
+			"Namespace", "Custom")
 		version := map[string]string{"Deployment": "apps/v1", "Custom": "example.com/v1"}[kind]
 		if strings.Contains(kind, "Role") {
 			version = "rbac.authorization.k8s.io/v1"
@@ -192,7 +193,8 @@ func randomCase(t testing.TB, rnd *rand.Rand, size int) *refCase {
 		case "ClusterRole":
 			fmt.Fprintf(&b, "rules:\n- resourceNames: [%s, %s]\n", name(), name())
 		case "RoleBinding", "ClusterRoleBinding":
-			fmt.Fprintf(&b, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n  name: %s\nsubjects:\n", pick("Role", "ClusterRole"), name())
+			fmt.Fprintf(&b, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n  name: %s\nsubjects:\n",
+				pick("Role", "ClusterRole"), name())
 			for range 1 + rnd.IntN(2) {
 				fmt.Fprintf(&b, "- kind: ServiceAccount\n  name: %s\n", name())
 				if ns := pick("", "ns1", "ns2", "default", `""`); ns != "" {
@@ -265,12 +267,15 @@ func TestNameReferenceErrors(t *testing.T) {
 		c.add(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\n", renamed)
 	}
 	for _, test := range []struct{ name, text, want string }{
-		{"ambiguous", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {name: a}\n", `updating names in apps/v1 Deployment d: spec/name: "a" may refer to several resources: v1 ConfigMap x, v1 ConfigMap y`},
+		{"ambiguous", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {name: a}\n",
+			`updating names in apps/v1 Deployment d: spec/name: "a" may refer to several resources: v1 ConfigMap x, v1 ConfigMap y`},
 		{"no name", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: {any: {nam: a}}\n", `the mapping has no field "name"`},
 		{"list in list", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: {any: [[a]]}\n", "found a list"},
 		{"scalar on the way", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: 1\n", "spec/any: expected a mapping or a list"},
-		{"namespace not a string", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: 1}]\n", "the namespace of a service account is not a string"},
-		{"namespace null", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: null}]\n", "the namespace of a service account is not a string"},
+		{"namespace not a string",
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: 1}]\n", "the namespace of a service account is not a string"},
+		{"namespace null",
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: null}]\n", "the namespace of a service account is not a string"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &refCase{}
@@ -368,13 +373,15 @@ func TestNameReferenceStyle(t *testing.T) {
 		return []krm.ID{{GVK: krm.GVK{Kind: "Secret"}, Name: name, Namespace: "7"}}
 	}
 	for _, spec := range []string{
-		"name: 3", "name: '3'", "name: \"3\"", "name: a", "name: 'a'", "ref: {name: 3}", "ref: {name: 3, namespace: 7}", "ref: {name: '3', namespace: 7}", "ref: {name: a, namespace: '7'}",
+		"name: 3", "name: '3'", "name: \"3\"", "name: a", "name: 'a'", "ref: {name: 3}", "ref: {name: 3, namespace: 7}",
+		"ref: {name: '3', namespace: 7}", "ref: {name: a, namespace: '7'}",
 		"ref: {name: a, namespace: null}", "any: [{name: 3}, a, 3, '3']",
 	} {
 		c := &refCase{}
 		c.add(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: '13', namespace: '12'}\n", history{prev: prev("3")})
 		c.add(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: 1e3, namespace: '12'}\n", history{prev: prev("a")})
-		c.add(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: '12'}\n", history{prev: []krm.ID{{GVK: krm.GVK{Kind: "ConfigMap"}, Name: "3", Namespace: "7"}}})
+		c.add(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: '12'}\n",
+			history{prev: []krm.ID{{GVK: krm.GVK{Kind: "ConfigMap"}, Name: "3", Namespace: "7"}}})
 		c.add(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: '12'}\nspec: {"+spec+"}\n", history{})
 		c.compare(t, sampleRefs())
 	}

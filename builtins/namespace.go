@@ -32,7 +32,8 @@ func (t *NamespaceTransformer) Configure(env Env) error {
 		t.SetRoleBindingSubjects = "defaultOnly"
 	case "defaultOnly", "allServiceAccounts", "none":
 	default:
-		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "the default is defaultOnly")
+		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`,
+			t.SetRoleBindingSubjects), "the default is defaultOnly")
 	}
 	return nil
 }

@@ -17,8 +17,10 @@ func TestLongLists(t *testing.T) {
 	var text bytes.Buffer
 	for i := range 2000 {
 		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, annotations: {a: 1}}\n", i)
-		fmt.Fprintf(&text, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec:\n  template:\n    spec:\n      volumes:\n", i)
-		fmt.Fprintf(&text, "      - {name: v, configMap: {name: c%d}}\n      serviceAccountName: s%d\n      containers:\n      - {name: c, image: 'image%d:1'}\n", i/3, i%7, i%5)
+		fmt.Fprintf(&text,
+			"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec:\n  template:\n    spec:\n      volumes:\n", i)
+		fmt.Fprintf(&text,
+			"      - {name: v, configMap: {name: c%d}}\n      serviceAccountName: s%d\n      containers:\n      - {name: c, image: 'image%d:1'}\n", i/3, i%7, i%5)
 	}
 	docs, err := krm.Resources(&yaml.Source{File: "f.yaml", Data: text.Bytes()}, nil)
 	if err != nil {
@@ -57,7 +59,8 @@ func TestLongLists(t *testing.T) {
 		}
 		return list.AppendYAML(nil)
 	}
-	if one, four := run(1), run(4); !bytes.Equal(one, four) || !bytes.Contains(one, []byte("name: a-c665-z")) || bytes.Count(one, []byte("image: other:4")) != 400 {
+	if one, four := run(1), run(4); !bytes.Equal(one, four) || !bytes.Contains(one, []byte("name: a-c665-z")) ||
+		bytes.Count(one, []byte("image: other:4")) != 400 {
 		t.Error("a list that is changed in parts is another one")
 	}
 }

@@ -84,7 +84,8 @@ func (d *doubter) list(patch, dest yaml.Value, n schema.Node, at *step) {
 // container warns about item i of a list of containers in the patch if it matches no existing
 // container and is not a complete container itself.
 func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
-	if field := at.field; field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() || item.Get(directiveKey).Exists() {
+	if field := at.field; field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() ||
+		item.Get(directiveKey).Exists() {
 		return
 	}
 	var names []string
@@ -92,12 +93,13 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 		names = append(names, c.Get("name").Text())
 	}
 	name := item.Get("name").Text()
-	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q without an image%s", name, diag.Next(func() []string {
-		if near := diag.DidYouMean(name, names); near != nil {
-			return near
-		}
-		return []string{"containers are matched by name; the containers are: " + diag.Some(names)}
-	}))
+	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q without an image%s",
+		name, diag.Next(func() []string {
+			if near := diag.DidYouMean(name, names); near != nil {
+				return near
+			}
+			return []string{"containers are matched by name; the containers are: " + diag.Some(names)}
+		}))
 }
 
 // unknown warns about a field unknown to Kubernetes whose name is similar to that of a known
@@ -105,7 +107,8 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) {
 	names := n.Names()
 	if near := diag.Nearest(key, names); near != "" && diag.Near(key, near, max(1, min(2, len(key)/4))) {
-		d.say(diag.PatchTypes, at.path(), "the patch adds a field %q that Kubernetes does not know%s", key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
+		d.say(diag.PatchTypes, at.path(), "the patch adds a field %q that Kubernetes does not know%s",
+			key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
 	}
 }
 

@@ -48,9 +48,11 @@ func (t *PatchTransformer) Configure(env Env) error {
 	err := t.Target.compileAt("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
-		return errors.Join(advised(notGiven("one of path and patch must be given"), "use path for a file, or patch for an inline patch"), err)
+		return errors.Join(advised(notGiven("one of path and patch must be given"), "use path for a file, or patch for an inline patch"),
+			err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"), "remove one, or split them into two entries"), err)
+		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"),
+			"remove one, or split them into two entries"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, inline), err)
 	}
@@ -85,7 +87,8 @@ func (t *PatchTransformer) configure(env Env, text patchText) error {
 	}
 	env.parsed(text)
 	if t.Target != nil && len(docs) > 1 {
-		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"), "make a separate entry for each document, or remove the target so that each applies to the resource it names")
+		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"),
+			"make a separate entry for each document, or remove the target so that each applies to the resource it names")
 	}
 	var options PatchOptions
 	if t.Options != nil {
@@ -109,7 +112,8 @@ func (t *PatchTransformer) configureJSON(env Env, text patchText, mergeErr error
 	}
 	var err error
 	if t.json, err = parseJSONPatch(env, text); err != nil {
-		if text := strings.TrimSpace(text.src.Text()); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
+		if text := strings.TrimSpace(text.src.Text()); strings.HasPrefix(text, "[") ||
+			strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
 			mergeErr = err
 		}
 		return labelled("neither a strategic merge patch nor a JSON patch", text.syntax(mergeErr))
@@ -376,7 +380,8 @@ type PatchJson6902Transformer struct {
 func (t *PatchJson6902Transformer) Configure(env Env) error {
 	err := t.Target.compileAt("target")
 	if t.Target == nil || t.Target.Name == "" {
-		err = errors.Join(advised(notGiven("the target must have a name"), "use patches: its target may select by kind or labels alone"), err)
+		err = errors.Join(advised(notGiven("the target must have a name"), "use patches: its target may select by kind or labels alone"),
+			err)
 	}
 	return errors.Join(err, t.read(env))
 }
@@ -398,7 +403,8 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	}
 	env.parsed(text)
 	if len(t.patch.ops) == 0 {
-		return advised(diag.PatchForm.Errorf("the patch is empty"), "write operations, for example - {op: add, path: /spec/x, value: 1}, or remove the entry")
+		return advised(diag.PatchForm.Errorf("the patch is empty"),
+			"write operations, for example - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
 }

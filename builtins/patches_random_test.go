@@ -51,13 +51,15 @@ func (g *treeGen) tree(t *testing.T) *txtar.Archive {
 	var patches strings.Builder
 	for range 1 + g.IntN(3) {
 		kind := g.pick(kinds...)
-		target := "- target: {kind: " + g.pick(kind, kind+"|Service", ".*", "Foo") + g.pick("", ", name: a", ", name: .*a", ", namespace: default") + "}\n  patch: |\n"
+		target := "- target: {kind: " + g.pick(kind, kind+"|Service", ".*", "Foo") +
+			g.pick("", ", name: a", ", name: .*a", ", namespace: default") + "}\n  patch: |\n"
 		switch g.IntN(4) {
 		case 0:
 			patches.WriteString("- patch: |\n" + indented(blockStyle(t, g.object(kind))))
 		case 1:
 			patches.WriteString(target + indented(blockStyle(t, g.object(g.pick(kinds...)))))
-			patches.WriteString("  options: {allowNameChange: " + g.pick("true", "false") + ", allowKindChange: " + g.pick("true", "false") + "}\n")
+			patches.WriteString("  options: {allowNameChange: " + g.pick("true", "false") + ", allowKindChange: " +
+				g.pick("true", "false") + "}\n")
 		default:
 			patches.WriteString(target + indented(g.jsonPatch()))
 		}
@@ -78,7 +80,8 @@ func (g *treeGen) jsonPatch() string {
 }
 
 func (g *treeGen) jsonPath() string {
-	path := g.pick("/metadata/annotations", "/metadata/labels", "/metadata/finalizers", "/spec", "/spec/replicas", "/spec/ports", "/spec/template", "/spec/template/spec/containers", "/new")
+	path := g.pick("/metadata/annotations", "/metadata/labels", "/metadata/finalizers", "/spec", "/spec/replicas", "/spec/ports",
+		"/spec/template", "/spec/template/spec/containers", "/new")
 	if g.chance(50) {
 		path += "/" + g.pick("a", "b", "name", "0", "-", "-1", "1")
 	}

@@ -149,8 +149,10 @@ func runKustomize(t *testing.T, a *txtar.Archive) (out, failed string) {
 
 func TestNeedsQuotes(t *testing.T) {
 	for _, s := range []string{
-		"", "a", "n", "no", "yes", "Yes", "YES", "off", "on", "true", "True", "false", "null", "Null", "~", "app", "web", "abc1", "a-b", "a.b", "1", "1.5", "0x1F", "1e3", ".inf", ".5", "/x", "/usr/bin",
-		"a b", "a: b", "a:b", "a #b", "#a", "- a", "-a", "--flag", "@a", "*a", "&a", "!a", "%a", "a ", " a", "{a}", "[a]", "a\nb", "é", "nginx:1.2", "2020-01-01", "1:30", "1_000", "_a", "falsey", "nullable",
+		"", "a", "n", "no", "yes", "Yes", "YES", "off", "on", "true", "True", "false", "null", "Null", "~", "app", "web", "abc1", "a-b",
+		"a.b", "1", "1.5", "0x1F", "1e3", ".inf", ".5", "/x", "/usr/bin",
+		"a b", "a: b", "a:b", "a #b", "#a", "- a", "-a", "--flag", "@a", "*a", "&a", "!a", "%a", "a ", " a", "{a}", "[a]", "a\nb", "é",
+		"nginx:1.2", "2020-01-01", "1:30", "1_000", "_a", "falsey", "nullable",
 		"infinity", "e1", "o1", "rue", "als", "ull", "off1", ".a/b", "=", "<<", "?", "?a", "a?", "\"a\"", "'a'", "long-name-of-a-thing",
 	} {
 		if want := yaml.ScalarText(s) != s || strings.Contains(s, "\n"); needsQuotes(s) != want {

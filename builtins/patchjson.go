@@ -112,7 +112,8 @@ func withAnnotations(v yaml.Value) yaml.Value {
 
 // hasState reports whether kustomize keeps state of r in annotations.
 func hasState(r *krm.Resource) bool {
-	return len(r.Prev) > 0 || len(r.Prefixes) > 0 || len(r.Suffixes) > 0 || r.NeedsHash || r.Behavior != "" || r.Origin != nil || len(r.Transformations) > 0
+	return len(r.Prev) > 0 || len(r.Prefixes) > 0 || len(r.Suffixes) > 0 || r.NeedsHash || r.Behavior != "" || r.Origin != nil ||
+		len(r.Transformations) > 0
 }
 
 // jsonText returns the text of a scalar after conversion to JSON and back.

@@ -111,7 +111,8 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			errs = append(errs, inField(advised(diag.Exclusive.Errorf("path and an inline replacement exclude each other"), "make two entries of them"), at...))
+			errs = append(errs, inField(advised(diag.Exclusive.Errorf("path and an inline replacement exclude each other"),
+				"make two entries of them"), at...))
 			continue
 		}
 		errs = append(errs, inField(t.addFile(env, r.Path, paths), at...))
@@ -187,7 +188,8 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	var errs []error
 	switch {
 	case r.Source == nil && r.SourceValue == nil:
-		errs = append(errs, advised(notGiven("source is missing"), "set source to the kind and name of the resource with the value, or sourceValue to the value itself"))
+		errs = append(errs, advised(notGiven("source is missing"),
+			"set source to the kind and name of the resource with the value, or sourceValue to the value itself"))
 	case r.Source != nil && r.SourceValue != nil:
 		errs = append(errs, advised(diag.Exclusive.Errorf("source and sourceValue are mutually exclusive"), "remove one of them"))
 	case r.Source != nil:
@@ -197,7 +199,8 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 		c.value = constantValue(*r.SourceValue)
 	}
 	if r.Targets == nil {
-		errs = append(errs, advised(notGiven("targets are missing"), "add targets: - {select: {kind: Deployment}, fieldPaths: [metadata.name]}"))
+		errs = append(errs, advised(notGiven("targets are missing"),
+			"add targets: - {select: {kind: Deployment}, fieldPaths: [metadata.name]}"))
 	}
 	for i, t := range r.Targets {
 		compiled, err := t.compile(paths)

@@ -131,7 +131,8 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, target int, 
 				return
 			}
 			if lost {
-				r.warn(warn, []any{"targets", target, "fieldPaths", i}, "%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
+				r.warn(warn, []any{"targets", target, "fieldPaths", i},
+					"%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
 			}
 			if res.Room() < 0 {
 				err = resourceError(res, errTooLarge())
@@ -200,7 +201,8 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 		return sourceValue{}, r.inSource(diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err))
 	}
 	if v.IsEmpty() {
-		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text).With(diag.ReplacementSourceField)
+		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty",
+			res.ID(), r.field.text).With(diag.ReplacementSourceField)
 		err.Hints = r.field.advice(res.Value())
 		return sourceValue{}, r.inSource(err)
 	}
@@ -223,7 +225,8 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 		}
 		if at >= 0 {
 			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).With(diag.SeveralReplacementSources).
-				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the intended one")
+				Hint("%s", describe(list.At(at))).Hint("%s",
+				describe(list.At(pos))).Hint("add the kind, name or namespace of the intended one")
 		}
 		at = pos
 	}

@@ -83,7 +83,9 @@ func TestReplacementTypes(t *testing.T) {
 		{"[1]", "m", "{x: 1}"},
 	} {
 		list := resourceList(t, replaceSource+"apiVersion: v1\nkind: X\nmetadata: {name: dst}\nt: "+test.target)
-		_, err := replace(t, list, fmt.Sprintf("- source: {name: src, fieldPath: v.%s}\n  targets: [{select: {name: dst}, fieldPaths: [t]}]", test.field), nil)
+		_, err := replace(t,
+			list, fmt.Sprintf("- source: {name: src, fieldPath: v.%s}\n  targets: [{select: {name: dst}, fieldPaths: [t]}]", test.field),
+			nil)
 		if test.want == "!" {
 			if err == nil {
 				t.Errorf("%s <- %s: no error", test.target, test.field)
@@ -142,7 +144,11 @@ func TestReplacementCreate(t *testing.T) {
 		{"{a: [null]}", "s", "a.0.b", "{a: [null]}"},
 	} {
 		list := resourceList(t, replaceSource+"apiVersion: v1\nkind: X\nmetadata: {name: dst}\nt: "+test.target)
-		_, err := replace(t, list, fmt.Sprintf("- source: {name: src, fieldPath: v.%s}\n  targets: [{select: {name: dst}, fieldPaths: ['t.%s'], options: {create: true}}]", test.field, test.path), nil)
+		_, err := replace(t,
+			list,
+			fmt.Sprintf(
+				"- source: {name: src, fieldPath: v.%s}\n  targets: [{select: {name: dst}, fieldPaths: ['t.%s'], options: {create: true}}]",
+				test.field, test.path), nil)
 		if test.want == "!" {
 			if err == nil {
 				t.Errorf("%s at %s: no error", test.target, test.path)
@@ -208,18 +214,28 @@ spec: {port: 80, ports: [1]}
 		{"path: nosource.yaml", "dir/nosource.yaml:1: [1]: source is missing"},
 		{"source: {name: web}\n  targets: [{fieldPaths: [a]}]", "targets[0]: select is missing: it selects the resources to change"},
 		{"source: {name: web}\n  targets: [null]", "targets[0]: select is missing: it selects the resources to change"},
-		{"source: {name: web}\n  targets: [{select: {name: '('}}]", "targets[0]: select.name: no regular expression: missing closing ): `(`"},
-		{"source: {name: web}\n  targets: [{select: {name: a}, reject: [{kind: '('}]}]", "targets[0]: reject[0].kind: no regular expression: missing closing ): `(`"},
-		{"source: {name: settings}\n  targets: []", "source: settings metadata.name selects more than one resource\n  v1 ConfigMap a/settings (r.yaml:2)\n  v1 ConfigMap b/settings (r.yaml:7)\n  add the kind, name or namespace of the intended one"},
+		{"source: {name: web}\n  targets: [{select: {name: '('}}]",
+			"targets[0]: select.name: no regular expression: missing closing ): `(`"},
+		{"source: {name: web}\n  targets: [{select: {name: a}, reject: [{kind: '('}]}]",
+			"targets[0]: reject[0].kind: no regular expression: missing closing ): `(`"},
+		{"source: {name: settings}\n  targets: []",
+			"source: settings metadata.name selects more than one resource\n  v1 ConfigMap a/settings (r.yaml:2)\n  v1 ConfigMap b/settings (r.yaml:7)\n  add the kind, name or namespace of the intended one"},
 		{"source: {name: setings}\n  targets: []", "source: setings metadata.name selects nothing\n  did you mean \"settings\"?"},
-		{"source: {name: settings, namespace: a, fieldPath: data.hots}\n  targets: []", `source v1 ConfigMap a/settings: field "data.hots" is missing or empty`},
-		{"source: {name: settings, namespace: a, fieldPath: 'data.*'}\n  targets: []", `source v1 ConfigMap a/settings: field "data.*": * is not allowed in the field path of a source`},
-		{"source: {name: settings, namespace: a, fieldPath: data.host, options: {delimiter: u, index: 2}}\n  targets: []", `source v1 ConfigMap a/settings: field "data.host": options.index is 2, but the value has 2 parts`},
-		{"source: {name: settings, namespace: a, fieldPath: data, options: {delimiter: u}}\n  targets: []", `source v1 ConfigMap a/settings: field "data": options.delimiter needs a string, not a mapping`},
-		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.port]}]", `targets[0]: v1 Service web: unable to find field "spec.port": the field has type integer, but the value has a different type`},
-		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.prt]}]", `targets[0]: v1 Service web: unable to find field "spec.prt"`},
+		{"source: {name: settings, namespace: a, fieldPath: data.hots}\n  targets: []",
+			`source v1 ConfigMap a/settings: field "data.hots" is missing or empty`},
+		{"source: {name: settings, namespace: a, fieldPath: 'data.*'}\n  targets: []",
+			`source v1 ConfigMap a/settings: field "data.*": * is not allowed in the field path of a source`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host, options: {delimiter: u, index: 2}}\n  targets: []",
+			`source v1 ConfigMap a/settings: field "data.host": options.index is 2, but the value has 2 parts`},
+		{"source: {name: settings, namespace: a, fieldPath: data, options: {delimiter: u}}\n  targets: []",
+			`source v1 ConfigMap a/settings: field "data": options.delimiter needs a string, not a mapping`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.port]}]",
+			`targets[0]: v1 Service web: unable to find field "spec.port": the field has type integer, but the value has a different type`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.prt]}]",
+			`targets[0]: v1 Service web: unable to find field "spec.prt"`},
 		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.ports.3], options: {create: true}}]", `targets[0]: v1 Service web: unable to find or create field "spec.ports.3": index 3 is out of range for a list of length 1`},
-		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service, labelSelector: '='}}]", `targets[0]: labelSelector "=": found '=', expected a key`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service, labelSelector: '='}}]",
+			`targets[0]: labelSelector "=": found '=', expected a key`},
 	} {
 		_, err := replace(t, resourceList(t, resources), "- "+test.config, map[string]string{
 			"bad.yaml":      "- source: {name: a}\n  targets:\n  - fieldPaths: text\n",
@@ -328,8 +344,10 @@ func BenchmarkReplacements(b *testing.B) {
 	const n = 400
 	var text, config strings.Builder
 	for i := range n {
-		fmt.Fprintf(&text, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec: {template: {spec: {containers: [{name: main, image: x}]}}}\n", i)
-		fmt.Fprintf(&config, "- source: {kind: Deployment, name: d%d}\n  targets: [{select: {kind: Deployment, name: d%d}, fieldPaths: ['spec.template.spec.containers.[name=main].image']}]\n", i, (i+1)%n)
+		fmt.Fprintf(&text,
+			"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec: {template: {spec: {containers: [{name: main, image: x}]}}}\n", i)
+		fmt.Fprintf(&config,
+			"- source: {kind: Deployment, name: d%d}\n  targets: [{select: {kind: Deployment, name: d%d}, fieldPaths: ['spec.template.spec.containers.[name=main].image']}]\n", i, (i+1)%n)
 	}
 	list := resourceList(b, text.String())
 	var tr ReplacementTransformer
@@ -373,7 +391,8 @@ func FuzzReplacementDocument(f *testing.F) {
 // TestWritesReturnsFieldPathIndex checks that Writes returns the index of the field path that
 // writes a field, -1 for none.
 func TestWritesReturnsFieldPathIndex(t *testing.T) {
-	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nl: [{name: b, v: 1}, {name: c, v: 2}]\ns: [p, q]\nm: {k: 1, a.b: 2}\n")
+	list := resourceList(t,
+		"apiVersion: v1\nkind: X\nmetadata: {name: a}\nl: [{name: b, v: 1}, {name: c, v: 2}]\ns: [p, q]\nm: {k: 1, a.b: 2}\n")
 	for _, test := range []struct {
 		target string
 		path   []any

@@ -27,11 +27,14 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 		return v, nil
 	}
 	if !v.IsScalar() {
-		return v, diag.ReplacementOptions.Of(diag.ReplacementOptions.Of(errors.New("options.delimiter needs a string, not a " + v.Type().String())))
+		return v,
+			diag.ReplacementOptions.Of(diag.ReplacementOptions.Of(errors.New("options.delimiter needs a string, not a " +
+				v.Type().String())))
 	}
 	parts := strings.Split(v.Text(), opts.Delimiter)
 	if opts.Index < 0 || opts.Index >= len(parts) {
-		return v, diag.Errorf(diag.Pos{}, "", "options.index is %d, but the value has %d parts", opts.Index, len(parts)).With(diag.ReplacementOptions).
+		return v, diag.Errorf(diag.Pos{}, "", "options.index is %d, but the value has %d parts", opts.Index,
+			len(parts)).With(diag.ReplacementOptions).
 			Hint("parts are counted from 0: the last one is %d; the delimiter is %q", len(parts)-1, opts.Delimiter)
 	}
 	text := parts[opts.Index]

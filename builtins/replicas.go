@@ -73,7 +73,8 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that sets the count"} }))
+		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name,
+			diag.Next(func() []string { return []string{"remove the entry, or patch the field that sets the count"} }))
 	}
 	return nil
 }

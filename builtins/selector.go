@@ -58,10 +58,12 @@ func (s *Selector) Compile() error {
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = diag.In(advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm), "labelSelector")
+		s.labelErr = diag.In(advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm),
+			"labelSelector")
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = diag.In(advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm), "annotationSelector")
+		s.annotationErr = diag.In(advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr),
+			selectorForm), "annotationSelector")
 	}
 	return errors.Join(errs...)
 }
@@ -196,7 +198,8 @@ func (p *pattern) advice(field, text string, names []string) []string {
 		}
 		matched := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wider.match(name) })
 		if slices.Sort(matched); len(matched) > 0 {
-			return []string{fmt.Sprintf("%s is a regular expression for the whole text: %s matches %s", field, other, diag.Some(slices.Compact(matched)))}
+			return []string{fmt.Sprintf("%s is a regular expression for the whole text: %s matches %s", field,
+				other, diag.Some(slices.Compact(matched)))}
 		}
 	}
 	return nil
@@ -253,7 +256,8 @@ func compilePattern(text string) (pattern, error) {
 
 // patternError formats the error of an invalid regular expression.
 func patternError(text string, err error) error {
-	e := diag.Errorf(diag.Pos{}, "", "no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).With(diag.BadSelector)
+	e := diag.Errorf(diag.Pos{}, "", "no regular expression: %s",
+		strings.TrimPrefix(err.Error(), "error parsing regexp: ")).With(diag.BadSelector)
 	if meant := fromGlob(text); strings.ContainsAny(text, "*?") {
 		e.Hint("did you mean %q? any text is .*, and a single character is a dot", meant)
 	} else {

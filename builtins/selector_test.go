@@ -89,11 +89,15 @@ func TestSelectorErrors(t *testing.T) {
 
 // labelCases are valid and invalid selectors of every form in the grammar.
 var labelCases = []string{
-	"", " ", ",", "a", "!a", "a=b", "a==b", "a = b", "a=", "a=,b", "a!=b", "a!=", "a in (b)", "a in (b,c)", "a in ()", "a in (,)", "a in (,,)", "a in (b,)",
-	"a in (,b)", "a in (b,,c)", "a in (b,,,c)", "a in (b,,)", "a notin (b)", "a notin (b, c ),!d", "in in (in)", "notin", "in", "a in in", "a in b", "a in (b", "a (b)", "a b",
-	"a,", "a,,b", "a,!b", "!", "!!a", "!a=b", "a>1", "a>x", "a<2", "a<-3", "a>", "a=>b", "a=!b", "x.y/a=b", "X.y/a=b", "/a", "a/", "a/b/c", "x_y/a", "a-", "-a", "a.b_c-d=e.f_g-h",
+	"", " ", ",", "a", "!a", "a=b", "a==b", "a = b", "a=", "a=,b", "a!=b", "a!=", "a in (b)", "a in (b,c)", "a in ()", "a in (,)",
+	"a in (,,)", "a in (b,)",
+	"a in (,b)", "a in (b,,c)", "a in (b,,,c)", "a in (b,,)", "a notin (b)", "a notin (b, c ),!d", "in in (in)", "notin", "in", "a in in",
+	"a in b", "a in (b", "a (b)", "a b",
+	"a,", "a,,b", "a,!b", "!", "!!a", "!a=b", "a>1", "a>x", "a<2", "a<-3", "a>", "a=>b", "a=!b", "x.y/a=b", "X.y/a=b", "/a", "a/", "a/b/c",
+	"x_y/a", "a-", "-a", "a.b_c-d=e.f_g-h",
 	"a=b c", "a=-b", "a=b/c", "a=é", "é", "a=\tb\r\n", "a in(b)", "(a)", "a=b=c", "a===b", "a!==b", "a<>b",
-	"l234567890123456789012345678901234567890123456789012345678901234=b", "a=l234567890123456789012345678901234567890123456789012345678901234",
+	"l234567890123456789012345678901234567890123456789012345678901234=b",
+	"a=l234567890123456789012345678901234567890123456789012345678901234",
 }
 
 func TestLabelSelectorAgreesWithKubernetes(t *testing.T) {
@@ -119,7 +123,8 @@ func FuzzLabelSelector(f *testing.F) {
 func checkLabelSelector(t *testing.T, text string) {
 	t.Helper()
 	sel, err := parseLabelSelector(text)
-	for _, labels := range []map[string]string{{}, {"a": "b"}, {"a": ""}, {"a": "c", "b": "x"}, {"a": "2"}, {"d": "e", "x.y/a": "b", "in": "in"}} {
+	for _, labels := range []map[string]string{{}, {"a": "b"}, {"a": ""}, {"a": "c", "b": "x"}, {"a": "2"},
+		{"d": "e", "x.y/a": "b", "in": "in"}} {
 		rn := kyaml.NewMapRNode(nil)
 		if err := rn.SetLabels(labels); err != nil {
 			t.Fatal(err)

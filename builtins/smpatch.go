@@ -249,7 +249,8 @@ func (p *smPatch) others(list *krm.List) []string {
 	case kinds != nil:
 		return []string{"resources with this name are: " + diag.Some(kinds)}
 	case names != nil:
-		return []string{fmt.Sprintf("a patch must use the name that a resource has at this step; resources of kind %s are: %s", p.id.Kind, diag.Some(names))}
+		return []string{fmt.Sprintf("a patch must use the name that a resource has at this step; resources of kind %s are: %s", p.id.Kind,
+			diag.Some(names))}
 	}
 	return []string{"the kinds are: " + diag.Some(slices.Compact(slices.Sorted(slices.Values(kindsOf(list)))))}
 }

@@ -45,11 +45,14 @@ func (o *SortOptions) Validate() error {
 	case o == nil || o.Order == "legacy":
 		return nil
 	case o.Order == "":
-		return advised(notGiven(`order must be legacy or fifo, not ""`), "legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
+		return advised(notGiven(`order must be legacy or fifo, not ""`),
+			"legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
 	case o.Order != "fifo":
-		return advised(diag.SortOrder.Errorf("order must be legacy or fifo, not %q", o.Order), "legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
+		return advised(diag.SortOrder.Errorf("order must be legacy or fifo, not %q", o.Order),
+			"legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
 	case o.LegacySortOptions != nil:
-		return advised(diag.SortOrder.Errorf("legacySortOptions is set, but order is fifo"), "write order: legacy, or remove legacySortOptions")
+		return advised(diag.SortOrder.Errorf("legacySortOptions is set, but order is fifo"),
+			"write order: legacy, or remove legacySortOptions")
 	}
 	return nil
 }

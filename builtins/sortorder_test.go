@@ -53,7 +53,8 @@ func TestSortOrder(t *testing.T) {
 		for range 60 {
 			r := krm.NewResource(yaml.MapOf(
 				yaml.Field{Key: "apiVersion", Value: pick("v1", "v2", "a/v1", "zz/v1", "")},
-				yaml.Field{Key: "kind", Value: pick("Namespace", "ConfigMap", "Deployment", "Custom", "MutatingWebhookConfiguration", "Zebra")},
+				yaml.Field{Key: "kind", Value: pick("Namespace", "ConfigMap", "Deployment", "Custom", "MutatingWebhookConfiguration",
+					"Zebra")},
 				yaml.Field{Key: "metadata", Value: yaml.MapOf(
 					yaml.Field{Key: "name", Value: pick("a", "b", "a-b", "~", "A")},
 					yaml.Field{Key: "namespace", Value: pick("", "n", "n-1", "n~", "~", "m")},

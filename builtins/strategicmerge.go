@@ -95,7 +95,8 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	case patch.IsNull():
 		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return yaml.Value{}, advised(diag.PatchTypes.Errorf("%s cannot replace %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
+		return yaml.Value{}, advised(diag.PatchTypes.Errorf("%s cannot replace %s", patch.Type().Article(), dest.Type().Article()), "%s",
+			otherShape(dest))
 	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err

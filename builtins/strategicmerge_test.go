@@ -187,7 +187,8 @@ func (g *treeGen) nullChance() int {
 func (g *treeGen) fields(fields ...string) string {
 	var kept []string
 	if g.patch && g.chance(6) {
-		kept = append(kept, "$patch: "+g.pick("delete", "replace", "merge", "delete", "replace", "merge", g.wrong("other"), g.wrong("null")))
+		kept = append(kept, "$patch: "+g.pick("delete", "replace", "merge", "delete", "replace", "merge", g.wrong("other"),
+			g.wrong("null")))
 	}
 	for _, f := range fields {
 		if f != "" {
@@ -261,22 +262,26 @@ func (g *treeGen) port(key string) func() string {
 
 func (g *treeGen) container() string {
 	return g.fields("name: "+g.pick("a", "b", "c"), g.field("image", g.scalar), g.field("args", func() string { return g.list(g.scalar) }),
-		g.field("env", func() string { return g.list(g.keyed("name", "value")) }), g.field("ports", func() string { return g.list(g.port("containerPort")) }),
+		g.field("env", func() string { return g.list(g.keyed("name", "value")) }),
+		g.field("ports", func() string { return g.list(g.port("containerPort")) }),
 		g.field("volumeMounts", func() string { return g.list(g.keyed("mountPath", "name")) }), g.field("resources", g.strMap))
 }
 
 func (g *treeGen) podSpec() string {
-	return g.fields(g.field("containers", func() string { return g.list(g.container) }), g.field("initContainers", func() string { return g.list(g.container) }),
+	return g.fields(g.field("containers", func() string { return g.list(g.container) }),
+		g.field("initContainers", func() string { return g.list(g.container) }),
 		g.field("volumes", func() string { return g.list(g.keyed("name", "hostPath")) }), g.field("nodeSelector", g.strMap),
 		g.field("topologySpreadConstraints", func() string {
 			return g.list(func() string {
-				return g.fields(g.field("topologyKey", g.scalar), g.field("whenUnsatisfiable", g.scalar), g.field("maxSkew", g.scalar), g.field("labelSelector", g.strMap))
+				return g.fields(g.field("topologyKey", g.scalar), g.field("whenUnsatisfiable", g.scalar), g.field("maxSkew", g.scalar),
+					g.field("labelSelector", g.strMap))
 			})
 		}), g.field("tolerations", func() string { return g.list(g.keyed("key")) }))
 }
 
 func (g *treeGen) meta() string {
-	return g.fields("name: a", g.field("labels", g.strMap), g.field("annotations", g.strMap), g.field("finalizers", func() string { return g.list(g.scalar) }),
+	return g.fields("name: a", g.field("labels", g.strMap), g.field("annotations", g.strMap),
+		g.field("finalizers", func() string { return g.list(g.scalar) }),
 		g.field("ownerReferences", func() string { return g.list(g.keyed("uid", "name")) }))
 }
 

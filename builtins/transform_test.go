@@ -132,7 +132,8 @@ func TestUnmatchedImagesAndReplicasWarn(t *testing.T) {
 }
 
 func TestIdentitiesAreRemembered(t *testing.T) {
-	list := parsed(t, []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n"))
+	list := parsed(t,
+		[]byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n"))
 	for _, config := range []string{
 		"kind: NamespaceTransformer\nmetadata: {name: x, namespace: ns}\nfieldSpecs: [{path: metadata/name, kind: Namespace}]",
 		"kind: PrefixTransformer\nmetadata: {name: x}\nprefix: p-\nfieldSpecs: [{path: metadata/name}]",

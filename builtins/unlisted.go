@@ -28,7 +28,9 @@ func (t *ImageTagTransformer) unlisted(list *krm.List) []string {
 		case path == nil:
 			continue
 		case path[len(path)-1] == "repository" || path[len(path)-1] == "name":
-			return []string{fmt.Sprintf("%s has this name, without a tag: change the field beside it that has the tag, with a patch or a replacement", placeIn(r, path))}
+			return []string{fmt.Sprintf(
+				"%s has this name, without a tag: change the field beside it that has the tag, with a patch or a replacement",
+				placeIn(r, path))}
 		}
 		return []string{placeIn(r, path) + " has this name, but is not among the fields of images", entryFor("images", r, path, false)}
 	}
@@ -45,7 +47,8 @@ func (t *ReplicaCountTransformer) unlisted(list *krm.List) []string {
 			return v.Type() == yaml.Int && (key == "replicas" || strings.HasSuffix(key, "Replicas") && path[0] == "spec")
 		})
 		if path != nil {
-			return []string{placeIn(r, path) + " has replicas, but is not among the fields of replicas", entryFor("replicas", r, path, false)}
+			return []string{placeIn(r, path) + " has replicas, but is not among the fields of replicas",
+				entryFor("replicas", r, path, false)}
 		}
 		if spec := r.Value().Get("spec"); spec.Type() == yaml.Map && r.ID().Group != "" && strings.Contains(r.ID().Group, ".") {
 			return []string{fmt.Sprintf("%s has this name; if the kind has replicas, name their field", describe(r)),

@@ -15,7 +15,8 @@ import (
 // doubt warns about a text that Kubernetes rejects, at path in the configuration.
 func (e Env) doubt(text string, valid bool, what, form string, path ...any) {
 	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
-		e.warnIn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form), path...)
+		e.warnIn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form),
+			path...)
 	}
 }
 
@@ -57,7 +58,8 @@ func (e Env) doubtKeys(pairs []keyValue) {
 			case pairs[i].pos.Line > 0:
 				w = diag.Errorf(pairs[i].pos, "", "the key on this line is not valid in Kubernetes").With(diag.InvalidName)
 			case pairs[i].file == nil:
-				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes", &pairs[i]).With(diag.InvalidName)
+				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes",
+					&pairs[i]).With(diag.InvalidName)
 			}
 			e.warnIn(w.Hint("%s", dataKeyForm), pairs[i].path...)
 		}

@@ -32,7 +32,8 @@ func SameResources(before, after *krm.List) error {
 			return diag.ValidatorChanged.Errorf("a validator must not change resources, but it added %s", r.ID())
 		}
 	}
-	return diag.ValidatorChanged.Errorf("a validator must not change resources, but it returned %d resources instead of %d", after.Len(), before.Len())
+	return diag.ValidatorChanged.Errorf("a validator must not change resources, but it returned %d resources instead of %d", after.Len(),
+		before.Len())
 }
 
 // sameState reports whether kustomize's state of a and b is equal. A recorded rename is a

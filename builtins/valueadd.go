@@ -59,7 +59,8 @@ func (t *ValueAddTransformer) Configure(env Env) error {
 			errs = append(errs, inField(notGiven("fieldPath cannot be empty"), "targets", i))
 		}
 		if target.FilePathPosition < 0 {
-			errs = append(errs, inField(diag.BadValue.Errorf("filePathPosition %d cannot be negative", target.FilePathPosition), "targets", i))
+			errs = append(errs, inField(diag.BadValue.Errorf("filePathPosition %d cannot be negative", target.FilePathPosition), "targets",
+				i))
 		}
 		errs = append(errs, target.Selector.compileAt("targets", i, "selector"))
 	}

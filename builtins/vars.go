@@ -72,7 +72,8 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	var errs []error
 	for i := 1; i < len(merged); i++ {
 		if merged[i].Name == merged[i-1].Name {
-			errs = append(errs, diag.Errorf(merged[i].Pos, "", "var %q is defined twice", merged[i].Name).With(diag.VarTwice).Hint("the other one is at %s: rename or remove one", merged[i-1].Pos))
+			errs = append(errs, diag.Errorf(merged[i].Pos, "", "var %q is defined twice",
+				merged[i].Name).With(diag.VarTwice).Hint("the other one is at %s: rename or remove one", merged[i-1].Pos))
 		}
 	}
 	if len(errs) > 0 {

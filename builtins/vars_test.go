@@ -43,7 +43,8 @@ func TestFieldAtLikeKyaml(t *testing.T) {
 		"spec.list[1].missing", "spec.list[2]", "spec.list[7]", "spec.list.-", "spec.list.[name=n].port", "spec.list.[=x]",
 		"spec.list.[name=m]", "spec.list.[name]", "spec.list.-1", "spec.list.name", "spec.map.0", "spec.map.-", "spec.int.x", "spec.*",
 		"metadata.annotations.[a.b/c]", "metadata.annotations.a\\.b/c", "metadata.annotations[a.b/c]", "metadata.annotations.7",
-		"spec..int", ".spec.int", "spec.int.", " spec . int ", "spec.null", "spec.null.x", "spec.null.0", "spec.map.[a=b]", "spec.empty[0]", "",
+		"spec..int", ".spec.int", "spec.int.", " spec . int ", "spec.null", "spec.null.x", "spec.null.0", "spec.map.[a=b]", "spec.empty[0]",
+		"",
 	} {
 		want, wantErr := node.GetFieldValue(path)
 		got, err := newVarValue(doc(t, varSource).Value(), path)
@@ -149,7 +150,8 @@ spec:
 	named := func(name, path string) Var {
 		return Var{Name: name, ObjRef: VarObject{APIVersion: "v1", Kind: "Service", Name: "s"}, FieldRef: VarFieldRef{path}}
 	}
-	vars, err := VarSet(nil).Merge([]Var{named("NAME", ""), named("PORT", "spec.int"), named("FLAG", "spec.yes"), named("UNUSED", "kind"), named("MAP", "spec.map")})
+	vars, err := VarSet(nil).Merge([]Var{named("NAME", ""), named("PORT", "spec.int"), named("FLAG", "spec.yes"), named("UNUSED", "kind"),
+		named("MAP", "spec.map")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,8 @@ spec:
 }
 
 func TestVarErrors(t *testing.T) {
-	two := docs(t, "kind: X\napiVersion: v1\nmetadata: {name: a, namespace: n1}\n---\nkind: X\napiVersion: v1\nmetadata: {name: a, namespace: n2}\n")
+	two := docs(t,
+		"kind: X\napiVersion: v1\nmetadata: {name: a, namespace: n1}\n---\nkind: X\napiVersion: v1\nmetadata: {name: a, namespace: n2}\n")
 	x := VarObject{APIVersion: "v1", Kind: "X", Name: "a"}
 	err := RecordVars(krm.NewList(slices.Clone(two)...), []Var{{Name: "V", ObjRef: x}})
 	if err == nil || !strings.HasPrefix(err.Error(), "var \"V\" matches 2 resources\n  v1 X n1/a\n  v1 X n2/a\n") {
@@ -231,7 +234,8 @@ func FuzzExpand(f *testing.F) {
 	}
 	values := map[string]any{"A": "a$(I)", "I": 8, "B": true}
 	e := expander{warn: noWarn, values: map[string]*varValue{
-		"A": {value: yaml.Str("a$(I)"), text: "a$(I)"}, "I": {value: yaml.Number(yaml.Int, "8"), text: "8"}, "B": {value: yaml.BoolValue(true), text: "true"},
+		"A": {value: yaml.Str("a$(I)"), text: "a$(I)"}, "I": {value: yaml.Number(yaml.Int, "8"), text: "8"},
+		"B": {value: yaml.BoolValue(true), text: "true"},
 	}}
 	f.Fuzz(func(t *testing.T, s string) {
 		for i := range len(s) {

@@ -94,7 +94,8 @@ func Open(dir string) (*Cache, error) {
 }
 
 // tagFile tells backup programs to skip the directory; see https://bford.info/cachedir/.
-const tagFile, tag = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# This is the cache of krmflow: it can be removed at any time.\n"
+const tagFile, tag = "CACHEDIR.TAG",
+	"Signature: 8a477f597d28d172789f06886806bc55\n# This is the cache of krmflow: it can be removed at any time.\n"
 
 // Temporary returns a cache in a new temporary directory, for a run that cannot or must not use a
 // persistent one. [Cache.Close] removes it.

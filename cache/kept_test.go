@@ -121,7 +121,8 @@ func TestKeeperStoresOnlyWholeResults(t *testing.T) {
 	key := krm.DigestOf([]byte("key"))
 	var sums []krm.Digest
 	large := strings.Repeat("0123456789", keeperSize/10) // ends within a written piece
-	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}, {large, "x", large, large}, {"short"}, {large[:keeperSize/2], large[:keeperSize/2]}} {
+	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}, {large, "x", large, large}, {"short"},
+		{large[:keeperSize/2], large[:keeperSize/2]}} {
 		before, was := c.Kept("things", key)
 		k, err := c.Keeper("things", key)
 		if err != nil {

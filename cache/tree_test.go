@@ -38,7 +38,8 @@ func tree(t *testing.T, c *Cache, files map[string]string) (*Tree, error) {
 
 func TestTreeIsFS(t *testing.T) {
 	c := open(t)
-	files := map[string]string{"a.yaml": "a: 1\n", "a/b.yaml": "b: 1\n", "a/c/d": "", "a-b/x.sh": "#!\n", "z": "z", "a/c-d": "1", "odd\nname": "x"}
+	files := map[string]string{"a.yaml": "a: 1\n", "a/b.yaml": "b: 1\n", "a/c/d": "", "a-b/x.sh": "#!\n", "z": "z", "a/c-d": "1",
+		"odd\nname": "x"}
 	tr, err := tree(t, c, files)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,8 @@ func TestTreeLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"to-a/b.yaml": "a/b.yaml", "a/up/d.yaml": "a/c/d.yaml", "to-a/up/d.yaml": "a/c/d.yaml", "a/file": "a/c/d.yaml", "to-a": "a", ".": ".", "a": "a",
+		"to-a/b.yaml": "a/b.yaml", "a/up/d.yaml": "a/c/d.yaml", "to-a/up/d.yaml": "a/c/d.yaml", "a/file": "a/c/d.yaml", "to-a": "a",
+		".": ".", "a": "a",
 	} {
 		if real, err := tr.Real(name); real != want || err != nil {
 			t.Errorf("%s is %q, %v; want %q", name, real, err, want)
@@ -124,7 +126,8 @@ func TestTreeRefuses(t *testing.T) {
 			t.Errorf("%q is a tree", files)
 		}
 	}
-	if _, err := tree(t, c, map[string]string{"a": strings.Repeat("x", 6000), "b": strings.Repeat("x", 6000)}); !errors.Is(err, diag.ErrLimit) {
+	if _, err := tree(t, c, map[string]string{"a": strings.Repeat("x", 6000), "b": strings.Repeat("x", 6000)}); !errors.Is(err,
+		diag.ErrLimit) {
 		t.Errorf("too many bytes: %v", err)
 	}
 	w, err := c.NewTree(Limits{})
@@ -180,7 +183,8 @@ func TestTreeForged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []entry{{size: 6}, {size: -1}, {size: 1, offset: 5}, {size: 1, offset: -1}, {size: math.MaxInt64}, {size: math.MaxInt64, offset: math.MaxInt64}} {
+	for _, e := range []entry{{size: 6}, {size: -1}, {size: 1, offset: 5}, {size: 1, offset: -1}, {size: math.MaxInt64},
+		{size: math.MaxInt64, offset: math.MaxInt64}} {
 		e.kind, e.name = regular, "a"
 		d, err := c.Put(index(data, []entry{e}))
 		if err != nil {

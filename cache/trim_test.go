@@ -245,7 +245,8 @@ func TestTrimRemovesOldestEntries(t *testing.T) {
 	c := open(t)
 	fresh, _ := c.Put([]byte("fresh"))
 	stale, _ := c.Put([]byte("stale"))
-	if err := errors.Join(c.Record("git", "fresh", fresh), c.Record("git", "stale", stale), c.Keep("things", keyOf(1), nil), c.Keep("things", keyOf(2), nil)); err != nil {
+	if err := errors.Join(c.Record("git", "fresh", fresh), c.Record("git", "stale", stale), c.Keep("things", keyOf(1), nil),
+		c.Keep("things", keyOf(2), nil)); err != nil {
 		t.Fatal(err)
 	}
 	age(t, c.blob(stale), 3*time.Hour)

@@ -22,7 +22,8 @@ func filled(t *testing.T) *Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Record("git", "tree", tr.Digest), c.Record("archive", "blob", d), c.Keep("things", keyOf(1), []byte("kept")), c.Keep("others", keyOf(1), nil)); err != nil {
+	if err := errors.Join(c.Record("git", "tree", tr.Digest), c.Record("archive", "blob", d), c.Keep("things", keyOf(1), []byte("kept")),
+		c.Keep("others", keyOf(1), nil)); err != nil {
 		t.Fatal(err)
 	}
 	return c

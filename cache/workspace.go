@@ -133,7 +133,8 @@ func sweep(parent string, dryRun bool) (live int) {
 	for _, e := range list {
 		path := filepath.Join(parent, e.Name())
 		if !strings.HasSuffix(path, lockSuffix) {
-			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) && !dryRun { // the lock file is created first and removed last
+			// the lock file is created first and removed last
+			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) && !dryRun {
 				os.RemoveAll(path)
 			}
 		} else if !removeAbandoned(path, dryRun) {

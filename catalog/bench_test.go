@@ -14,7 +14,8 @@ func BenchmarkParse(b *testing.B) {
 	var text strings.Builder
 	text.WriteString("apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec:\n  krmFunctions:\n")
 	for i := range 1000 {
-		fmt.Fprintf(&text, "  - group: example.com\n    names:\n      kind: Fn%d\n    versions:\n    - name: v1\n      runtime:\n        container:\n          image: r.io/f%d\n          sha256: %s\n", i, i, hexA)
+		fmt.Fprintf(&text,
+			"  - group: example.com\n    names:\n      kind: Fn%d\n    versions:\n    - name: v1\n      runtime:\n        container:\n          image: r.io/f%d\n          sha256: %s\n", i, i, hexA)
 	}
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {

@@ -77,14 +77,16 @@ func (c *Catalog) findings(unusable bool) (list []*diag.Error) {
 func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	whole := diag.Pos{File: src.File}
 	if len(src.Data) > MaxSize {
-		return nil, diag.Errorf(whole, "", "the catalog has %s; the limit is %s", diag.Size(int64(len(src.Data))), diag.Size(MaxSize)).With(diag.TooLarge)
+		return nil, diag.Errorf(whole, "", "the catalog has %s; the limit is %s", diag.Size(int64(len(src.Data))),
+			diag.Size(MaxSize)).With(diag.TooLarge)
 	}
 	doc, err := src.Strict()
 	if err != nil {
 		return nil, err
 	}
 	if !doc.Value.Exists() {
-		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").With(diag.BadCatalog).Hint("the file is empty or has only comments")
+		return nil, diag.Errorf(whole, "",
+			"the file contains no Catalog document").With(diag.BadCatalog).Hint("the file is empty or has only comments")
 	}
 	c := &Catalog{Ref: ref, Digest: src.Digest(), doc: doc, index: map[krm.GVK][]*Entry{}}
 	r := &reader{c: c}
@@ -189,7 +191,8 @@ func (r *reader) accepts(top yaml.Cursor) bool {
 		at = top.Field("kind")
 	}
 	at.Errorf("not a catalog: found %s", describe(r.c.APIVersion, r.c.Kind)).With(diag.BadCatalog).
-		Hint("a catalog is %s with kind %s, %s or %s, or %s with kind %s", APIVersion, Kind, kindCatalog2, kindDefinition, oldAPIVersion, Kind)
+		Hint("a catalog is %s with kind %s, %s or %s, or %s with kind %s", APIVersion, Kind, kindCatalog2, kindDefinition, oldAPIVersion,
+			Kind)
 	return false
 }
 
@@ -234,10 +237,12 @@ func (r *reader) finish() {
 		if len(same) == 1 {
 			continue
 		}
-		c.lint = append(c.lint, finding{path: e.path, msg: fmt.Sprintf("%s has no effect: entry %d, which comes first, also defines it", e.GVK, same[0].Index+1)})
+		c.lint = append(c.lint, finding{path: e.path, msg: fmt.Sprintf("%s has no effect: entry %d, which comes first, also defines it",
+			e.GVK, same[0].Index+1)})
 	}
 	if len(r.old) > 0 {
-		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).With(diag.OldCatalog).
+		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s",
+			strings.Join(r.old, ", ")).With(diag.OldCatalog).
 			Hint("write apiVersion %s with krmFunctions", APIVersion))
 	}
 }

@@ -131,26 +131,38 @@ func summary(c *Catalog) string {
 func TestAlternativeSpellingsAreAccepted(t *testing.T) {
 	exec := "{exec: {platforms: [{bin: a, os: linux, arch: amd64, uri: a, sha256: " + hexA + "}]}}"
 	tests := []struct{ row, text, want string }{
-		{"kind KRMFunctionCatalog is accepted", strings.Replace(run("{container: {image: x}}"), "kind: Catalog", "kind: KRMFunctionCatalog", 1), "example.com/v1 Fn container x"},
+		{"kind KRMFunctionCatalog is accepted", strings.Replace(run("{container: {image: x}}"), "kind: Catalog", "kind: KRMFunctionCatalog",
+			1), "example.com/v1 Fn container x"},
 		{"a bare KRMFunctionDefinition is a one-entry catalog",
 			"apiVersion: config.kubernetes.io/v1alpha1\nkind: KRMFunctionDefinition\nspec: {group: g, names: {kind: K}, versions: [{name: v1, runtime: {container: {image: x}}}]}", "g/v1 K container x"},
 		{"the core group is matchable", strings.Replace(run("{container: {image: x}}"), "example.com", `""`, 1), "v1 Fn container x"},
-		{"the shorthand kind on the entry is accepted", strings.Replace(run("{container: {image: x}}"), "names: {kind: Fn}", "kind: Fn", 1), "example.com/v1 Fn container x"},
-		{"each version has its own runtime", list("    versions:\n    - name: v1\n      runtime: {container: {image: a}}\n    - name: v1beta1\n      runtime: {container: {image: b}}\n"),
+		{"the shorthand kind on the entry is accepted", strings.Replace(run("{container: {image: x}}"), "names: {kind: Fn}", "kind: Fn", 1),
+			"example.com/v1 Fn container x"},
+		{"each version has its own runtime",
+			list(
+				"    versions:\n    - name: v1\n      runtime: {container: {image: a}}\n    - name: v1beta1\n      runtime: {container: {image: b}}\n"),
 			"example.com/v1 Fn container a\nexample.com/v1beta1 Fn container b"},
-		{"the version level wins", list("    versions:\n    - name: v1\n      runtime: {container: {image: b}}\n    - name: v2\n    runtime: {container: {image: a}}\n"),
+		{"the version level wins", list(
+			"    versions:\n    - name: v1\n      runtime: {container: {image: b}}\n    - name: v2\n    runtime: {container: {image: a}}\n"),
 			"example.com/v1 Fn container b\nexample.com/v2 Fn container a"},
 		{"exec with platforms", run(exec), "example.com/v1 Fn exec a linux/amd64"},
-		{"the old exec form, a list", run("{exec: [{os: linux, arch: amd64, path: p, sha256: " + hexA + "}]}"), "example.com/v1 Fn exec p linux/amd64\nnotice exec as a list"},
-		{"an exec item without os and arch means any platform", run("{exec: [{path: p, sha256: " + hexA + "}]}"), "example.com/v1 Fn exec p /\nnotice exec as a list"},
+		{"the old exec form, a list", run("{exec: [{os: linux, arch: amd64, path: p, sha256: " + hexA + "}]}"),
+			"example.com/v1 Fn exec p linux/amd64\nnotice exec as a list"},
+		{"an exec item without os and arch means any platform", run("{exec: [{path: p, sha256: " + hexA + "}]}"),
+			"example.com/v1 Fn exec p /\nnotice exec as a list"},
 		{"exec with one path", run("{exec: {path: p, sha256: " + hexA + "}}"), "example.com/v1 Fn exec p /"},
 		{"path works like uri", run(strings.Replace(exec, "uri:", "path:", 1)), "example.com/v1 Fn exec a linux/amd64"},
-		{"several runtimes", run("{container: {image: x}, exec: {path: p}, starlark: {path: s}}"), "example.com/v1 Fn container x exec p / starlark s"},
+		{"several runtimes", run("{container: {image: x}, exec: {path: p}, starlark: {path: s}}"),
+			"example.com/v1 Fn container x exec p / starlark s"},
 		{"starlark, a string", run("{starlark: 'https://e.co/s'}"), "example.com/v1 Fn starlark https://e.co/s"},
-		{"requireFilesystem is an alias", run("{container: {image: x, requireFilesystem: true, requireStorageMount: true}}"), "example.com/v1 Fn container x storage\nnotice requireFilesystem"},
-		{"JSON catalogs are accepted", `{"apiVersion":"config.kubernetes.io/v1alpha1","kind":"Catalog","spec":{"krmFunctions":[{"group":"g","names":{"kind":"K"},"versions":[{"name":"v1"}],"runtime":{"container":{"image":"x"}}}]}}`, "g/v1 K container x"},
-		{"metadata is optional and free in labels", "metadata: {name: n, labels: {author: ExampleCo}}\n" + run("{container: {image: x}}"), "example.com/v1 Fn container x"},
-		{"license is free text", list("    versions:\n    - name: v1\n      license: MIT\n      runtime: {container: {image: x}}\n"), "example.com/v1 Fn container x"},
+		{"requireFilesystem is an alias", run("{container: {image: x, requireFilesystem: true, requireStorageMount: true}}"),
+			"example.com/v1 Fn container x storage\nnotice requireFilesystem"},
+		{"JSON catalogs are accepted",
+			`{"apiVersion":"config.kubernetes.io/v1alpha1","kind":"Catalog","spec":{"krmFunctions":[{"group":"g","names":{"kind":"K"},"versions":[{"name":"v1"}],"runtime":{"container":{"image":"x"}}}]}}`, "g/v1 K container x"},
+		{"metadata is optional and free in labels", "metadata: {name: n, labels: {author: ExampleCo}}\n" + run("{container: {image: x}}"),
+			"example.com/v1 Fn container x"},
+		{"license is free text", list("    versions:\n    - name: v1\n      license: MIT\n      runtime: {container: {image: x}}\n"),
+			"example.com/v1 Fn container x"},
 		{"neither container nor exec loads", run("{}"), "example.com/v1 Fn"},
 	}
 	for _, tt := range tests {
@@ -176,42 +188,61 @@ func TestParseMistakes(t *testing.T) {
 	}
 	at := "spec.krmFunctions[0]."
 	tests := []struct{ row, text, want string }{
-		{"any other kind is an error that names file, value found and values accepted", "apiVersion: apps/v1\nkind: Deployment\n", `catalog.yaml:1: apiVersion: not a catalog: found "Deployment" of "apps/v1"`},
-		{"the accepted kinds", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Deployment\n", "a catalog is config.kubernetes.io/v1alpha1 with kind Catalog, KRMFunctionCatalog or KRMFunctionDefinition"},
+		{"any other kind is an error that names file, value found and values accepted", "apiVersion: apps/v1\nkind: Deployment\n",
+			`catalog.yaml:1: apiVersion: not a catalog: found "Deployment" of "apps/v1"`},
+		{"the accepted kinds", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Deployment\n",
+			"a catalog is config.kubernetes.io/v1alpha1 with kind Catalog, KRMFunctionCatalog or KRMFunctionDefinition"},
 		{"no apiVersion", "kind: Catalog\nspec: {krmFunctions: []}\n", "without apiVersion"},
 		{"not a mapping", "- a\n", "catalog.yaml:1: must be a mapping, not a list"},
-		{"krmFunctions must be present", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec: {}\n", "spec.krmFunctions: is missing"},
+		{"krmFunctions must be present", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec: {}\n",
+			"spec.krmFunctions: is missing"},
 		{"spec must be present", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\n", "spec: is missing"},
-		{"names.kind is required", strings.Replace(run("{container: {image: x}}"), "{kind: Fn}", "{}", 1), "catalog.yaml:6: " + at + "names.kind: is missing"},
+		{"names.kind is required", strings.Replace(run("{container: {image: x}}"), "{kind: Fn}", "{}", 1),
+			"catalog.yaml:6: " + at + "names.kind: is missing"},
 		{"kind and names.kind disagree", list("    kind: Other\n    versions: [{name: v1}]\n"), `kind: is "Other", but names.kind is "Fn"`},
-		{"group is required", strings.Replace(run("{container: {image: x}}"), "- group: example.com\n    names", "- names", 1), "group: is missing"},
+		{"group is required", strings.Replace(run("{container: {image: x}}"), "- group: example.com\n    names", "- names", 1),
+			"group: is missing"},
 		{"versions are required", list(""), at + "versions: is missing"},
-		{"a module has a version", "apiVersion: kustomize.io/v1\nkind: Catalog\nspec: {modules: [{apiVersion: g/, kind: K}]}", "apiVersion: \"g/\" is not group/version"},
+		{"a module has a version", "apiVersion: kustomize.io/v1\nkind: Catalog\nspec: {modules: [{apiVersion: g/, kind: K}]}",
+			"apiVersion: \"g/\" is not group/version"},
 		{"a version has a name", list("    versions: [{}]\n"), at + "versions[0].name: is missing"},
-		{"container.image is required", run("{container: {}}"), "catalog.yaml:9: " + at + "versions[0].runtime.container.image: is missing"},
+		{"container.image is required", run("{container: {}}"),
+			"catalog.yaml:9: " + at + "versions[0].runtime.container.image: is missing"},
 		{"container.image is not empty", run("{container: {image: ''}}"), "container.image: must not be empty"},
 		{"an image that is an option", run("{container: {image: '-v/:/x'}}"), "container.image: image"},
-		{"requireNetwork is boolean", run("{container: {image: x, requireNetwork: 'true'}}"), "requireNetwork: must be true or false, not a string"},
+		{"requireNetwork is boolean", run("{container: {image: x, requireNetwork: 'true'}}"),
+			"requireNetwork: must be true or false, not a string"},
 		{"yes is no boolean", run("{container: {image: x, requireNetwork: yes}}"), "requireNetwork: must be true or false, not a string"},
-		{"requireStorageMount and requireFilesystem differ", run("{container: {image: x, requireStorageMount: false, requireFilesystem: true}}"), "requireFilesystem: conflicts with"},
+		{"requireStorageMount and requireFilesystem differ",
+			run("{container: {image: x, requireStorageMount: false, requireFilesystem: true}}"), "requireFilesystem: conflicts with"},
 		{"every platform item requires bin", platform("bin"), "platforms[0].bin: is missing"},
 		{"every platform item requires os", platform("os"), "platforms[0].os: is missing"},
 		{"every platform item requires arch", platform("arch"), "platforms[0].arch: is missing"},
 		{"every platform item requires uri", platform("uri"), "platforms[0].uri: is missing"},
-		{"a typo must not vanish", run("{container: {image: x, requireNetwrok: true}}"), "catalog.yaml:9: " + at + "versions[0].runtime.container.requireNetwrok: unknown field \"requireNetwrok\"\n  did you mean \"requireNetwork\"?"},
+		{"a typo must not vanish", run("{container: {image: x, requireNetwrok: true}}"), "catalog.yaml:9: " +
+			at + "versions[0].runtime.container.requireNetwrok: unknown field \"requireNetwrok\"\n  did you mean \"requireNetwork\"?"},
 		{"keys are case-sensitive", run("{Container: {image: x}}"), `unknown field "Container"`},
-		{"a catalog cannot pull in catalogs", "catalogs: [a]\n" + run("{container: {image: x}}"), `catalog.yaml:1: catalogs: unknown field "catalogs"`},
+		{"a catalog cannot pull in catalogs", "catalogs: [a]\n" + run("{container: {image: x}}"),
+			`catalog.yaml:1: catalogs: unknown field "catalogs"`},
 		{"wrong types are positioned: sha256", run("{container: {image: x, sha256: [a hash]}}"), "sha256: must be a string, not a list"},
-		{"wrong types are positioned: idempotent", list("    versions:\n    - name: v1\n      idempotent: true|false\n"), "catalog.yaml:9: " + at + "versions[0].idempotent: must be true or false, not a string"},
-		{"two documents", run("{container: {image: x}}") + "---\n" + run("{container: {image: x}}"), "catalog.yaml:11: the file has a second document"},
+		{"wrong types are positioned: idempotent", list("    versions:\n    - name: v1\n      idempotent: true|false\n"),
+			"catalog.yaml:9: " + at + "versions[0].idempotent: must be true or false, not a string"},
+		{"two documents", run("{container: {image: x}}") + "---\n" + run("{container: {image: x}}"),
+			"catalog.yaml:11: the file has a second document"},
 		{"a duplicate key", run("{container: {image: x, image: y}}"), `the key "image" occurs twice`},
 		{"a custom tag", run("{container: {image: !evil x}}"), "the tag !evil is not allowed"},
-		{"group builtin is reserved", strings.Replace(run("{container: {image: x}}"), "example.com", "builtin", 1), "entry 1 defines builtin/v1 Fn, but a catalog must not define kinds of kustomize itself"},
-		{"apiVersion builtin is reserved", "apiVersion: kustomize.io/v1\nkind: Catalog\nspec: {modules: [{apiVersion: builtin, kind: PatchTransformer, provider: {container: {image: x}}}]}", "entry 1 defines builtin PatchTransformer"},
-		{"krmFunctions and modules", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec: {krmFunctions: [], modules: []}\n", "either krmFunctions or modules"},
-		{"runtime and provider differ", list("    versions: [{name: v1}]\n    runtime: {container: {image: a}}\n    provider: {container: {image: b}}\n"), "provider: conflicts with"},
-		{"an alias bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
-			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "expand to more than"},
+		{"group builtin is reserved", strings.Replace(run("{container: {image: x}}"), "example.com", "builtin", 1),
+			"entry 1 defines builtin/v1 Fn, but a catalog must not define kinds of kustomize itself"},
+		{"apiVersion builtin is reserved",
+			"apiVersion: kustomize.io/v1\nkind: Catalog\nspec: {modules: [{apiVersion: builtin, kind: PatchTransformer, provider: {container: {image: x}}}]}", "entry 1 defines builtin PatchTransformer"},
+		{"krmFunctions and modules", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec: {krmFunctions: [], modules: []}\n",
+			"either krmFunctions or modules"},
+		{"runtime and provider differ",
+			list("    versions: [{name: v1}]\n    runtime: {container: {image: a}}\n    provider: {container: {image: b}}\n"),
+			"provider: conflicts with"},
+		{"an alias bomb",
+			"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
+				"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "expand to more than"},
 		{"the size limit", "#" + strings.Repeat("x", MaxSize), "the limit is 16 MiB"},
 	}
 	for _, tt := range tests {
@@ -255,7 +286,8 @@ func TestMalformedPinsAreErrors(t *testing.T) {
 		t.Error("no sha256, but a pin")
 	}
 	c := mustParse(t, run("{container: {image: 'x@sha256:"+hexA+"', sha256: "+hexB+"}}"))
-	if _, err := c.Entries[0].Container.Digest(); err == nil || !strings.Contains(err.Error(), hexA) || !strings.Contains(err.Error(), hexB) {
+	if _, err := c.Entries[0].Container.Digest(); err == nil || !strings.Contains(err.Error(), hexA) ||
+		!strings.Contains(err.Error(), hexB) {
 		t.Errorf("image and sha256 disagree: %v", err)
 	}
 }
@@ -294,7 +326,8 @@ spec:
       runtime: {container: {image: x}}
 `)
 	e, v2 := c.Entries[0], c.Entries[1]
-	got := fmt.Sprint(c.Name, c.Labels, e.Description, e.Publisher, e.Home, e.Definition, e.Maintainers, v2.Maintainers, e.Tags, e.AllowRemoteConfig, v2.AllowArgs,
+	got := fmt.Sprint(c.Name, c.Labels, e.Description, e.Publisher, e.Home, e.Definition, e.Maintainers, v2.Maintainers,
+		e.Tags, e.AllowRemoteConfig, v2.AllowArgs,
 		e.Idempotent, v2.Idempotent, e.Usage, e.Examples, e.License, e.Schema.Get("type").Text(), e.Container.Network, e.Container.Storage,
 		e.Container.WritableStorage, v2.Container.Network, e.Exec[0].Bin, e.Exec[0].OS, e.Exec[0].Arch, e.Exec[0].URI)
 	want := "example-co-functions map[author:ExampleCo] d p h https://example.com/definition [v1@example.com] [all@example.com] [mutator namespace] true true " +
@@ -314,14 +347,17 @@ spec:
 }
 
 func TestLintFindsIncompleteEntries(t *testing.T) {
-	c := mustParse(t, list("    versions:\n    - name: v1\n      license: MIT\n      runtime: {exec: {platforms: [{bin: b, os: plan9, arch: mips, uri: u}]}}\n    - name: v1\n      runtime: {container: {image: x, sha256: abc}}\n    - name: v3\n"))
+	c := mustParse(t,
+		list(
+			"    versions:\n    - name: v1\n      license: MIT\n      runtime: {exec: {platforms: [{bin: b, os: plan9, arch: mips, uri: u}]}}\n    - name: v1\n      runtime: {container: {image: x, sha256: abc}}\n    - name: v3\n"))
 	all := ""
 	for _, l := range c.Lint() {
 		all += l.Error() + "\n"
 	}
 	for _, want := range []string{
 		"spec.krmFunctions[0].description: is missing", "spec.krmFunctions[0].publisher: is missing", "versions[0].usage: is missing",
-		`license: "MIT" is not Apache 2.0`, `os: "plan9" is not linux, darwin or windows: never selected`, `arch: "mips" is not amd64 or arm64`,
+		`license: "MIT" is not Apache 2.0`, `os: "plan9" is not linux, darwin or windows: never selected`,
+		`arch: "mips" is not amd64 or arm64`,
 		"sha256: is missing: without it the program is not run", "versions[1]: example.com/v1 Fn has no effect: entry 1, which comes first",
 		"versions[2]: at least one of container and exec must be set",
 	} {
@@ -329,7 +365,8 @@ func TestLintFindsIncompleteEntries(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, all)
 		}
 	}
-	if list := c.Unusable(); len(list) != 1 || !strings.Contains(list[0].Error(), "versions[1].runtime.container.sha256: the digest \"abc\" has 3 characters") {
+	if list := c.Unusable(); len(list) != 1 ||
+		!strings.Contains(list[0].Error(), "versions[1].runtime.container.sha256: the digest \"abc\" has 3 characters") {
 		t.Errorf("unusable: %v", list)
 	}
 }
@@ -369,13 +406,15 @@ func FuzzParse(f *testing.F) {
 // catalog, regardless of its spelling.
 func TestValueParsesToSameCatalog(t *testing.T) {
 	texts := []string{
-		run("{container: {image: 'x@sha256:" + hexA + "', requireNetwork: true, requireStorageMount: true, requireWritableStorageMount: true}}"),
+		run("{container: {image: 'x@sha256:" + hexA +
+			"', requireNetwork: true, requireStorageMount: true, requireWritableStorageMount: true}}"),
 		run("{exec: {platforms: [{bin: b, os: windows, arch: arm64, uri: 'https://e.co/f.tar.gz', sha256: " + strings.ToUpper(hexB) + "}]}}"),
 		run("{exec: {path: p, sha256: short}, starlark: {path: s}}"),
 		run("{wasm: {uri: p, sha256: " + hexA + "}}"),
-		"metadata: {name: n, labels: {author: ExampleCo}}\n" + list("    description: d\n    publisher: p\n    home: h\n    definition: f\n    maintainers: [m]\n    tags: [a, b]\n"+
-			"    allowRemoteConfig: true\n    allowArgs: true\n    versions:\n    - {name: v1, idempotent: true, usage: u, examples: [e], license: MIT, schema: {openAPIV3Schema: {type: object}}}\n"+
-			"    - {name: v2, runtime: {container: {image: x, sha256: ''}}}\n"),
+		"metadata: {name: n, labels: {author: ExampleCo}}\n" +
+			list("    description: d\n    publisher: p\n    home: h\n    definition: f\n    maintainers: [m]\n    tags: [a, b]\n"+
+				"    allowRemoteConfig: true\n    allowArgs: true\n    versions:\n    - {name: v1, idempotent: true, usage: u, examples: [e], license: MIT, schema: {openAPIV3Schema: {type: object}}}\n"+
+				"    - {name: v2, runtime: {container: {image: x, sha256: ''}}}\n"),
 	}
 	files, _ := filepath.Glob("testdata/*.yaml")
 	for _, file := range files {

@@ -138,7 +138,8 @@ func lastPin(text string) (at int, digits string) {
 		return i, value
 	}
 	switch lower := strings.ToLower(tail); {
-	case strings.HasPrefix(lower, "sha"), strings.HasPrefix(lower, "md5"), strings.HasPrefix(lower, "blake"), text[i] == '#' && strings.Contains(tail, "="):
+	case strings.HasPrefix(lower, "sha"), strings.HasPrefix(lower, "md5"), strings.HasPrefix(lower, "blake"), text[i] == '#' &&
+		strings.Contains(tail, "="):
 		if !strings.ContainsAny(tail, "=:") && !isHex(tail) {
 			return -1, "" // a path such as fns@shared/catalog.yaml
 		}

@@ -68,7 +68,8 @@ func TestParseRefMistakes(t *testing.T) {
 			t.Errorf("%q: credentials in %v", text, err)
 		}
 	}
-	for _, text := range []string{"c#sha256=", "c#sha256=" + hexA[1:], "c#sha256=" + strings.ToUpper(hexA), "c#md5=" + hexA, "c@sha256=" + hexA, "c@md5:abc",
+	for _, text := range []string{"c#sha256=", "c#sha256=" + hexA[1:], "c#sha256=" + strings.ToUpper(hexA), "c#md5=" + hexA,
+		"c@sha256=" + hexA, "c@md5:abc",
 		"c#sha1=abc", "c#SHA256=" + hexA, "c#sha256:" + hexA, "c#sha256=sha256:" + hexA, "c@sha256:" + hexB + "#sha256=" + hexA, "https://h/c#sha512=" + hexA} {
 		_, err := ParseRef(text)
 		refErr := (*RefError)(nil)
@@ -81,7 +82,8 @@ func TestParseRefMistakes(t *testing.T) {
 // TestParseRefAmbiguous checks text that could be a path or an address. It is an address if no such
 // path exists, and rejected if one exists.
 func TestParseRefAmbiguous(t *testing.T) {
-	for _, text := range []string{"my.dir/catalog.yaml", "company.com/foo.json", "example.co:8443/c.yaml", "h.co/r.git//p.yaml", "a.io/c@sha256:" + hexA} {
+	for _, text := range []string{"my.dir/catalog.yaml", "company.com/foo.json", "example.co:8443/c.yaml", "h.co/r.git//p.yaml",
+		"a.io/c@sha256:" + hexA} {
 		path, _, _ := strings.Cut(text, "@")
 		host, _, _ := strings.Cut(text, "/")
 		r, err := ParseRefIn("/w", text, func(path string) bool { return path != "/w/"+host })
@@ -97,7 +99,8 @@ func TestParseRefAmbiguous(t *testing.T) {
 			t.Errorf("the path %s is written %s", path, got)
 		}
 	}
-	for _, path := range []string{"catalog.yaml", "dir/c.yaml", "../my.dir/c.yaml", "./my.dir/c.yaml", "/my.dir/c.yaml", "company.com", "v1.2/c.yaml"} {
+	for _, path := range []string{"catalog.yaml", "dir/c.yaml", "../my.dir/c.yaml", "./my.dir/c.yaml", "/my.dir/c.yaml", "company.com",
+		"v1.2/c.yaml"} {
 		r, err := ParseRefIn("/w", path, func(string) bool { return true })
 		if err != nil || r.Scheme != Local || PathText(path) != path {
 			t.Errorf("%s: %+v, %v, written %s", path, r, err, PathText(path))

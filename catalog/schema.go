@@ -71,7 +71,8 @@ func (e *Entry) Fields() []string {
 // schema given only by its address. It returns nil if there is nothing to report.
 func (e *Entry) SchemaWarning() *diag.Error {
 	if e.SchemaURI != "" {
-		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched", e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))
+		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched",
+			e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))
 		return err.With(diag.OldCatalog).Hint("ask the author of the catalog to write the schema into it, under openAPIV3Schema")
 	}
 	if !e.Schema.Exists() {

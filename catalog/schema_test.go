@@ -32,11 +32,14 @@ func TestValidateReportsSchemaViolations(t *testing.T) {
 		{"null", "{properties: {a: {type: string}}}", "{a: null}", "a: must be a string, not null"},
 		{"nullable", "{properties: {a: {type: string, nullable: true}}}", "{a: null}", ""},
 		{"items", "{properties: {a: {items: {type: string}}}}", "{a: [x, 1]}", "a[1]: must be a string, not an integer"},
-		{"additionalProperties false", "{properties: {a: {properties: {color: {}}, additionalProperties: false}}}", "{a: {colour: 1}}", `a.colour: is not a known field; did you mean "color"?`},
-		{"the header of the object is always known", "{properties: {}, additionalProperties: false}", "{apiVersion: v1, kind: K, metadata: {name: x}}", ""},
+		{"additionalProperties false", "{properties: {a: {properties: {color: {}}, additionalProperties: false}}}", "{a: {colour: 1}}",
+			`a.colour: is not a known field; did you mean "color"?`},
+		{"the header of the object is always known", "{properties: {}, additionalProperties: false}",
+			"{apiVersion: v1, kind: K, metadata: {name: x}}", ""},
 		{"unknown fields may be preserved", "{additionalProperties: false, x-kubernetes-preserve-unknown-fields: true}", "{b: 1}", ""},
 		{"unknown fields without additionalProperties", "{properties: {}}", "{b: 1}", ""},
-		{"additionalProperties with a schema", "{properties: {a: {additionalProperties: {type: string}}}}", "{a: {x: 1}}", "a.x: must be a string"},
+		{"additionalProperties with a schema", "{properties: {a: {additionalProperties: {type: string}}}}", "{a: {x: 1}}",
+			"a.x: must be a string"},
 		{"enum", "{properties: {a: {enum: [x, 1]}}}", "{a: y}", `a: "y" is not one of "x", 1`},
 		{"enum compares numbers by value", "{properties: {a: {enum: [1]}}}", "{a: 1.0}", ""},
 		{"pattern", "{properties: {a: {pattern: '^[a-z]+$'}}}", "{a: X1}", `a: "X1" does not match ^[a-z]+$`},
@@ -52,7 +55,8 @@ func TestValidateReportsSchemaViolations(t *testing.T) {
 		{"maxProperties", "{properties: {a: {maxProperties: 0}}}", "{a: {b: 1}}", "a: has 1 fields"},
 		{"int-or-string, a string", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: 50%}", ""},
 		{"int-or-string, an integer", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: 50}", ""},
-		{"int-or-string, a list", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: []}", "a: must be an integer or a string, not an array"},
+		{"int-or-string, a list", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: []}",
+			"a: must be an integer or a string, not an array"},
 		{"allOf", "{allOf: [{required: [a]}, {required: [b]}]}", "{a: 1}", "b: is required"},
 		{"anyOf", "{properties: {a: {anyOf: [{type: string}, {type: integer}]}}}", "{a: []}", "a: matches none of the 2 allowed forms"},
 		{"oneOf", "{properties: {a: {oneOf: [{type: string}, {minLength: 1}]}}}", "{a: x}", "a: matches 2 of the 2 forms"},
@@ -117,13 +121,16 @@ func TestPublishedSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := mustParse(t, string(data))
-	config := value(t, "apiVersion: config.kubernetes.io/v1\nkind: RenderHelmChart\nmetadata: {name: x}\nhelmCharts: [{templateOptions: {includeCRDs: true}}]")
+	config := value(t,
+		"apiVersion: config.kubernetes.io/v1\nkind: RenderHelmChart\nmetadata: {name: x}\nhelmCharts: [{templateOptions: {includeCRDs: true}}]")
 	errs, warning := c.Entries[0].Validate(config), c.Entries[0].SchemaWarning()
-	if len(errs) > 0 || warning == nil || len(warning.Hints) != 2 || !strings.Contains(warning.Hints[0], `includeCRDs.type: unknown type "bool"`) {
+	if len(errs) > 0 || warning == nil || len(warning.Hints) != 2 ||
+		!strings.Contains(warning.Hints[0], `includeCRDs.type: unknown type "bool"`) {
 		t.Errorf("%v %v", errs, warning)
 	}
 	errs = c.Entries[0].Validate(value(t, "metadata: {}\nhelmCharts: [{chartArgs: {name: 1}}]"))
-	if len(errs) != 2 || errs[0].Error() != "metadata.name: is required" || errs[1].Error() != "helmCharts[0].chartArgs.name: must be a string, not an integer" {
+	if len(errs) != 2 || errs[0].Error() != "metadata.name: is required" ||
+		errs[1].Error() != "helmCharts[0].chartArgs.name: must be a string, not an integer" {
 		t.Errorf("%v", errs)
 	}
 }
@@ -146,8 +153,12 @@ func TestSchemaBomb(t *testing.T) {
 
 // FuzzValidate checks configurations against unchecked schemas.
 func FuzzValidate(f *testing.F) {
-	f.Add([]byte("{type: object, required: [a], properties: {a: {type: string, pattern: '^a+$', maxLength: 3}}, additionalProperties: false}"), []byte("{a: b, c: 1}"))
-	f.Add([]byte("{type: array, items: {oneOf: [{type: integer, minimum: 1, multipleOf: 0.1}, {enum: [a, null]}]}, uniqueItems: true}"), []byte("[1, a, 1e400, a]"))
+	f.Add(
+		[]byte(
+			"{type: object, required: [a], properties: {a: {type: string, pattern: '^a+$', maxLength: 3}}, additionalProperties: false}"),
+		[]byte("{a: b, c: 1}"))
+	f.Add([]byte("{type: array, items: {oneOf: [{type: integer, minimum: 1, multipleOf: 0.1}, {enum: [a, null]}]}, uniqueItems: true}"),
+		[]byte("[1, a, 1e400, a]"))
 	f.Add([]byte("{not: {}, anyOf: [], allOf: x, format: date-time, nullable: true}"), []byte("null"))
 	f.Fuzz(func(t *testing.T, schema, config []byte) {
 		s, err := (&yaml.Source{File: "s", Data: schema}).Strict()

@@ -88,7 +88,8 @@ func offered(list []Platform) string {
 
 // SameProgram reports whether e and o run the same program or image with the same capabilities.
 func (e *Entry) SameProgram(o *Entry) bool {
-	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark || e.ExecRuntime != o.ExecRuntime ||
+	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark ||
+		e.ExecRuntime != o.ExecRuntime ||
 		!slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
 		return false
 	}

@@ -31,7 +31,8 @@ func Of(entries []*Entry) *Catalog {
 // sameFunction reports whether e and o can be versions of one function: all properties that a
 // catalog gives once per function are equal.
 func (e *Entry) sameFunction(o *Entry) bool {
-	return e.Group == o.Group && e.Kind == o.Kind && e.AllowArgs == o.AllowArgs && e.AllowRemoteConfig == o.AllowRemoteConfig && e.Description == o.Description &&
+	return e.Group == o.Group && e.Kind == o.Kind && e.AllowArgs == o.AllowArgs && e.AllowRemoteConfig == o.AllowRemoteConfig &&
+		e.Description == o.Description &&
 		e.Publisher == o.Publisher && e.Home == o.Home && e.Definition == o.Definition && slices.Equal(e.Tags, o.Tags)
 }
 

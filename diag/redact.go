@@ -10,7 +10,8 @@ const hidden = "xxxxx"
 
 // publicParameters are the parameters whose values identify a version or a publisher. The values
 // of other parameters may be tokens or signatures.
-var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename", "publisher", "sha1", "sha256", "sha512"}
+var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename", "publisher", "sha1",
+	"sha256", "sha512"}
 
 // Redact returns ref in a form that is safe to print. The argument is an address, an image, a
 // path or invalid input in place of one. Redact hides tokens and passwords in front of a host,

@@ -49,7 +49,8 @@ func FuzzSanitise(f *testing.F) {
 			t.Errorf("%q -> %q", s, got)
 		}
 		for _, r := range got {
-			if r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 || strings.ContainsRune("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", r) {
+			if r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 ||
+				strings.ContainsRune("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", r) {
 				t.Errorf("%q -> %q has %U", s, got, r)
 			}
 		}

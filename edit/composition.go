@@ -8,7 +8,8 @@ import (
 )
 
 // CompositionFields lists the fields of a Composition in the order in which they are written.
-var CompositionFields = []string{"apiVersion", "kind", "metadata", "catalogs", "transformersFrom", "transformerOverrides", "transformers", "transformerOrder"}
+var CompositionFields = []string{"apiVersion", "kind", "metadata", "catalogs", "transformersFrom", "transformerOverrides", "transformers",
+	"transformerOrder"}
 
 // isComposition reports whether the file is a Composition. Of the lists that edits change, a
 // Composition has only resources: the paths of its ResourceAccumulator. Edits of other lists are
@@ -39,7 +40,8 @@ func (k *Kustomization) setInComposition(name string, v yaml.Value) {
 	transformers := slices.Clone(k.value.Get("transformers").Items())
 	switch {
 	case i < 0: // resources come first, so that later entries change them
-		entry = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("builtin")}, yaml.Field{Key: "kind", Value: yaml.Str("ResourceAccumulator")},
+		entry = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("builtin")},
+			yaml.Field{Key: "kind", Value: yaml.Str("ResourceAccumulator")},
 			yaml.Field{Key: "paths", Value: v})
 		transformers = slices.Insert(transformers, 0, entry)
 	case v.IsEmpty():

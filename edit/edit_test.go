@@ -36,9 +36,11 @@ func TestEditsKeepStyle(t *testing.T) {
 		{"folded", "namespace: >-\n  a\n  b\nkind: Kustomization\n", setText("namespace", "c"), "namespace: c\nkind: Kustomization\n"},
 		{"many lines", "namespace: a\n  b\nkind: Kustomization\n", setText("namespace", "c"), "namespace: c\nkind: Kustomization\n"},
 		{"a tag", "namespace: !!str a\n", setText("namespace", "c"), "namespace: c\n"},
-		{"a field goes", "kind: Kustomization\n\n# the namespace\nnamespace: a\n\nnamePrefix: p\n", setText("namespace", ""), "kind: Kustomization\n\nnamePrefix: p\n"},
+		{"a field goes", "kind: Kustomization\n\n# the namespace\nnamespace: a\n\nnamePrefix: p\n", setText("namespace", ""),
+			"kind: Kustomization\n\nnamePrefix: p\n"},
 		{"the last field goes", "kind: Kustomization\n\nnamespace: a\n", setText("namespace", ""), "kind: Kustomization\n"},
-		{"the last field goes below a text that keeps blank lines", "metadata:\n  name: |+\n    a\n\nnamespace: a\n", setText("namespace", ""), "metadata:\n  name: |+\n    a\n\n"},
+		{"the last field goes below a text that keeps blank lines", "metadata:\n  name: |+\n    a\n\nnamespace: a\n",
+			setText("namespace", ""), "metadata:\n  name: |+\n    a\n\n"},
 		{"the only field goes", "# header\nnamespace: a\n", setText("namespace", ""), "# header\n"},
 
 		{"empty file", "", add("a"), "resources:\n- a\n"},
@@ -55,7 +57,8 @@ func TestEditsKeepStyle(t *testing.T) {
 		{"end of the document", "resources:\n- a\n...\n", setText("namespace", "b"), "resources:\n- a\nnamespace: b\n...\n"},
 		{"a second document", "resources:\n- a\n---\nb: c\n", setText("namespace", "b"), "resources:\n- a\nnamespace: b\n---\nb: c\n"},
 
-		{"indented list", "resources:\n    -   a\n    -   b # c\n# end\n", add("d"), "resources:\n    -   a\n    -   b # c\n    -   d\n# end\n"},
+		{"indented list", "resources:\n    -   a\n    -   b # c\n# end\n", add("d"),
+			"resources:\n    -   a\n    -   b # c\n    -   d\n# end\n"},
 		{"list in brackets", "resources: [a, 'b'] # c\n", add("d, e"), "resources: [a, 'b', \"d, e\"] # c\n"},
 		{"list in brackets on lines", "resources: [\n  a, # x\n  b,\n]\n", add("c"), "resources: [\n  a, # x\n  b,\n  c,\n]\n"},
 		{"empty list", "resources: [] # none\nkind: Kustomization\n", add("a"), "resources: # none\n- a\nkind: Kustomization\n"},
@@ -63,21 +66,26 @@ func TestEditsKeepStyle(t *testing.T) {
 		{"last of a list", "resources:\n- a\n", remove("a"), ""},
 		{"item and its comment", "resources:\n- a\n# about b\n- b # b\n- c\n", remove("b"), "resources:\n- a\n- c\n"},
 		{"item and the comments in it", "resources:\n- a\n  # in a\n# about b\n- b\n", remove("a"), "resources:\n# about b\n- b\n"},
-		{"item on a line in brackets", "resources: [\n  a, # a\n  b, # b\n  c # c\n]\n", remove("b"), "resources: [\n  a, # a\n  c # c\n]\n"},
+		{"item on a line in brackets", "resources: [\n  a, # a\n  b, # b\n  c # c\n]\n", remove("b"),
+			"resources: [\n  a, # a\n  c # c\n]\n"},
 		{"first in brackets", "resources: [a, b, c]\n", remove("a"), "resources: [b, c]\n"},
 		{"some in brackets", "resources: [a, b, c, d]\n", remove("[bd]"), "resources: [a, c]\n"},
 		{"first ones in brackets", "resources: [a, b, c]\n", remove("[ab]"), "resources: [c]\n"},
 		{"bases are renamed", "# all\nbases: # below\n- ../a # a\n", add("b"), "# all\nresources: # below\n- ../a # a\n- b\n"},
-		{"bases are moved", "bases:\n# about a\n- ../a # a\nresources:\n  - c\n", add("b"), "resources:\n  - c\n  # about a\n  - ../a # a\n  - b\n"},
+		{"bases are moved", "bases:\n# about a\n- ../a # a\nresources:\n  - c\n", add("b"),
+			"resources:\n  - c\n  # about a\n  - ../a # a\n  - b\n"},
 
-		{"in kustomize's order", "kind: Kustomization\nimages: []\n", setText("namespace", "a"), "kind: Kustomization\nnamespace: a\nimages: []\n"},
+		{"in kustomize's order", "kind: Kustomization\nimages: []\n", setText("namespace", "a"),
+			"kind: Kustomization\nnamespace: a\nimages: []\n"},
 		{"what the file is", "# header\n\nresources:\n- a\n\nimages: []\n", Fix(func(string, string) {}),
 			"# header\n\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n\nresources:\n- a\n\nimages: []\n"},
 		{"between blank lines", "kind: Kustomization\n\nresources:\n- a\n# - b\n\nimages: []\n", setText("namespace", "a"),
 			"kind: Kustomization\n\nresources:\n- a\n# - b\n\nnamespace: a\n\nimages: []\n"},
-		{"before comments of the next field", "resources:\n- a\n# about images\nimages: []\n", setText("namespace", "a"), "resources:\n- a\nnamespace: a\n# about images\nimages: []\n"},
+		{"before comments of the next field", "resources:\n- a\n# about images\nimages: []\n", setText("namespace", "a"),
+			"resources:\n- a\nnamespace: a\n# about images\nimages: []\n"},
 
-		{"label in a mapping", "commonLabels:\n  # c\n  a: 'b' # d\n  c: d\n", label("a:x", "e:f"), "commonLabels:\n  # c\n  a: 'x' # d\n  c: d\n  e: f\n"},
+		{"label in a mapping", "commonLabels:\n  # c\n  a: 'b' # d\n  c: d\n", label("a:x", "e:f"),
+			"commonLabels:\n  # c\n  a: 'x' # d\n  c: d\n  e: f\n"},
 		{"label in brackets", "commonLabels: {a: b, c: d}\n", label("a:1", "e:f"), "commonLabels: {a: \"1\", c: d, e: f}\n"},
 		{"names in another case", "CommonLabels: {a: b}\n", label("c:d"), "CommonLabels: {a: b, c: d}\n"},
 		{"the last of two fields counts", "namespace: a\nnamespace: b\n", setText("namespace", "c"), "namespace: a\nnamespace: c\n"},
@@ -85,16 +93,21 @@ func TestEditsKeepStyle(t *testing.T) {
 
 		{"image", "images:\n- # first\n  name: a # n\n  newTag: '1'\n- newTag: \"2\" # t\n  name: b\n", image("b:3", "a@sha256:1"),
 			"images:\n- # first\n  name: a # n\n  digest: sha256:1\n- newTag: \"3\" # t\n  name: b\n"},
-		{"image between", "images:\n# about a\n- name: a\n# about c\n- name: c\n", image("b:1"), "images:\n# about a\n- name: a\n- name: b\n  newTag: \"1\"\n# about c\n- name: c\n"},
+		{"image between", "images:\n# about a\n- name: a\n# about c\n- name: c\n", image("b:1"),
+			"images:\n# about a\n- name: a\n- name: b\n  newTag: \"1\"\n# about c\n- name: c\n"},
 		{"image before", "images:\n# about b\n- name: b\n", image("a:1"), "images:\n- name: a\n  newTag: \"1\"\n# about b\n- name: b\n"},
-		{"images keep their order", "images:\n- name: b\n- name: a\n", image("c:1"), "images:\n- name: b\n- name: a\n- name: c\n  newTag: \"1\"\n"},
+		{"images keep their order", "images:\n- name: b\n- name: a\n", image("c:1"),
+			"images:\n- name: b\n- name: a\n- name: c\n  newTag: \"1\"\n"},
 		{"images whose order counts", "images:\n- name: b # b\n  newName: a\n# about a\n- name: a\n  newName: c\n", image("d:x"),
 			"images:\n# about a\n- name: a\n  newName: c\n- name: b # b\n  newName: a\n- name: d\n  newTag: x\n"},
 		{"first field of an item goes", "images:\n- newTag: v1\n  name: a\n", image("a=b"), "images:\n- name: a\n  newName: b\n"},
 
-		{"an anchor stays", "commonLabels: &l\n  a: b\ncommonAnnotations: *l\n", setText("namespace", "x"), "commonLabels: &l\n  a: b\ncommonAnnotations: *l\nnamespace: x\n"},
-		{"an alias is written out", "commonAnnotations: &l\n  a: b\ncommonLabels: *l\n", label("c:d"), "commonAnnotations: &l\n  a: b\ncommonLabels:\n  a: b\n  c: d\n"},
-		{"an alias elsewhere is written out", "commonLabels: &l\n  a: 'b'\ncommonAnnotations: *l # c\n", label("c:d"), "commonLabels: &l\n  a: 'b'\n  c: d\ncommonAnnotations: {a: 'b'} # c\n"},
+		{"an anchor stays", "commonLabels: &l\n  a: b\ncommonAnnotations: *l\n", setText("namespace", "x"),
+			"commonLabels: &l\n  a: b\ncommonAnnotations: *l\nnamespace: x\n"},
+		{"an alias is written out", "commonAnnotations: &l\n  a: b\ncommonLabels: *l\n", label("c:d"),
+			"commonAnnotations: &l\n  a: b\ncommonLabels:\n  a: b\n  c: d\n"},
+		{"an alias elsewhere is written out", "commonLabels: &l\n  a: 'b'\ncommonAnnotations: *l # c\n", label("c:d"),
+			"commonLabels: &l\n  a: 'b'\n  c: d\ncommonAnnotations: {a: 'b'} # c\n"},
 		{"a key that << would merge, too", "commonLabels: &l\n  a: b\ncommonAnnotations:\n  c: e\n  <<: *l\n", label("c:d"),
 			"commonLabels: &l\n  a: b\n  c: d\ncommonAnnotations:\n  c: e\n  <<: {a: b}\n"},
 		{"an anchor goes", "namespace: &n a\nnamePrefix: *n\n", setText("namespace", ""), "namePrefix: a\n"},
@@ -145,9 +158,12 @@ func apply(before string, edits ...Edit) (string, error) {
 // FuzzEdit checks that no text makes an edit panic, and that the result can be read and has the new
 // namespace.
 func FuzzEdit(f *testing.F) {
-	for _, s := range []string{"", "{}", "resources: [a]\n", "images:\n- name: a\n  newTag: b # c\n", "? a\n: b\n", "a: |+\n  x\n\n", "\ufeff%YAML 1.2\n---\na: 'b\n  c'\n",
-		"commonLabels: &a {b: c}\nx: *a\n", "resources:\r\n- a\r\n# c\r\n", "images: [{name: a, newTag: b}, c]\n", "- a", "resources: !!seq\n- a\n", "a: \"\\\n  b\"\n", "metadata: |", "namespace: |+", "resources:\n- >", "images: [\n  {name: a}\n]",
-		"images:\n- - a\n", "bases: [a]\nresources: [b]", "commonLabels: &l\n  a: b\nlabels:\n- pairs: *l\n", "imageTags:\n- name: a\n", "commonLabels:\n  ? a\n  : b\n"} {
+	for _, s := range []string{"", "{}", "resources: [a]\n", "images:\n- name: a\n  newTag: b # c\n", "? a\n: b\n", "a: |+\n  x\n\n",
+		"\ufeff%YAML 1.2\n---\na: 'b\n  c'\n",
+		"commonLabels: &a {b: c}\nx: *a\n", "resources:\r\n- a\r\n# c\r\n", "images: [{name: a, newTag: b}, c]\n", "- a",
+		"resources: !!seq\n- a\n", "a: \"\\\n  b\"\n", "metadata: |", "namespace: |+", "resources:\n- >", "images: [\n  {name: a}\n]",
+		"images:\n- - a\n", "bases: [a]\nresources: [b]", "commonLabels: &l\n  a: b\nlabels:\n- pairs: *l\n", "imageTags:\n- name: a\n",
+		"commonLabels:\n  ? a\n  : b\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, before string) {

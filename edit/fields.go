@@ -34,7 +34,8 @@ func BuildMetadata(verb string, args []string) (Edit, error) {
 	options := strings.Split(args[0], ",")
 	for _, o := range options {
 		if !slices.Contains(metadataOptions, o) {
-			e := diag.Errorf(diag.Pos{}, "", "unknown option %q of buildMetadata", o).Hint("the options are %s", strings.Join(metadataOptions, ", "))
+			e := diag.Errorf(diag.Pos{}, "", "unknown option %q of buildMetadata", o).Hint("the options are %s",
+				strings.Join(metadataOptions, ", "))
 			e.Hints = append(diag.DidYouMean(o, metadataOptions), e.Hints...)
 			return nil, e
 		}

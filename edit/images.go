@@ -47,7 +47,8 @@ func parseImage(arg string) (yaml.Value, error) {
 	name, tag, digest := splitImage(rest)
 	if name == arg {
 		return yaml.Value{}, diag.Errorf(diag.Pos{}, "", "image %q has neither a new name nor a tag nor a digest", arg).
-			Hint("the forms are NAME=NEWNAME, NAME=NEWNAME:TAG, NAME=NEWNAME@DIGEST, NAME=NEWNAME:TAG@DIGEST, NAME:TAG, NAME@DIGEST and NAME:TAG@DIGEST")
+			Hint(
+				"the forms are NAME=NEWNAME, NAME=NEWNAME:TAG, NAME=NEWNAME@DIGEST, NAME=NEWNAME:TAG@DIGEST, NAME:TAG, NAME@DIGEST and NAME:TAG@DIGEST")
 	}
 	if key == "" {
 		key, name = name, ""

@@ -36,9 +36,11 @@ type Env struct {
 
 // Fields lists the fields of kustomization files in the order in which kustomize writes them.
 var Fields = []string{
-	"apiVersion", "kind", "metadata", "sortOptions", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels", "labels",
+	"apiVersion", "kind", "metadata", "sortOptions", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels",
+	"labels",
 	"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "configMapGenerator", "secretGenerator", "helmCharts",
-	"helmChartInflationGenerator", "helmGlobals", "generatorOptions", "vars", "images", "imageTags", "replacements", "replicas", "configurations",
+	"helmChartInflationGenerator", "helmGlobals", "generatorOptions", "vars", "images", "imageTags", "replacements", "replicas",
+	"configurations",
 	"generators", "transformers", "validators", "components", "openapi", "buildMetadata",
 }
 

@@ -88,7 +88,8 @@ func (p Patch) value() yaml.Value {
 // flags cannot set options.
 func (p Patch) equals(v yaml.Value) bool {
 	target := get(v, "target")
-	if get(v, "path").Text() != p.Path || get(v, "patch").Text() != p.Patch || !get(v, "options").IsNull() || target.IsNull() != (p.Target == Target{}) {
+	if get(v, "path").Text() != p.Path || get(v, "patch").Text() != p.Patch || !get(v, "options").IsNull() ||
+		target.IsNull() != (p.Target == Target{}) {
 		return false
 	}
 	for _, f := range p.Target.fields(true) {

@@ -24,7 +24,8 @@ func SetReplicas(args []string) (Edit, error) {
 			return nil, diag.Errorf(diag.Pos{}, "", "%q has no valid count", arg).Hint("the form is NAME=COUNT, for instance web=3")
 		}
 		set = slices.DeleteFunc(set, func(o yaml.Value) bool { return nameOf(o) == name })
-		set = append(set, yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)}, yaml.Field{Key: "count", Value: yaml.Number(yaml.Int, strconv.FormatInt(count, 10))}))
+		set = append(set, yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)},
+			yaml.Field{Key: "count", Value: yaml.Number(yaml.Int, strconv.FormatInt(count, 10))}))
 	}
 	return func(k *Kustomization) error {
 		k.setItems("replicas", withReplicas(k.items("replicas"), set))

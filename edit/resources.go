@@ -54,7 +54,8 @@ func (k *Kustomization) find(pattern string) ([]string, error) {
 	case pattern != "" && k.IsRemote(pattern):
 		return []string{pattern}, nil
 	}
-	return nil, diag.Errorf(diag.Pos{}, "", "nothing matches %q", pattern).Hint("paths are relative to the directory of the kustomization file")
+	return nil, diag.Errorf(diag.Pos{}, "", "nothing matches %q",
+		pattern).Hint("paths are relative to the directory of the kustomization file")
 }
 
 // AddFiles returns an edit that adds files to generators, transformers or configurations. It

@@ -171,7 +171,8 @@ func useOf(text, ref string) (varUse, error) {
 		delimiter := text[i-1 : i]
 		return varUse{delimiter: delimiter, index: strings.Count(text, delimiter)}, nil
 	case text[i-1] != text[end]:
-		return varUse{}, diag.Errorf(diag.Pos{}, "", "%s is between %q and %q: a replacement needs the same character on both sides", ref, text[i-1:i], text[end:end+1])
+		return varUse{}, diag.Errorf(diag.Pos{}, "", "%s is between %q and %q: a replacement needs the same character on both sides",
+			ref, text[i-1:i], text[end:end+1])
 	}
 	delimiter := text[end : end+1]
 	return varUse{delimiter: delimiter, index: slices.Index(strings.Split(text, delimiter), ref)}, nil

@@ -17,7 +17,8 @@ type Changes map[*krm.Resource][]graph.Origin
 // in these lists. Before each node, it calls begin, which returns the receiver of the node's
 // warnings. If Fold fails, failed is the node that err is about. Fold stops before the next node
 // if ctx is done.
-func Fold(ctx context.Context, g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node, err error) {
+func Fold(ctx context.Context, g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node,
+	err error) {
 	lists, changed = make([]*krm.List, len(g.Nodes)), Changes{}
 	for i, n := range g.Nodes {
 		if ctx.Err() != nil {

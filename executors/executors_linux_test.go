@@ -118,7 +118,8 @@ func TestExecutorAnswersAreBounded(t *testing.T) {
 	f := function.Function{Name: "f", Limits: function.Limits{Output: 1 << 20}}
 	out, err := x.Execute(t.Context(), f, nil)
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Error(), "f: executor boundless answered with more than 1 MiB, stopped") || out.List != nil {
+	if !errors.As(err, &e) || e.Code != executors.Limit ||
+		!strings.Contains(e.Error(), "f: executor boundless answered with more than 1 MiB, stopped") || out.List != nil {
 		t.Errorf("%d bytes, %v", out.List.Len(), err)
 	}
 	f.Limits.Output = 64 << 20
@@ -127,7 +128,8 @@ func TestExecutorAnswersAreBounded(t *testing.T) {
 		t.Errorf("%d bytes, %d of stderr, %v", out.List.Len(), len(out.Stderr), err)
 	}
 	err = x.Prepare(t.Context(), f)
-	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Error(), "f: executor boundless: ") || !strings.Contains(e.Error(), "larger than max") {
+	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Error(), "f: executor boundless: ") ||
+		!strings.Contains(e.Error(), "larger than max") {
 		t.Errorf("a message of 32 MiB: %.200v", err)
 	}
 }
@@ -194,7 +196,8 @@ func (hints) Prepare(_ context.Context, f function.Function) error {
 }
 
 func (hints) Execute(_ context.Context, f function.Function, _ yaml.Chunks) (executors.Output, error) {
-	return executors.Output{}, fmt.Errorf("wrapped: %w", (&executors.Error{Code: executors.Limit, Msg: f.Name + ": too much"}).Hint("take less"))
+	return executors.Output{}, fmt.Errorf("wrapped: %w",
+		(&executors.Error{Code: executors.Limit, Msg: f.Name + ": too much"}).Hint("take less"))
 }
 
 // Hints cross the process boundary as hints. A third-party executor may also send them as lines of
@@ -225,7 +228,8 @@ func TestHintsCrossProcessBoundary(t *testing.T) {
 type leaves struct{ echo }
 
 func (leaves) Execute(context.Context, function.Function, yaml.Chunks) (executors.Output, error) {
-	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
+	return executors.Output{}, osexec.Command("/bin/sh", "-c",
+		"PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
 // TestDaemonsEndWithExecutor checks that processes left by an executor end with it, even if it
@@ -240,7 +244,8 @@ func TestDaemonsEndWithExecutor(t *testing.T) {
 	if _, err := x.Execute(t.Context(), function.Function{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(
+		10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("there is no daemon")
 		}
@@ -456,7 +461,8 @@ func TestHostKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(
+			10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the function does not run")
 			}
@@ -504,7 +510,8 @@ func TestSweepRemovesAbandonedFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		if own, _ := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-run-%d-*", os.Getpid()))); len(own) != 1 || !locked(t, own[0]) {
+		if own, _ := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-run-%d-*", os.Getpid()))); len(own) != 1 ||
+			!locked(t, own[0]) {
 			t.Errorf("its own directory is not held: %v", own)
 		}
 		_, err = os.Stat(dir)
@@ -565,7 +572,8 @@ func TestBadExecutors(t *testing.T) {
 			start := time.Now()
 			_, err := executors.Start(t.Context(), program(role))
 			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Error(), want) || !strings.HasPrefix(e.Error(), "executor third: "+path) ||
+			if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Error(), want) ||
+				!strings.HasPrefix(e.Error(), "executor third: "+path) ||
 				len(e.Error()) > 500 || time.Since(start) > 10*time.Second+slack {
 				t.Errorf("%s: %v after %v", role, err, time.Since(start))
 			}
@@ -580,7 +588,8 @@ func TestBadExecutors(t *testing.T) {
 	other := program("exec")
 	other.Digest[3]++
 	var e *executors.Error
-	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification || !strings.Contains(e.Error(), "want "+other.Digest.String()) {
+	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification ||
+		!strings.Contains(e.Error(), "want "+other.Digest.String()) {
 		t.Errorf("other digest: %v", err)
 	}
 	if left := processes("ROLE=", "third party", os.TempDir()); len(left) > 0 {
@@ -598,7 +607,8 @@ func TestThirdParty(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	x, err := executors.Start(t.Context(), executors.Program{Kind: "env", Path: path, Digest: krm.DigestOf(data), Env: []string{"ROLE=env"}})
+	x, err := executors.Start(t.Context(),
+		executors.Program{Kind: "env", Path: path, Digest: krm.DigestOf(data), Env: []string{"ROLE=env"}})
 	if err != nil {
 		t.Fatal(err)
 	}

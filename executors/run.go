@@ -87,7 +87,8 @@ func (m *messagePipe) line() string {
 func newRun(p Program, dir string) *run {
 	return &run{
 		program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir),
-		stderr: messagePipe{Head: bounded.Head{Limit: 4096}, over: make(chan struct{})}, done: make(chan struct{}), cleared: make(chan struct{}),
+		stderr: messagePipe{Head: bounded.Head{Limit: 4096}, over: make(chan struct{})}, done: make(chan struct{}),
+		cleared: make(chan struct{}),
 	}
 }
 
@@ -121,7 +122,8 @@ func (p Program) seal() (*sealed.Program, error) {
 		}
 		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
 	case p.Digest == krm.Digest{}:
-		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint("its digest is %s", s.Digest)
+		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint(
+			"its digest is %s", s.Digest)
 	case s.Digest != p.Digest:
 		return s, (&Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed", p.Kind, p.Path)}).
 			Hint("want %s", p.Digest).Hint("got  %s", s.Digest)

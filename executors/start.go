@@ -171,7 +171,8 @@ func sweep(base string) {
 	list, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
 	for _, dir := range list {
 		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) && private(dir) && !held(dir) {
+		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) &&
+			private(dir) && !held(dir) {
 			dirs.RemoveAll(dir)
 		}
 	}
@@ -218,7 +219,8 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 		}
 		// A third-party executor may ignore the limits.
 		if size += int64(len(resp.GetList())); size > limits.Output {
-			e := &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %s, stopped", f.Name, x.kind, diag.Size(limits.Output))}
+			e := &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %s, stopped", f.Name, x.kind,
+				diag.Size(limits.Output))}
 			return Output{}, e.Hint("--max-fn-output sets how much a function may write")
 		}
 		out.List = keep(out.List, resp.GetList())
@@ -238,7 +240,8 @@ func (x *Process) refusal(ctx context.Context, f function.Function, answer *wire
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.Canceled):
-		return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s reports that the call was cancelled, but krmflow did not cancel it", f.Name, x.kind)}
+		return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s reports that the call was cancelled, but krmflow did not cancel it",
+			f.Name, x.kind)}
 	case errors.As(err, &e) && e.Code == Internal:
 		x.run.said(e)
 	}

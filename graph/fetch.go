@@ -54,7 +54,8 @@ func (g *Graph) WithFetches(name func(path string) string) *Graph {
 // that can be fetched.
 func needsFetch(n *Node) bool {
 	call, ok := n.Op.(Call)
-	return ok && (call.Function.URI != "" || call.Function.Archive != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
+	return ok && (call.Function.URI != "" || call.Function.Archive != "" ||
+		call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
 }
 
 // fetch returns the node that obtains the image or program of f. The node n is the first to call
@@ -74,7 +75,8 @@ func fetch(n *Node, f function.Function, name func(path string) string) *Node {
 		id += "@" + f.Digest.String()
 	}
 	what := function.Function{
-		Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, URI: f.URI, Archive: f.Archive, Program: f.Program, Bin: f.Bin,
+		Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, URI: f.URI,
+		Archive: f.Archive, Program: f.Program, Bin: f.Bin,
 		Unsandboxed: f.Unsandboxed, Limits: f.Limits,
 	}
 	if f.Image != "" {

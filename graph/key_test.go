@@ -38,7 +38,8 @@ func TestKeysTellConfigurations(t *testing.T) {
 			same++
 		}
 		if ka, kb := operation(a).Key(), operation(b).Key(); (ka == kb) != equal {
-			t.Fatalf("%T: equal is %v, but the keys are %s and %s:\n%v\n%v", a, equal, ka, kb, describe(reflect.ValueOf(a)), describe(reflect.ValueOf(b)))
+			t.Fatalf("%T: equal is %v, but the keys are %s and %s:\n%v\n%v", a, equal, ka, kb, describe(reflect.ValueOf(a)),
+				describe(reflect.ValueOf(b)))
 		}
 	}
 	if same < 20_000 || same > 80_000 {
@@ -226,12 +227,14 @@ func TestKeysTellFiles(t *testing.T) {
 		}},
 		{cm, func() builtins.Builtin { return &builtins.PatchTransformer{Path: "f"} }},
 		{"- {op: add, path: /a, value: %s}", func() builtins.Builtin { return &builtins.PatchTransformer{Path: "f", Target: byPath} }},
-		{"- {op: add, path: /a, value: %s}", func() builtins.Builtin { return &builtins.PatchJson6902Transformer{Path: "f", Target: byPath} }},
+		{"- {op: add, path: /a, value: %s}",
+			func() builtins.Builtin { return &builtins.PatchJson6902Transformer{Path: "f", Target: byPath} }},
 		{cm, func() builtins.Builtin { return &builtins.PatchStrategicMergeTransformer{Paths: []string{"f"}} }},
 		{"{sourceValue: %s, targets: [{select: {kind: X}, fieldPaths: [a]}]}", func() builtins.Builtin {
 			return &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{{Path: "f"}}}
 		}},
-		{"targets: [{fieldPath: metadata/%s}]", func() builtins.Builtin { return &builtins.ValueAddTransformer{Value: "v", TargetFilePath: "f"} }},
+		{"targets: [{fieldPath: metadata/%s}]",
+			func() builtins.Builtin { return &builtins.ValueAddTransformer{Value: "v", TargetFilePath: "f"} }},
 	} {
 		key := func(value string) krm.Digest {
 			b := tt.make()
@@ -255,10 +258,12 @@ func TestKeysTellOperations(t *testing.T) {
 	seen := map[krm.Digest]string{}
 	sorter := new(builtins.SortOrderTransformer)
 	for _, op := range []graph.Op{
-		graph.Load{}, graph.Merge{}, graph.Generate{}, graph.Transform{}, graph.Validate{}, graph.Pass{}, graph.Fetch{}, graph.Call{}, graph.Absorb{}, graph.Finish{},
+		graph.Load{}, graph.Merge{}, graph.Generate{}, graph.Transform{}, graph.Validate{}, graph.Pass{}, graph.Fetch{}, graph.Call{},
+		graph.Absorb{}, graph.Finish{},
 		graph.Transform{Transformer: sorter}, graph.Validate{Transformer: sorter}, graph.Finish{Transformer: sorter},
 		graph.Transform{Transformer: sorter, Last: true}, graph.Transform{Transformer: sorter, Origin: &krm.Origin{}},
-		graph.Load{Source: &yaml.Source{File: "f"}}, graph.Load{Source: &yaml.Source{File: "g"}}, graph.Load{Source: &yaml.Source{File: "f", Data: []byte("a: b")}},
+		graph.Load{Source: &yaml.Source{File: "f"}}, graph.Load{Source: &yaml.Source{File: "g"}},
+		graph.Load{Source: &yaml.Source{File: "f", Data: []byte("a: b")}},
 	} {
 		name := fmt.Sprintf("%T %+v", op, op)
 		if other := seen[op.Key()]; other != "" {

@@ -10,7 +10,8 @@ func linkedResource() (*Resource, yaml.Value) {
 	l := yaml.Linked("a")
 	r := NewResource(yaml.MapOf(
 		yaml.Field{Key: "kind", Value: yaml.Str("X")},
-		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "labels", Value: yaml.MapOf(yaml.Field{Key: "app", Value: l}, yaml.Field{Key: "own", Value: yaml.Str("a")})})},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "labels",
+			Value: yaml.MapOf(yaml.Field{Key: "app", Value: l}, yaml.Field{Key: "own", Value: yaml.Str("a")})})},
 		yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "claims", Value: yaml.SeqOf(
 			yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("one")}, yaml.Field{Key: "app", Value: l}),
 			yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("two")}, yaml.Field{Key: "app", Value: l}),

@@ -7,7 +7,8 @@ import (
 )
 
 func TestListChange(t *testing.T) {
-	r := NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("one")})}), nil)
+	r := NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("one")})}), nil)
 	rename := func(name string) func(*Resource) {
 		return func(r *Resource) {
 			r.PushID()

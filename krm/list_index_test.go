@@ -7,7 +7,9 @@ import (
 )
 
 func listObject(name string) *Resource {
-	return NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("ConfigMap")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)})}), nil)
+	return NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")},
+		yaml.Field{Key: "kind", Value: yaml.Str("ConfigMap")},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)})}), nil)
 }
 
 // TestSetKeepsIndexesRight renames resources in several ways and compares the indexes with new
@@ -37,8 +39,10 @@ func TestSetKeepsIndexesRight(t *testing.T) {
 			for _, ns := range []string{"", "n"} {
 				id := listObject(name).ID()
 				id.Namespace = ns
-				if len(l.Find(id)) != len(fresh.Find(id)) || len(l.FindAny(id)) != len(fresh.FindAny(id)) || len(l.Named(name)) != len(fresh.Named(name)) {
-					t.Errorf("step %d: %s: %v %v %v, want %v %v %v", i, id, l.Find(id), l.FindAny(id), l.Named(name), fresh.Find(id), fresh.FindAny(id), fresh.Named(name))
+				if len(l.Find(id)) != len(fresh.Find(id)) || len(l.FindAny(id)) != len(fresh.FindAny(id)) ||
+					len(l.Named(name)) != len(fresh.Named(name)) {
+					t.Errorf("step %d: %s: %v %v %v, want %v %v %v", i, id, l.Find(id), l.FindAny(id), l.Named(name), fresh.Find(id),
+						fresh.FindAny(id), fresh.Named(name))
 				}
 			}
 		}

@@ -47,7 +47,8 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	l.early[abs] = e
 	l.mu.Unlock()
 	// A separate Local keeps state such as the trees and their names out of reach.
-	e.content, e.err = (&Local{ctx: l.ctx, cwd: l.cwd, absolute: l.absolute, unrestricted: l.unrestricted, instead: l.instead}).read(d, abs, path, min(limit, maxUntaken))
+	e.content, e.err = (&Local{ctx: l.ctx, cwd: l.cwd, absolute: l.absolute, unrestricted: l.unrestricted, instead: l.instead}).read(d,
+		abs, path, min(limit, maxUntaken))
 	if e.err != nil {
 		return nil
 	}

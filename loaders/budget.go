@@ -26,5 +26,6 @@ func (b *Budget) take(n int64) error {
 	if b == nil || b.used.Add(n) <= b.Max {
 		return nil
 	}
-	return diag.Limitf("the files of this run have more than %s", diag.Count(int(b.Max), "byte")).Hint("--max-input sets how much it may read")
+	return diag.Limitf("the files of this run have more than %s",
+		diag.Count(int(b.Max), "byte")).Hint("--max-input sets how much it may read")
 }

@@ -55,7 +55,8 @@ func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*y
 		return src, src.Digest(), err
 	}
 	if what, _ := remote.MediaType(c.MediaType); what != "catalog" && what != "definition" {
-		return nil, krm.Digest{}, diag.BadCatalog.Errorf("%q has the media type %q: expected %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
+		return nil, krm.Digest{}, diag.BadCatalog.Errorf("%q has the media type %q: expected %s or %s", diag.Redact(address),
+			diag.Sanitise(c.MediaType),
 			remote.CatalogLayer, remote.DefinitionLayer)
 	}
 	return src, c.Version.Digest, nil

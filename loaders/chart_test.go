@@ -37,8 +37,10 @@ func chartDir(t *testing.T, files map[string]string) (l *Local, d *Dir) {
 
 func TestReadChart(t *testing.T) {
 	l, d := chartDir(t, map[string]string{
-		"charts/web/Chart.yaml": "name: web", "charts/web/templates/a.yaml": "a", "charts/web/link.yaml": "-> templates/a.yaml", "charts/web/more": "-> templates",
-		"charts/other": "-> web", "secret": "hunter2", "charts/out/passwd": "-> ../../secret", "charts/circle/a": "-> .", "charts/circle/b": "-> .",
+		"charts/web/Chart.yaml": "name: web", "charts/web/templates/a.yaml": "a", "charts/web/link.yaml": "-> templates/a.yaml",
+		"charts/web/more": "-> templates",
+		"charts/other":    "-> web", "secret": "hunter2", "charts/out/passwd": "-> ../../secret", "charts/circle/a": "-> .",
+		"charts/circle/b":   "-> .",
 		"charts/large/file": strings.Repeat("x", 2000),
 	})
 	for _, name := range []string{"charts/web", "charts/other", filepath.Join(d.Real, "charts/web")} {
@@ -47,7 +49,8 @@ func TestReadChart(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.Name)
 		}
-		if got := strings.Join(names, " "); err != nil || shown != "charts/web" || got != "Chart.yaml link.yaml more/a.yaml templates/a.yaml" {
+		if got := strings.Join(names, " "); err != nil || shown != "charts/web" ||
+			got != "Chart.yaml link.yaml more/a.yaml templates/a.yaml" {
 			t.Errorf("%s: %s in %s, %v", name, got, shown, err)
 		}
 	}

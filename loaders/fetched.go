@@ -177,7 +177,8 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 		if _, hints := diag.Parts(err); hints != nil {
 			return dir, src, err
 		}
-		err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("refer to the repository of the submodule directly: the file .gitmodules has its address")
+		err = diag.Errorf(diag.Pos{}, "",
+			"%w", err).Hint("refer to the repository of the submodule directly: the file .gitmodules has its address")
 	}
 	return dir, src, err
 }

@@ -34,10 +34,12 @@ func fetchingLocal(t *testing.T, write func(*cache.TreeWriter) error) *Local {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	return NewLocal(t.Context(), Config{Cwd: t.TempDir(), Roots: []string{"."}, Fetch: func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
-		r, err := reference.Parse(text, use)
-		return &remote.Content{Reference: r, Version: reference.Version{Scheme: reference.Git, Commit: fmt.Sprintf("%040d", 1)}, Tree: files}, err
-	}})
+	return NewLocal(t.Context(), Config{Cwd: t.TempDir(), Roots: []string{"."},
+		Fetch: func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
+			r, err := reference.Parse(text, use)
+			return &remote.Content{Reference: r, Version: reference.Version{Scheme: reference.Git, Commit: fmt.Sprintf("%040d", 1)},
+				Tree: files}, err
+		}})
 }
 
 // Repositories with the same files are different repositories, however similar their addresses are.
@@ -83,7 +85,8 @@ func TestReadAheadWhileFetching(t *testing.T) {
 		}
 	}
 	done.Wait()
-	if _, err := l.Read(d, "1.yaml"); err == nil || !strings.Contains(err.Error(), `"1.yaml" is a symbolic link to "example.com/org/repo@v/outside.yaml"`) {
+	if _, err := l.Read(d, "1.yaml"); err == nil ||
+		!strings.Contains(err.Error(), `"1.yaml" is a symbolic link to "example.com/org/repo@v/outside.yaml"`) {
 		t.Error(err)
 	}
 }

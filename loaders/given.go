@@ -128,7 +128,8 @@ func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
 
 // leaves returns the error for a symbolic link that leads out of the file system.
 func (g *given) leaves(name, target string) error {
-	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("the symbolic link %q leads out of the file system being rendered", target)}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("the symbolic link %q leads out of the file system being rendered",
+		target)}
 }
 
 // target returns the target of a symbolic link, or an empty string if name is not a symbolic

@@ -97,7 +97,8 @@ func TestGivenDirs(t *testing.T) {
 	if !l.IsDir(up, "base") || l.IsDir(up, "file") || l.IsDir(up, "none") {
 		t.Error("what is a directory?")
 	}
-	if _, err := l.Program(givenRoot+"/file", givenRoot); err == nil || !strings.Contains(err.Error(), `"file" is in the file system being rendered`) {
+	if _, err := l.Program(givenRoot+"/file", givenRoot); err == nil ||
+		!strings.Contains(err.Error(), `"file" is in the file system being rendered`) {
 		t.Errorf("a program in it: %v", err)
 	}
 }
@@ -134,7 +135,8 @@ func TestGivenGrows(t *testing.T) {
 
 // Symlinks of a real directory are followed, but never to other files of this machine.
 func TestGivenDirFS(t *testing.T) {
-	cwd := tree(t, map[string]string{"k/link.yaml": "-> real/a.yaml", "k/real/a.yaml": "a", "k/out.yaml": "-> ../../x", "k/abs.yaml": "-> /etc/hostname"})
+	cwd := tree(t, map[string]string{"k/link.yaml": "-> real/a.yaml", "k/real/a.yaml": "a", "k/out.yaml": "-> ../../x",
+		"k/abs.yaml": "-> /etc/hostname"})
 	l := NewLocal(t.Context(), Config{FS: os.DirFS(cwd), Roots: []string{"k"}, Unrestricted: true})
 	dir, err := l.Root("k")
 	if err != nil {

@@ -119,7 +119,8 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	l := &Local{
 		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, budget: c.Budget,
 		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
-		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
+		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{},
+		early: map[string]*early{},
 	}
 	if c.Observe {
 		l.seen, l.rootDirs = map[string]*observed{}, map[string]string{}
@@ -340,7 +341,8 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	l.mu.Lock()
 	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
-	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit && !(d.IsFetched() && isPointer(known.src.Data)) {
+	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit &&
+		!(d.IsFetched() && isPointer(known.src.Data)) {
 		l.observe(d, Observation{Path: abs, Kind: SawFile, Source: known.src, Stat: known.stat, Plain: known.plain})
 		return known.src, nil
 	}

@@ -109,7 +109,8 @@ func TestReplacementsAreReadLikeFiles(t *testing.T) {
 	if _, err := l.Read(other, "../a/made.yaml"); err == nil {
 		t.Error("a file is read from outside of its directory")
 	}
-	if _, err := NewLocal(t.Context(), Config{Instead: map[string][]byte{filepath.Join(a, "old.yaml"): []byte("new")}}).ReadUpTo(2, dir, "old.yaml"); err == nil {
+	if _, err := NewLocal(t.Context(), Config{Instead: map[string][]byte{filepath.Join(a, "old.yaml"): []byte("new")}}).ReadUpTo(2, dir,
+		"old.yaml"); err == nil {
 		t.Error("more is read than is asked for")
 	}
 }

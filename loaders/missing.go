@@ -227,5 +227,6 @@ func (e *RestrictedError) Hints() []string {
 }
 
 func notDir(path string) error {
-	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name its directory: %s", diag.ShellWord(diag.Redact(filepath.Dir(path))))
+	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name its directory: %s",
+		diag.ShellWord(diag.Redact(filepath.Dir(path))))
 }

@@ -47,7 +47,8 @@ func TestProgramMayBeLarge(t *testing.T) {
 		{"sub", "", krm.Digest{}, `"sub" is a directory, not a file`},
 		{"none", "", krm.Digest{}, `"none" does not exist`},
 	} {
-		p, err := NewLocal(t.Context(), Config{Cwd: root, Unrestricted: true}).Program(filepath.Join(root, tt.name), root) // wider read permissions of layers change nothing
+		// wider read permissions of layers change nothing
+		p, err := NewLocal(t.Context(), Config{Cwd: root, Unrestricted: true}).Program(filepath.Join(root, tt.name), root)
 		if err == nil && tt.err != "" || err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
 		}

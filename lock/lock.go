@@ -193,7 +193,8 @@ func (f *File) Text() []byte {
 // scalar returns text as a YAML scalar. It is quoted unless every character is plain in YAML.
 func scalar(text string) string {
 	isPlain := text != "" && strings.Trim(text[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
-		strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/?=&._@#%+~-") == "" && !strings.HasSuffix(text, ":")
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/?=&._@#%+~-") == "" &&
+		!strings.HasSuffix(text, ":")
 	if isPlain {
 		return text
 	}

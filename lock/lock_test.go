@@ -69,12 +69,17 @@ func TestMistakesNameLines(t *testing.T) {
 		head + "=======\r\n" + good:       "krmflow.lock.yaml:4: found a merge conflict marker",
 		head + good + "  more: 1\n":       `krmflow.lock.yaml:7: entries[0].more: `,
 		head + "- name: a\n  kind: dog\n": `krmflow.lock.yaml:5: entries[0].kind: unknown kind of entry "dog"`,
-		head + "- name: a\n  kind: git\n  digest: " + digest.String() + "\n":                  "krmflow.lock.yaml:4: entries[0]: the commit is missing",
-		head + "- name: a\n  kind: file\n":                                                    "krmflow.lock.yaml:4: entries[0]: a commit or a digest is required",
-		head + "- name: a\n  kind: git\n  commit: main\n":                                     `krmflow.lock.yaml:6: entries[0].commit: "main" is not a commit`,
-		head + "- name: a\n  kind: file\n  digest: md5:1\n":                                   `krmflow.lock.yaml:6: entries[0].digest: "md5:1" is not a digest`,
-		head + "- name: a\n  kind: catalog\n  serial: x\n  digest: " + digest.String() + "\n": "krmflow.lock.yaml:6: entries[0].serial: must be an integer greater than 0",
-		head + "- kind: file\n  digest: " + digest.String() + "\n":                            "krmflow.lock.yaml:4: entries[0].name: ",
+		head + "- name: a\n  kind: git\n  digest: " + digest.String() +
+			"\n": "krmflow.lock.yaml:4: entries[0]: the commit is missing",
+		head +
+			"- name: a\n  kind: file\n": "krmflow.lock.yaml:4: entries[0]: a commit or a digest is required",
+		head +
+			"- name: a\n  kind: git\n  commit: main\n": `krmflow.lock.yaml:6: entries[0].commit: "main" is not a commit`,
+		head +
+			"- name: a\n  kind: file\n  digest: md5:1\n": `krmflow.lock.yaml:6: entries[0].digest: "md5:1" is not a digest`,
+		head + "- name: a\n  kind: catalog\n  serial: x\n  digest: " + digest.String() +
+			"\n": "krmflow.lock.yaml:6: entries[0].serial: must be an integer greater than 0",
+		head + "- kind: file\n  digest: " + digest.String() + "\n": "krmflow.lock.yaml:4: entries[0].name: ",
 	} {
 		_, err := parse(text)
 		if err == nil || !strings.Contains(fmt.Sprint(err), want) {
@@ -125,10 +130,14 @@ func TestCatalogsKeepSerials(t *testing.T) {
 	}{
 		{Entry{Kind: Content, Digest: digest}, Entry{Kind: Catalog, Digest: digest, Serial: 7}, "changed  c  " + digest.String(), false},
 		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Content, Digest: digest}, "", false},
-		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 8}, fmt.Sprintf("moved    c  %s -> %s", digest, other), false},
-		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 6}, fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
-		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other}, fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
-		{Entry{Kind: Catalog, Digest: digest}, Entry{Kind: Catalog, Digest: other}, fmt.Sprintf("moved    c  %s -> %s", digest, other), false},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 8},
+			fmt.Sprintf("moved    c  %s -> %s", digest, other), false},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 6},
+			fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other},
+			fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
+		{Entry{Kind: Catalog, Digest: digest}, Entry{Kind: Catalog, Digest: other}, fmt.Sprintf("moved    c  %s -> %s", digest, other),
+			false},
 	} {
 		c.was.Name, c.is.Name = "c", "c"
 		f := &File{}

@@ -24,7 +24,8 @@ func Parse(src *yaml.Source) (*File, error) {
 	case err != nil:
 		return nil, err
 	case !doc.Value.Exists():
-		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "the lock file is empty").With(diag.BadLock).Hint("remove it; krmflow lock writes a new one")
+		return nil, diag.Errorf(diag.Pos{File: src.File}, "",
+			"the lock file is empty").With(diag.BadLock).Hint("remove it; krmflow lock writes a new one")
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
 	if !top.Known("apiVersion", "kind", "entries") {

@@ -44,7 +44,8 @@ func TestOutputLocked(t *testing.T) {
 	}
 	_, err = Open(out, Options{Wait: 10 * time.Millisecond})
 	var locked *LockedError
-	if !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprintf("locked by pid %d", os.Getpid())) {
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() ||
+		!strings.Contains(err.Error(), fmt.Sprintf("locked by pid %d", os.Getpid())) {
 		t.Errorf("second run: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, first.Abort)

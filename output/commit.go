@@ -73,7 +73,8 @@ func (o *Dir) next() (*manifest.Manifest, error) {
 		}
 		for dir, files := range st.folders {
 			if other, twice := owner[dir]; twice {
-				return nil, o.refuse("%s: the roots %s and %s would both have files there", names.Show(dir), names.Show(root), names.Show(other))
+				return nil, o.refuse("%s: the roots %s and %s would both have files there", names.Show(dir), names.Show(root),
+					names.Show(other))
 			}
 			owner[dir] = root
 			m.Roots[root], m.Files[dir] = true, files.files
@@ -81,7 +82,8 @@ func (o *Dir) next() (*manifest.Manifest, error) {
 	}
 	for dir, root := range owner {
 		if inner, _ := m.Owner(dir); inner != root {
-			return nil, o.refuse("%s: the root %s would have files in the folder of the root %s", names.Show(dir), names.Show(root), names.Show(inner))
+			return nil, o.refuse("%s: the root %s would have files in the folder of the root %s", names.Show(dir), names.Show(root),
+				names.Show(inner))
 		}
 	}
 	if dir := m.Conflict(); dir != "" {

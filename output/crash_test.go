@@ -41,7 +41,8 @@ func version(tag string) *krm.List {
 }
 
 func versionRoots(tag string) map[string]*krm.List {
-	return map[string]*krm.List{".": version(tag), "sub/" + tag: krm.NewList(configMap("x", tag)), "same": krm.NewList(configMap("x", "same"))}
+	return map[string]*krm.List{".": version(tag), "sub/" + tag: krm.NewList(configMap("x", tag)),
+		"same": krm.NewList(configMap("x", "same"))}
 }
 
 // TestCrashingWriter is the program that the tests below kill. It writes versions in an endless
@@ -179,7 +180,8 @@ func journalOf(t *testing.T, staged, out string) {
 func TestOutputJournalSteps(t *testing.T) {
 	for done := 0; ; done++ {
 		out := filepath.Join(t.TempDir(), "out")
-		writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"), configMap("old", "1")), "gone": krm.NewList(configMap("x", "1"))})
+		writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"), configMap("old", "1")),
+			"gone": krm.NewList(configMap("x", "1"))})
 		staged := filepath.Join(t.TempDir(), "out")
 		writeOut(t, staged, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "2")), "a/b": krm.NewList(configMap("x", "2"))})
 		want := tree(t, staged)
@@ -308,7 +310,8 @@ func TestOutputConcurrentWriters(t *testing.T) {
 		for w := range 8 {
 			wg.Go(func() {
 				tag := fmt.Sprint(w)
-				roots := map[string]*krm.List{".": krm.NewList(configMap("x", tag), configMap("own"+tag, tag)), "r": krm.NewList(configMap("x", tag))}
+				roots := map[string]*krm.List{".": krm.NewList(configMap("x", tag), configMap("own"+tag, tag)),
+					"r": krm.NewList(configMap("x", tag))}
 				if _, err := tryWriteOut(out, Options{Wait: time.Minute}, roots); err != nil {
 					t.Errorf("writer %d: %v", w, err)
 				}

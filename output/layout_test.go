@@ -28,8 +28,10 @@ func TestOutputTemplate(t *testing.T) {
 		opts := Options{Layout: layout, Force: force}
 		inner := krm.NewList(object("v1", "Service", "x", "s", "1"))
 		writeOut(t, out, opts, map[string]*krm.List{
-			"a": krm.NewList(object("v1", "Service", "x", "s", "1"), object("v1", "Service", "y", "s", "1"), object("v1", "Namespace", "", "x", "1")), "a/b": inner})
-		want := []string{"a/", "a/_cluster/", "a/_cluster/namespace-x.yaml", "a/b/", "a/b/x/", "a/b/x/service-s.yaml", "a/x/", "a/x/service-s.yaml", "a/y/", "a/y/service-s.yaml"}
+			"a": krm.NewList(object("v1", "Service", "x", "s", "1"), object("v1", "Service", "y", "s", "1"),
+				object("v1", "Namespace", "", "x", "1")), "a/b": inner})
+		want := []string{"a/", "a/_cluster/", "a/_cluster/namespace-x.yaml", "a/b/", "a/b/x/", "a/b/x/service-s.yaml", "a/x/",
+			"a/x/service-s.yaml", "a/y/", "a/y/service-s.yaml"}
 		if force {
 			want = append(want, "mine.txt")
 		}
@@ -64,7 +66,8 @@ func TestOutputRefusesToDrop(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	writeOut(t, out, Options{}, map[string]*krm.List{"a": krm.NewList(configMap("x", "1")), "b": krm.NewList(configMap("x", "1"))})
 	before := tree(t, out)
-	if _, err := Open(out, Options{Roots: []string{"b"}, Command: "run"}); err == nil || !strings.HasSuffix(err.Error(), "1 root that this run does not render\n  a\n  to remove their files: run --prune\n  to keep them as they are: run --only-these") {
+	if _, err := Open(out, Options{Roots: []string{"b"}, Command: "run"}); err == nil || !strings.HasSuffix(err.Error(),
+		"1 root that this run does not render\n  a\n  to remove their files: run --prune\n  to keep them as they are: run --only-these") {
 		t.Errorf("Open: %v", err)
 	}
 	o, err := Open(out, Options{})
@@ -117,7 +120,8 @@ func TestOutputOldJournal(t *testing.T) {
 	roots["a"] = krm.NewList(configMap("x", "3"))
 	writeOut(t, out, Options{}, roots)
 	for _, root := range []string{".", "a", "b"} {
-		if data, err := os.ReadFile(filepath.Join(out, root, manifest.Name)); err != nil || !strings.HasPrefix(string(data), "krmflow-manifest 2\n") {
+		if data, err := os.ReadFile(filepath.Join(out, root, manifest.Name)); err != nil ||
+			!strings.HasPrefix(string(data), "krmflow-manifest 2\n") {
 			t.Errorf("%s: %v %q", root, err, data)
 		}
 	}

@@ -34,7 +34,8 @@ const (
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
-	o := &Dir{dir: dir, opts: opts, began: time.Now(), roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{}, found: map[string]bool{}, old: manifest.New()}
+	o := &Dir{dir: dir, opts: opts, began: time.Now(), roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{},
+		found: map[string]bool{}, old: manifest.New()}
 	if opts.Wait == 0 {
 		o.opts.Wait = defaultWait
 	}
@@ -51,7 +52,8 @@ func (o *Dir) refuse(format string, args ...any) error {
 
 // refuseInput refuses a folder that contains input, because output files would be mixed with it.
 func (o *Dir) refuseInput(format, in string) error {
-	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, names.Show(in)), Hint: "choose a folder of its own for the output, for instance out/"}
+	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, names.Show(in)),
+		Hint: "choose a folder of its own for the output, for instance out/"}
 }
 
 func (o *Dir) open() error {
@@ -370,7 +372,8 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	moved := o.from != "" && o.old.Base != "" && o.from != o.old.Base
 	dropped := o.dropped(func(root string) bool { return runs[root] && !moved })
 	if o.opts.OnlyThese && o.old.Base == "" && len(dropped) > 0 && len(dropped) == len(o.old.Roots) {
-		return &RefusedError{Path: o.dir, Reason: "does not record which directories its roots come from, and has none of the roots of this run", Names: dropped,
+		return &RefusedError{Path: o.dir,
+			Reason: "does not record which directories its roots come from, and has none of the roots of this run", Names: dropped,
 			Hint: "render all roots once without --only-these"}
 	}
 	if len(dropped) == 0 || o.opts.Prune || o.opts.Check && !o.opts.OnlyThese || o.opts.OnlyThese && !moved {

@@ -24,8 +24,10 @@ func object(apiVersion, kind, ns, name, data string) *krm.Resource {
 	if ns != "" {
 		meta = append(meta, yaml.Field{Key: "namespace", Value: yaml.Str(ns)})
 	}
-	return krm.NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)},
-		yaml.Field{Key: "metadata", Value: yaml.MapOf(meta...)}, yaml.Field{Key: "data", Value: yaml.MapOf(yaml.Field{Key: "v", Value: yaml.Str("is-" + data)})}), nil)
+	return krm.NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)},
+		yaml.Field{Key: "kind", Value: yaml.Str(kind)},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(meta...)},
+		yaml.Field{Key: "data", Value: yaml.MapOf(yaml.Field{Key: "v", Value: yaml.Str("is-" + data)})}), nil)
 }
 
 func configMap(name, data string) *krm.Resource { return object("v1", "ConfigMap", "", name, data) }
@@ -123,7 +125,8 @@ func TestPutLongList(t *testing.T) {
 	l.Set(700, configMap("c700", "changed"))
 	c := writeOut(t, four, Options{}, map[string]*krm.List{"a": l})
 	if len(c.Added)+len(c.Removed) > 0 || len(c.Changed) != 1 || c.Unchanged != l.Len()-1 {
-		t.Errorf("second run: %d files added, %d removed, %d changed, %d unchanged", len(c.Added), len(c.Removed), len(c.Changed), c.Unchanged)
+		t.Errorf("second run: %d files added, %d removed, %d changed, %d unchanged", len(c.Added), len(c.Removed), len(c.Changed),
+			c.Unchanged)
 	}
 	runtime.GOMAXPROCS(1)
 	writeOut(t, one, Options{}, map[string]*krm.List{"a": l})
@@ -218,7 +221,8 @@ func TestOutputCheck(t *testing.T) {
 	roots["a"] = krm.NewList(configMap("x", "2"), configMap("y", "1"))
 	delete(roots, "b")
 	c := writeOut(t, out, Options{Check: true}, roots)
-	want := Changes{Added: []string{"a/v1_configmap_y.yaml"}, Changed: []string{"a/v1_configmap_x.yaml"}, Removed: []string{"b/v1_configmap_x.yaml"}}
+	want := Changes{Added: []string{"a/v1_configmap_y.yaml"}, Changed: []string{"a/v1_configmap_x.yaml"},
+		Removed: []string{"b/v1_configmap_x.yaml"}}
 	if fmt.Sprint(c) != fmt.Sprint(want) {
 		t.Errorf("would change %+v, want %+v", c, want)
 	}
@@ -230,7 +234,8 @@ func TestOutputCheck(t *testing.T) {
 func TestOutputKeep(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	writeOut(t, out, Options{}, map[string]*krm.List{
-		"a": krm.NewList(configMap("x", "1")), "a/b": krm.NewList(configMap("x", "1"), configMap("y", "1")), "c": krm.NewList(configMap("x", "1"))})
+		"a": krm.NewList(configMap("x", "1")), "a/b": krm.NewList(configMap("x", "1"), configMap("y", "1")),
+		"c": krm.NewList(configMap("x", "1"))})
 	if err := os.Remove(filepath.Join(out, "a/b/v1_configmap_y.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +372,8 @@ func TestOutputForce(t *testing.T) {
 	nested := map[string]*krm.List{"v1_configmap_x.yaml": krm.NewList(configMap("x", "1"))}
 	writeOut(t, out, Options{Force: true}, nested)
 	write(t, filepath.Join(out, "v1_configmap_x.yaml", "mine.txt"), "mine")
-	if _, err := tryWriteOut(out, Options{Force: true}, roots); err == nil || !strings.Contains(err.Error(), "\n  v1_configmap_x.yaml/mine.txt\n") {
+	if _, err := tryWriteOut(out, Options{Force: true}, roots); err == nil ||
+		!strings.Contains(err.Error(), "\n  v1_configmap_x.yaml/mine.txt\n") {
 		t.Errorf("file in the place of a folder: %v", err)
 	}
 
@@ -393,7 +399,8 @@ func TestOutputLosesNothing(t *testing.T) {
 			}
 			opts := Options{Force: force}
 			secret := object("v1", "Secret", "", "s", "1")
-			writeOut(t, out, opts, map[string]*krm.List{"a": krm.NewList(configMap("x", "1"), secret), "b": krm.NewList(configMap("x", "1"), configMap("y", "1"))})
+			writeOut(t, out, opts, map[string]*krm.List{"a": krm.NewList(configMap("x", "1"), secret),
+				"b": krm.NewList(configMap("x", "1"), configMap("y", "1"))})
 			write(t, filepath.Join(out, name), "edited")
 			roots := map[string]*krm.List{"a": krm.NewList(configMap("x", "2"))}
 			before := fmt.Sprint(tree(t, out))
@@ -440,7 +447,8 @@ func TestOutputForeignManifest(t *testing.T) {
 			if err := os.Symlink("real", filepath.Join(out, "link")); err != nil {
 				t.Skip(err)
 			}
-			write(t, filepath.Join(out, manifest.Name), "krmflow-manifest 1\nroot \".\"\n"+digest+" \"notes.yaml\"\nroot \"link\"\n"+digest+" \"linked.yaml\"\nfiles 2\n")
+			write(t, filepath.Join(out, manifest.Name), "krmflow-manifest 1\nroot \".\"\n"+digest+" \"notes.yaml\"\nroot \"link\"\n"+
+				digest+" \"linked.yaml\"\nfiles 2\n")
 			before := fmt.Sprint(tree(t, top))
 			_, err := tryWriteOut(out, Options{Force: force}, roots)
 			var refused *RefusedError
@@ -537,7 +545,8 @@ func TestOutputSymlinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, check := range []bool{false, true} {
-		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: was not created by krmflow") {
+		if _, err := tryWriteOut(out, Options{Check: check}, roots); err == nil ||
+			!strings.Contains(err.Error(), "out.krmflow-lock: was not created by krmflow") {
 			t.Errorf("lock with a second name: %v", err)
 		}
 	}

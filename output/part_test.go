@@ -60,7 +60,8 @@ func TestOutputPartAlone(t *testing.T) {
 		t.Skip("only there folders are exchanged")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	roots := map[string]*krm.List{"a/b": krm.NewList(configMap("x", "1")), "a/c": krm.NewList(configMap("x", "1")), "d": krm.NewList(configMap("x", "1"))}
+	roots := map[string]*krm.List{"a/b": krm.NewList(configMap("x", "1")), "a/c": krm.NewList(configMap("x", "1")),
+		"d": krm.NewList(configMap("x", "1"))}
 	writeOut(t, out, Options{}, roots)
 	stat := func(name string) os.FileInfo {
 		info, err := os.Stat(filepath.Join(out, name))

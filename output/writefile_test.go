@@ -88,7 +88,8 @@ func TestWriteFileAtomicStreams(t *testing.T) {
 		t.Skip("no /dev/full")
 	}
 	var failed *WriteError
-	if err := WriteFileAtomic("/dev/full", []byte("x"), 0o666); !errors.As(err, &failed) || err.Error() != "/dev/full: no space left on device" {
+	if err := WriteFileAtomic("/dev/full", []byte("x"), 0o666); !errors.As(err, &failed) ||
+		err.Error() != "/dev/full: no space left on device" {
 		t.Errorf("%v", err)
 	}
 }

@@ -48,9 +48,11 @@ func (s itemSteps) composed(p composition.Place) {
 		}
 	}()
 	x := &steps{
-		build: s.build, dir: it.Dir, roots: it.Roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.Source}}, origin: s.originOf(it),
-		prefix: p.Layer, reader: s.c.plan.reading.layer(it.Brought(), layerfile.CompositionKind), label: p.Of.Label(it), catalogs: p.Catalogs,
-		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
+		build: s.build, dir: it.Dir, roots: it.Roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.Source}},
+		origin: s.originOf(it),
+		prefix: p.Layer, reader: s.c.plan.reading.layer(it.Brought(), layerfile.CompositionKind), label: p.Of.Label(it),
+		catalogs: p.Catalogs,
+		list:     s.list, hasList: s.hasList, config: s.config, vars: s.vars,
 		item: &graph.Item{Kind: it.ID.Kind, Name: it.ID.Name, Place: p.At + 1, Of: len(p.Of.Items)}, changes: originsOf(it),
 	}
 	before := len(s.c.draft.g.Nodes)

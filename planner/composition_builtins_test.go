@@ -27,27 +27,41 @@ var builtinCases = []struct {
 }{
 	{"AnnotationsTransformer", "annotations: {a: b, c: '1'}", "commonAnnotations: {a: b, c: '1'}", annotationSpecs, "transformers"},
 	{"LabelTransformer", "labels: {l: v}", "commonLabels: {l: v}", "", ""},
-	{"LabelTransformer", "labels: {l: v}\nfieldSpecs: [{path: metadata/labels, create: true}]", "labels: [{pairs: {l: v}}]", "-", "transformers"},
+	{"LabelTransformer", "labels: {l: v}\nfieldSpecs: [{path: metadata/labels, create: true}]", "labels: [{pairs: {l: v}}]",
+		"-", "transformers"},
 	{"LabelTransformer", "labels: {l: v}\nfieldSpecs: []", "", "-", "transformers"},
 	{"PrefixTransformer", "prefix: p-", "namePrefix: p-", "fieldSpecs: [{path: metadata/name}]", "transformers"},
 	{"SuffixTransformer", "suffix: -s", "nameSuffix: -s", "fieldSpecs: [{path: metadata/name}]", "transformers"},
-	{"PrefixSuffixTransformer", "prefix: p-\nsuffix: -s", "namePrefix: p-\nnameSuffix: -s", "fieldSpecs: [{path: metadata/name}]", "transformers"},
+	{"PrefixSuffixTransformer", "prefix: p-\nsuffix: -s", "namePrefix: p-\nnameSuffix: -s", "fieldSpecs: [{path: metadata/name}]",
+		"transformers"},
 	{"PrefixTransformer", "prefix: p-\nfieldSpecs: []", "", "-", "transformers"},
 	{"NamespaceTransformer", "metadata: {name: x, namespace: ns}", "namespace: ns", "", ""},
-	{"NamespaceTransformer", "metadata: {name: x, namespace: ns}\nfieldSpecs: [{path: metadata/name, kind: Namespace, create: true}]\nsetRoleBindingSubjects: allServiceAccounts", "", "-", "transformers"},
-	{"ImageTagTransformer", "imageTag: {name: nginx, newTag: '2', newName: other}", "images: [{name: nginx, newTag: '2', newName: other}]", "-", "transformers"},
-	{"ReplicaCountTransformer", "replica: {name: d, count: 7}", "replicas: [{name: d, count: 7}]", "fieldSpecs: [{path: spec/replicas, create: true, kind: Deployment}]", "transformers"},
-	{"PatchTransformer", "patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'\ntarget: {kind: Deployment}", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]', target: {kind: Deployment}}]", "-", "transformers"},
+	{"NamespaceTransformer",
+		"metadata: {name: x, namespace: ns}\nfieldSpecs: [{path: metadata/name, kind: Namespace, create: true}]\nsetRoleBindingSubjects: allServiceAccounts", "", "-", "transformers"},
+	{"ImageTagTransformer", "imageTag: {name: nginx, newTag: '2', newName: other}", "images: [{name: nginx, newTag: '2', newName: other}]",
+		"-", "transformers"},
+	{"ReplicaCountTransformer", "replica: {name: d, count: 7}", "replicas: [{name: d, count: 7}]",
+		"fieldSpecs: [{path: spec/replicas, create: true, kind: Deployment}]", "transformers"},
+	{"PatchTransformer", "patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'\ntarget: {kind: Deployment}",
+		"patches: [{patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]', target: {kind: Deployment}}]",
+		"-", "transformers"},
 	{"PatchTransformer", "path: patch.yaml", "patches: [{path: patch.yaml}]", "-", "transformers"},
-	{"PatchJson6902Transformer", "target: {group: apps, version: v1, kind: Deployment, name: d}\njsonOp: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'", "patchesJson6902: [{target: {group: apps, version: v1, kind: Deployment, name: d}, patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'}]", "-", "transformers"},
+	{"PatchJson6902Transformer",
+		"target: {group: apps, version: v1, kind: Deployment, name: d}\njsonOp: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'", "patchesJson6902: [{target: {group: apps, version: v1, kind: Deployment, name: d}, patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'}]", "-", "transformers"},
 	{"PatchStrategicMergeTransformer", "paths: [patch.yaml]", "patchesStrategicMerge: [patch.yaml]", "-", "transformers"},
-	{"ReplacementTransformer", "replacements: [{source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: Deployment}, fieldPaths: [spec.template.spec.containers.0.image]}]}]", "replacements: [{source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: Deployment}, fieldPaths: [spec.template.spec.containers.0.image]}]}]", "-", "transformers"},
+	{"ReplacementTransformer",
+		"replacements: [{source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: Deployment}, fieldPaths: [spec.template.spec.containers.0.image]}]}]", "replacements: [{source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: Deployment}, fieldPaths: [spec.template.spec.containers.0.image]}]}]", "-", "transformers"},
 	{"ValueAddTransformer", "value: added\ntargets: [{selector: {kind: ConfigMap}, fieldPath: data/more}]", "", "-", "transformers"},
 	{"HashTransformer", "", "", "-", "transformers"},
-	{"ConfigMapGenerator", "metadata: {name: g}\nliterals: [a=b]\nfiles: [k=text.txt]\nenvs: [a.env]\noptions: {labels: {x: z}}", "configMapGenerator: [{name: g, literals: [a=b], files: [k=text.txt], envs: [a.env], options: {labels: {x: z}}}]", "-", "generators"},
-	{"ConfigMapGenerator", "metadata: {name: cm}\nbehavior: merge\nliterals: [new=1]", "configMapGenerator: [{name: cm, behavior: merge, literals: [new=1]}]", "-", "generators"},
-	{"SecretGenerator", "metadata: {name: s, namespace: nsp}\ntype: Opaque\nliterals: [a=b]", "secretGenerator: [{name: s, namespace: nsp, type: Opaque, literals: [a=b]}]", "-", "generators"},
-	{"IAMPolicyGenerator", "cloud: gke\nkubernetesService: {namespace: nsp, name: k}\nserviceAccount: {name: sa, projectId: p}", "", "-", "generators"},
+	{"ConfigMapGenerator", "metadata: {name: g}\nliterals: [a=b]\nfiles: [k=text.txt]\nenvs: [a.env]\noptions: {labels: {x: z}}",
+		"configMapGenerator: [{name: g, literals: [a=b], files: [k=text.txt], envs: [a.env], options: {labels: {x: z}}}]",
+		"-", "generators"},
+	{"ConfigMapGenerator", "metadata: {name: cm}\nbehavior: merge\nliterals: [new=1]",
+		"configMapGenerator: [{name: cm, behavior: merge, literals: [new=1]}]", "-", "generators"},
+	{"SecretGenerator", "metadata: {name: s, namespace: nsp}\ntype: Opaque\nliterals: [a=b]",
+		"secretGenerator: [{name: s, namespace: nsp, type: Opaque, literals: [a=b]}]", "-", "generators"},
+	{"IAMPolicyGenerator", "cloud: gke\nkubernetesService: {namespace: nsp, name: k}\nserviceAccount: {name: sa, projectId: p}", "",
+		"-", "generators"},
 }
 
 const annotationSpecs = `fieldSpecs:
@@ -186,7 +200,8 @@ func kustomizeBuild(t *testing.T, dir string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	if version, err := exec.Command(path, "version").Output(); err != nil || !slices.Contains(strings.Fields(string(version)), KustomizeVersion) {
+	if version, err := exec.Command(path, "version").Output(); err != nil ||
+		!slices.Contains(strings.Fields(string(version)), KustomizeVersion) {
 		return "", false
 	}
 	out, err := exec.Command(path, "build", dir).Output()

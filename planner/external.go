@@ -227,7 +227,8 @@ func (s configSteps) fold(path []any, text string, dir *loaders.Dir) (docs []doc
 	if len(g.Nodes) == 0 {
 		return nil
 	}
-	fetched := s.fetchedFiles > before || slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return s.c.files.IsFetched(n.Origin.Source) })
+	fetched := s.fetchedFiles > before ||
+		slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return s.c.files.IsFetched(n.Origin.Source) })
 	for _, r := range lists[l.out].All() {
 		docs = append(docs, document{r: r, path: path, changes: changed[r], fetched: fetched})
 	}
@@ -258,7 +259,8 @@ func (s functionSteps) unusedFunction(d document) {
 // is ignored.
 func (s functionSteps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
-		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored: only the field of a Kustomization supports it", Hints: []string{"list the file in envs"}, Code: diag.UnknownField}
+		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored: only the field of a Kustomization supports it",
+			Hints: []string{"list the file in envs"}, Code: diag.UnknownField}
 		s.Warnings.Add(d.mistake(&m))
 	}
 }
@@ -266,7 +268,8 @@ func (s functionSteps) unusedEnv(d document, e *entry) {
 // entry configures the built-in or function of a document.
 func (s functionSteps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
-	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
+	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "),
+		origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
 		if id.Group == layerfile.Group && id.Kind == layerfile.CompositionKind {
 			err := s.configureError(d, diag.Misplaced.Errorf("a Composition must be in a separate file named composition.yaml"))
@@ -371,7 +374,8 @@ func (s functionSteps) unknownBuiltin(d document) error {
 	if d.item != nil {
 		kinds = composition.BuiltinKinds()
 	}
-	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("unknown built-in %q", kind), Hints: diag.DidYouMean(kind, kinds), Code: diag.UnknownBuiltin})
+	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("unknown built-in %q", kind),
+		Hints: diag.DidYouMean(kind, kinds), Code: diag.UnknownBuiltin})
 	if d.item != nil {
 		err.Hint("the built-ins are: %s", strings.Join(kinds, ", "))
 	}

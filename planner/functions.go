@@ -135,8 +135,9 @@ func (s functionSteps) checkCatalogs() {
 func (s functionSteps) function(d document, role function.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
-		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name, Remote: s.configs().isFetched(d),
-		OS: runtime.GOOS, Arch: runtime.GOARCH,
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name,
+		Remote: s.configs().isFetched(d),
+		OS:     runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {
 		req.Facts.Isolation, req.Facts.NotIsolated = f()
@@ -187,7 +188,8 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), at, dec.Line())
 	e.decision = &dec
 	e.call = &graph.Call{
-		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,
+		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion,
+		Origin:   e.origin,
 		Reusable: dec.NotReused == "",
 	}
 }
@@ -222,7 +224,8 @@ func (c *compiler) legacy(in *function.Inline) {
 			program.Path = diag.Redact(program.Path)
 			shown.Exec = &program
 		}
-		w := diag.Errorf(in.Pos, "", "%s is deprecated: name the function in the field %s", place, function.PlaceRuntime).With(diag.OldFunctionPlace)
+		w := diag.Errorf(in.Pos, "", "%s is deprecated: name the function in the field %s", place,
+			function.PlaceRuntime).With(diag.OldFunctionPlace)
 		c.warnings.Add(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
 	}
 }

@@ -156,8 +156,12 @@ func FuzzComposition(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte("kind: Composition\nmodulesFrom: [{path: ../base}]\nmoduleOverrides:\n- {kind: LabelTransformer, metadata: {name: team}, $patch: replace}\n"))
-	f.Add([]byte("kind: Composition\ntransformers:\n- &a {kind: PrefixTransformer, prefix: p}\n- {<<: *a, metadata: {name: x}}\n- \"kind: SuffixTransformer\\nsuffix: s\"\n"))
+	f.Add(
+		[]byte(
+			"kind: Composition\nmodulesFrom: [{path: ../base}]\nmoduleOverrides:\n- {kind: LabelTransformer, metadata: {name: team}, $patch: replace}\n"))
+	f.Add(
+		[]byte(
+			"kind: Composition\ntransformers:\n- &a {kind: PrefixTransformer, prefix: p}\n- {<<: *a, metadata: {name: x}}\n- \"kind: SuffixTransformer\\nsuffix: s\"\n"))
 	cwd := f.TempDir()
 	if err := os.CopyFS(cwd, os.DirFS(example)); err != nil {
 		f.Fatal(err)

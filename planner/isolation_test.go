@@ -19,7 +19,8 @@ func TestIsolationIsProbedOnce(t *testing.T) {
 		}
 	}
 	n := 0
-	plan := Compile(t.Context(), []string{dir}, Options{Cwd: dir, Functions: Functions{Isolation: func() (string, string) { n++; return "x", "" }}})
+	plan := Compile(t.Context(), []string{dir},
+		Options{Cwd: dir, Functions: Functions{Isolation: func() (string, string) { n++; return "x", "" }}})
 	if len(plan.Denied) != 2 || n != 1 {
 		t.Errorf("%d functions, %d probes", len(plan.Denied), n)
 	}

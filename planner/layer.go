@@ -150,7 +150,8 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.ErrorAt(k.Source, nil, diag.Limitf("the root consists of more than %d layers: some layers use each other repeatedly", maxLayers).With(diag.Limit))
+		b.ErrorAt(k.Source, nil, diag.Limitf("the root consists of more than %d layers: some layers use each other repeatedly",
+			maxLayers).With(diag.Limit))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -272,7 +273,8 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		return nil
 	}
 	if filepath.IsAbs(text) {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q must not be an absolute path", text).With(diag.AbsolutePath).Hint("write a path that is relative to this directory"))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q must not be an absolute path",
+			text).With(diag.AbsolutePath).Hint("write a path that is relative to this directory"))
 		return nil
 	}
 	if len(s.stack) >= layerfile.MaxNested {
@@ -313,7 +315,8 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 			Hint("remove one of these references; move shared content to a directory that both list")
 	}
 	return diag.Errorf(diag.Pos{}, "", "cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
-		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint("a layer may not use a directory above it: move the files it needs to a sibling directory")
+		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint(
+		"a layer may not use a directory above it: move the files it needs to a sibling directory")
 }
 
 // ambiguousPath rejects text that YAML folds from two list entries of different indentation:
@@ -321,7 +324,8 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 func ambiguousPath(path string) error {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if part != ".." && strings.Contains(part, "..") {
-			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one", path).With(diag.InvalidYAML).Hint("start all items of a list in the same column")
+			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one",
+				path).With(diag.InvalidYAML).Hint("start all items of a list in the same column")
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	} else if f := layerfile.Decode(src, b.c.ahead.Kustomization(src), b.Reporter); f != nil {
 		k = &kustomizationFile{File: f}
 		if b.Errs.Len() == before && f.Empty() {
-			b.Fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty", f.Kind).With(diag.EmptyFile).Hint("list files under resources:, or create one with krmflow create --autodetect"))
+			b.Fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty",
+				f.Kind).With(diag.EmptyFile).Hint("list files under resources:, or create one with krmflow create --autodetect"))
 		}
 	}
 	if k != nil {

@@ -42,7 +42,8 @@ func (s fieldSteps) openapi() {
 		s.schemaChosen = true
 	case version != "":
 		if version != schema.BuiltinVersion {
-			s.ErrorAt(s.k.Source, []any{"openapi", "version"}, diag.BadSchema.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
+			s.ErrorAt(s.k.Source, []any{"openapi", "version"},
+				diag.BadSchema.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
 		s.schemaChosen = true

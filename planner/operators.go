@@ -137,7 +137,8 @@ func (s fieldSteps) transformers() {
 	}
 	s.labels()
 	if len(k.CommonAnnotations) > 0 {
-		s.ofField([]any{"commonAnnotations"}, &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations}, summary.Pairs(k.CommonAnnotations))
+		s.ofField([]any{"commonAnnotations"}, &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations},
+			summary.Pairs(k.CommonAnnotations))
 	}
 	for i, p := range k.PatchesJSON6902 {
 		t := &builtins.PatchJson6902Transformer{Target: p.Target, Path: p.Path, JsonOp: p.Patch}

@@ -45,7 +45,8 @@ func ids(p *Plan) map[string]bool {
 // TestNodeIDs checks that the id of a node depends only on its file and field, not on the other
 // roots of the plan or on their order.
 func TestNodeIDs(t *testing.T) {
-	dirs := []string{"shop/overlays/dev", "shop/overlays/prod", "openapi/plain", "openapi/overlay", "order/metadata", "components/both", "components/one"}
+	dirs := []string{"shop/overlays/dev", "shop/overlays/prod", "openapi/plain", "openapi/overlay", "order/metadata", "components/both",
+		"components/one"}
 	all := compile(t, dirs...)
 	if got := ids(all); len(got) != len(all.Graph.Nodes) {
 		t.Errorf("%d ids for %d nodes", len(got), len(all.Graph.Nodes))
@@ -66,7 +67,8 @@ func TestNodeIDs(t *testing.T) {
 // TestSharedLayersCompileOnce checks that a layer used by several roots is compiled once. A
 // component is compiled once per user, because it works on the user's list.
 func TestSharedLayersCompileOnce(t *testing.T) {
-	dev, prod, both := compile(t, "shop/overlays/dev"), compile(t, "shop/overlays/prod"), compile(t, "shop/overlays/dev", "shop/overlays/prod")
+	dev, prod, both := compile(t, "shop/overlays/dev"), compile(t, "shop/overlays/prod"),
+		compile(t, "shop/overlays/dev", "shop/overlays/prod")
 	if both.Shared <= dev.Shared+prod.Shared {
 		t.Errorf("%d layers reused with both overlays, %d and %d with one", both.Shared, dev.Shared, prod.Shared)
 	}

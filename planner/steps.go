@@ -298,7 +298,8 @@ func (s fieldSteps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	}
 	s.reader.Refer(s.k.Source, path, l.k.Source.File)
 	if l.k.Kind == "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).With(diag.Misplaced).Hint("list it under components"))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component",
+			text).With(diag.Misplaced).Hint("list it under components"))
 		return nil
 	}
 	return l
@@ -421,7 +422,8 @@ func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it reported the error
 	} else if k.Kind != "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).With(diag.Misplaced).Hint("list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).With(diag.Misplaced).Hint(
+			"list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}

@@ -303,7 +303,8 @@ func isHost(host string) bool {
 
 func isRepositoryName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" || strings.ContainsAny(part[:1]+part[len(part)-1:], "._-") {
+		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" ||
+			strings.ContainsAny(part[:1]+part[len(part)-1:], "._-") {
 			return false
 		}
 	}

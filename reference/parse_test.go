@@ -77,7 +77,8 @@ func TestParseSplitsReferences(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
-		want := Reference{Scheme: test.scheme, Location: test.location, Path: test.path, Ref: test.ref, Submodules: test.scheme == Git && test.rest != "61s"}
+		want := Reference{Scheme: test.scheme, Location: test.location, Path: test.path, Ref: test.ref, Submodules: test.scheme == Git &&
+			test.rest != "61s"}
 		for word := range strings.FieldsSeq(test.rest) {
 			switch d, err := time.ParseDuration(word); {
 			case err == nil:
@@ -99,7 +100,8 @@ func TestParseSplitsReferences(t *testing.T) {
 }
 
 func TestParseLocal(t *testing.T) {
-	for _, text := range []string{"", ".", "..", "base", "../base", "/srv/base", "a/b.yaml", "a@b", "github.com", "host.com/org/repo", "./github.com/a/b", "a:b/c", "1x@host:a/b"} {
+	for _, text := range []string{"", ".", "..", "base", "../base", "/srv/base", "a/b.yaml", "a@b", "github.com", "host.com/org/repo",
+		"./github.com/a/b", "a:b/c", "1x@host:a/b"} {
 		for _, use := range []Use{Any, Dir, File, Catalog} {
 			if r, err := Parse(text, use); !errors.Is(err, ErrNotRemote) {
 				t.Errorf("%q: %+v, %v", text, r, err)

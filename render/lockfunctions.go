@@ -121,7 +121,8 @@ func (l *functionLock) program(p catalog.Platform) {
 	case own:
 		e.Digest = l.dec.Digest
 	case l.Sources.Learns && l.dec.Allowed:
-		if e.Digest, err = loaders.NewLocal(l.ctx, loaders.Config{Unrestricted: true, Fetch: l.Plan.Fetch}).FetchProgram(ref.Address()); err != nil {
+		if e.Digest, err = loaders.NewLocal(l.ctx,
+			loaders.Config{Unrestricted: true, Fetch: l.Plan.Fetch}).FetchProgram(ref.Address()); err != nil {
 			l.deny(trust.Invalid, err)
 			return
 		}
@@ -133,7 +134,8 @@ func (l *functionLock) program(p catalog.Platform) {
 
 func isArchive(location string) bool {
 	location, _, _ = strings.Cut(location, "?")
-	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip"}, func(end string) bool { return strings.HasSuffix(location, end) })
+	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip"},
+		func(end string) bool { return strings.HasSuffix(location, end) })
 }
 
 // image compares an image, which has the digest pin if that is not zero. For a tag, the digest of
@@ -176,7 +178,8 @@ func (s Sources) imageDigest(ctx context.Context, m function.Image) (krm.Digest,
 	if err != nil {
 		return krm.Digest{}, err
 	}
-	v, err := in.Resolve(ctx, reference.Reference{Scheme: reference.OCI, Location: m.Registry + "/" + m.Repository, Ref: m.Tag}, remote.FromUser)
+	v, err := in.Resolve(ctx, reference.Reference{Scheme: reference.OCI, Location: m.Registry + "/" + m.Repository, Ref: m.Tag},
+		remote.FromUser)
 	return v.Digest, err
 }
 

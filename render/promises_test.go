@@ -57,7 +57,8 @@ func TestCancelledPlan(t *testing.T) {
 
 // TestFileSystemPanicIsError checks that a panic of a file system becomes an error.
 func TestFileSystemPanicIsError(t *testing.T) {
-	o := render.Options{Dirs: []string{"0"}, Plan: planner.Options{Jobs: 4, FS: openFunc(func(string) (fs.File, error) { panic("no file") })}}
+	o := render.Options{Dirs: []string{"0"},
+		Plan: planner.Options{Jobs: 4, FS: openFunc(func(string) (fs.File, error) { panic("no file") })}}
 	_, err := render.Render(t.Context(), o)
 	var bug *diag.PanicError
 	if !errors.As(err, &bug) {

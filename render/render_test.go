@@ -111,7 +111,8 @@ func TestRootsKeepTheirOrder(t *testing.T) {
 // function needs an executor.
 func TestDeniedFunctionStopsRun(t *testing.T) {
 	files := map[string]string{
-		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp, "stamp": "#!/bin/sh\ncat\n",
+		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp,
+		"stamp": "#!/bin/sh\ncat\n",
 	}
 	dir := write(t, files)
 	if err := os.Chmod(filepath.Join(dir, "stamp"), 0o755); err != nil {
@@ -121,7 +122,8 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	o.Run.Event = func(e scheduler.Event) { t.Errorf("%s has run", e.Node.ID) }
 	_, err := render.Render(t.Context(), o)
 	var denied *render.DeniedError
-	if !errors.As(err, &denied) || len(denied.Denials) != 2 || !strings.Contains(err.Error(), "cannot isolate a program: the options set no Isolation") {
+	if !errors.As(err, &denied) || len(denied.Denials) != 2 ||
+		!strings.Contains(err.Error(), "cannot isolate a program: the options set no Isolation") {
 		t.Errorf("%v, want a DeniedError", err)
 	}
 	policy := &o.Plan.Functions.Policy
@@ -134,7 +136,8 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 	for name, text := range files {
 		o.Plan.FS.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
 	}
-	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system being rendered: a program must be a local file") {
+	if _, err = render.Render(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "is in the file system being rendered: a program must be a local file") {
 		t.Errorf("%v, want that the program cannot run", err)
 	}
 }
@@ -143,7 +146,8 @@ func TestDeniedFunctionStopsRun(t *testing.T) {
 // twice, and that a root outside the base moves the base up.
 func TestPlaceAssignsOutputFolders(t *testing.T) {
 	dir := write(t, map[string]string{
-		"x/kustomization.yaml": "", "x/y/kustomization.yaml": "", "x/c/kustomization.yaml": "kind: Component\n", "x/.git/kustomization.yaml": "", "z/other.yaml": "",
+		"x/kustomization.yaml": "", "x/y/kustomization.yaml": "", "x/c/kustomization.yaml": "kind: Component\n",
+		"x/.git/kustomization.yaml": "", "z/other.yaml": "",
 	})
 	found, err := render.FindRoots(t.Context(), dir)
 	if err != nil || len(found) != 2 {

@@ -59,7 +59,8 @@ func TestRevisionRendersLikeFiles(t *testing.T) {
 	}
 	defer tree.Close()
 	found, err := roots.Selection{FS: tree, Leaves: true, Jobs: 2}.Find(t.Context(), []string{"."})
-	if err != nil || !slices.Equal(found.Dirs, []string{"overlays/bad", "overlays/p"}) || !slices.Equal(found.Used, []string{"base", "shared"}) {
+	if err != nil || !slices.Equal(found.Dirs, []string{"overlays/bad", "overlays/p"}) ||
+		!slices.Equal(found.Used, []string{"base", "shared"}) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	onDisk, err := Render(t.Context(), Options{Dirs: []string{"overlays/p"}, Plan: planner.Options{Cwd: dir}})
@@ -85,13 +86,15 @@ func TestRevisionRendersLikeFiles(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	if !enough || !slices.Contains(names, "base/deploy.yaml") || !slices.Contains(names, "comp/kustomization.yaml") || !slices.Contains(names, "base/conf/link") {
+	if !enough || !slices.Contains(names, "base/deploy.yaml") || !slices.Contains(names, "comp/kustomization.yaml") ||
+		!slices.Contains(names, "base/conf/link") {
 		t.Errorf("seen: %v, %t", names, enough)
 	}
 	o.Dirs = []string{"overlays/bad"}
 	_, err = Render(t.Context(), o)
 	for _, want := range []string{
-		"git:HEAD:overlays/bad/kustomization.yaml:1: ", `"../../../outside" is outside git:HEAD:, which contains only the files of the repository`, `"none.yaml" does not exist`,
+		"git:HEAD:overlays/bad/kustomization.yaml:1: ",
+		`"../../../outside" is outside git:HEAD:, which contains only the files of the repository`, `"none.yaml" does not exist`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)

@@ -106,7 +106,8 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			s.moved(ctx, in, r, c, from)
 		}
 		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
-			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).With(diag.NotVendored).Hint("run krmflow lock and krmflow vendor to add it")
+			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference,
+				s.Vendor).With(diag.NotVendored).Hint("run krmflow lock and krmflow vendor to add it")
 		}
 		return c, err
 	}
@@ -242,7 +243,8 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 		s.unused(err)
 		return cache.Temporary()
 	}
-	return nil, diag.AsError(diag.CacheFolder.Of(err)).Hint("use --cache-dir to choose a different folder, or --no-cache to run without a cache")
+	return nil,
+		diag.AsError(diag.CacheFolder.Of(err)).Hint("use --cache-dir to choose a different folder, or --no-cache to run without a cache")
 }
 
 func (s Sources) unused(why error) {

@@ -115,7 +115,8 @@ func TestOpenedAsLocked(t *testing.T) {
 			}
 			return &remote.Content{Reference: r, Version: version}, nil
 		}
-		if _, err := s.locked(text, reference.Any, r, open); err != nil || len(asked) != 1 || asked[0].Mutable() || asked[0].Path != r.Path && asked[0].Scheme == r.Scheme {
+		if _, err := s.locked(text, reference.Any, r, open); err != nil || len(asked) != 1 || asked[0].Mutable() ||
+			asked[0].Path != r.Path && asked[0].Scheme == r.Scheme {
 			t.Errorf("%s: %+v, %v", text, asked, err)
 		}
 		if len(found) != 1 || found[0].Name != e.Name {
@@ -128,7 +129,8 @@ func TestOpenedAsLocked(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, asked, err)
 		}
 		version.Commit = strings.Repeat("2", 40)
-		if _, err := s.locked(text, reference.Any, r, open); !errors.Is(err, remote.ErrVerification) || !strings.Contains(err.Error(), version.Commit) {
+		if _, err := s.locked(text, reference.Any, r, open); !errors.Is(err, remote.ErrVerification) ||
+			!strings.Contains(err.Error(), version.Commit) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -146,7 +148,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
-	for name, text := range map[string]string{"kustomization.yaml": "resources: [cm.yaml]\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"} {
+	for name, text := range map[string]string{"kustomization.yaml": "resources: [cm.yaml]\n",
+		"cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"} {
 		f, err := w.Create(name)
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,8 @@ func newRequest(op graph.Call, list *krm.List) *request {
 	if op.Role == function.GeneratorRole {
 		c.in = nil
 	}
-	c.wire = function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema, Seed: seed(op),
+	c.wire = function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema,
+		Seed:   seed(op),
 		Output: op.Function.Limits.Output, Files: op.Files != nil}
 	if op.Files != nil {
 		c.wire.Comments = op.Files
@@ -300,7 +301,9 @@ func compare(f function.Function, now, before *answer) error {
 	if bytes.Equal(a.List.AppendYAML(nil), b.List.AppendYAML(nil)) && reflect.DeepEqual(a.Results, b.Results) {
 		return nil
 	}
-	err := function.Wrap(function.Failed, fmt.Errorf("%s is not deterministic: it returned two different answers for the same list and configuration", f.Name)).With(diag.NotDeterministic)
+	err := function.Wrap(function.Failed,
+		fmt.Errorf("%s is not deterministic: it returned two different answers for the same list and configuration",
+			f.Name)).With(diag.NotDeterministic)
 	if f.Runtime == function.RuntimeHelm {
 		return err.Hint("pass values for everything that its templates generate at random")
 	}

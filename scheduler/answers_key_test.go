@@ -113,7 +113,8 @@ func (c *trial) change(r *rand.Rand, i int) {
 	case 16:
 		c.op.Version = []string{"", function.ResourceListV1beta1}[r.IntN(2)]
 	case 17:
-		c.op.Config = yaml.MapOf(yaml.Field{Key: text() + "k", Value: []yaml.Value{yaml.Str(text()), yaml.QuotedStr("1"), yaml.Number(yaml.Int, "1")}[r.IntN(3)]})
+		c.op.Config = yaml.MapOf(yaml.Field{Key: text() + "k",
+			Value: []yaml.Value{yaml.Str(text()), yaml.QuotedStr("1"), yaml.Number(yaml.Int, "1")}[r.IntN(3)]})
 	case 18:
 		c.list = krm.NewList()
 		for range r.IntN(3) {
@@ -142,7 +143,8 @@ func (c *trial) change(r *rand.Rand, i int) {
 func (c *trial) describe() string {
 	f := c.op.Function
 	s := fmt.Sprintf("%q %t %s %q %q env %q net %q", c.version, c.secret, f.Runtime, f.Digest, f.Args, f.Env, f.Network)
-	s += fmt.Sprintf(" mounts %q %d %d %d %t %t %t role %d version %q", fmt.Sprintf("%#v", f.Mounts), f.Limits.Output, f.Limits.Memory, f.Limits.Procs,
+	s += fmt.Sprintf(" mounts %q %d %d %d %t %t %t role %d version %q", fmt.Sprintf("%#v", f.Mounts), f.Limits.Output, f.Limits.Memory,
+		f.Limits.Procs,
 		f.AsCurrentUser, f.Unsandboxed, f.Unverified, c.op.Role, c.op.Version)
 	if f.Runtime != function.RuntimeContainer {
 		switch {

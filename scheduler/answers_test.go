@@ -94,7 +94,8 @@ func value(t *testing.T, text string) yaml.Value {
 }
 
 func call(name string, role function.Role) graph.Call {
-	return graph.Call{Reusable: true, Role: role, Function: function.Function{Name: name, Runtime: function.RuntimeExec, Program: "/x/" + name, Digest: krm.DigestOf([]byte(name))}}
+	return graph.Call{Reusable: true, Role: role,
+		Function: function.Function{Name: name, Runtime: function.RuntimeExec, Program: "/x/" + name, Digest: krm.DigestOf([]byte(name))}}
 }
 
 // chain returns a graph of one root, in which each node continues the list of the previous node.
@@ -119,11 +120,14 @@ func then(g *graph.Graph, last []graph.NodeID, n *graph.Node) graph.NodeID {
 }
 
 func steps(config yaml.Value, prefix string) []*graph.Node {
-	stamp, check, made := call("stamp", function.TransformerRole), call("check", function.ValidatorRole), call("make", function.GeneratorRole)
-	helm := graph.Call{Reusable: true, Role: function.GeneratorRole, Function: function.Function{Name: "chart", Runtime: function.RuntimeHelm, Digest: krm.DigestOf([]byte("helm"))},
-		Chart: &chart.Chart{Digest: krm.DigestOf([]byte("chart"))}}
+	stamp, check, made := call("stamp", function.TransformerRole), call("check", function.ValidatorRole),
+		call("make", function.GeneratorRole)
+	helm := graph.Call{Reusable: true, Role: function.GeneratorRole,
+		Function: function.Function{Name: "chart", Runtime: function.RuntimeHelm, Digest: krm.DigestOf([]byte("helm"))},
+		Chart:    &chart.Chart{Digest: krm.DigestOf([]byte("chart"))}}
 	stamp.Config, made.Config = config, config
-	return []*graph.Node{{ID: prefix + "make", Op: made}, {ID: prefix + "chart", Op: helm}, {ID: prefix + "stamp", Op: stamp}, {ID: prefix + "check", Op: check}}
+	return []*graph.Node{{ID: prefix + "make", Op: made}, {ID: prefix + "chart", Op: helm}, {ID: prefix + "stamp", Op: stamp},
+		{ID: prefix + "check", Op: check}}
 }
 
 // run runs a graph and returns its output and the reports of its functions.
@@ -164,14 +168,18 @@ func TestAnswersAreReused(t *testing.T) {
 	config := value(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: old}}")
 	known := &memory{}
 	m := &machine{answer: stamped("old", "new")}
-	want, before, errs := run(t, chain(append([]*graph.Node{load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}")}, steps(config, "a#")...)...),
+	want, before, errs := run(t, chain(append([]*graph.Node{load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}")},
+		steps(config, "a#")...)...),
 		scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known}})
-	if len(errs) > 0 || len(m.executed) != 4 || len(known.kept) != 4 || !strings.Contains(want, "a: new") || !strings.Contains(want, "name: chart") {
+	if len(errs) > 0 || len(m.executed) != 4 || len(known.kept) != 4 || !strings.Contains(want, "a: new") ||
+		!strings.Contains(want, "name: chart") {
 		t.Fatalf("errors %v, executed %q, %d kept:\n%s", errs, m.executed, len(known.kept), want)
 	}
 	var events []scheduler.Event
-	got, after, errs := run(t, chain(append([]*graph.Node{load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}")}, steps(config, "b#")...)...),
-		scheduler.Options{Executor: nobody(t), Reuse: scheduler.Reuse{Answers: known}, Event: func(e scheduler.Event) { events = append(events, e) }})
+	got, after, errs := run(t, chain(append([]*graph.Node{load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}")},
+		steps(config, "b#")...)...),
+		scheduler.Options{Executor: nobody(t), Reuse: scheduler.Reuse{Answers: known},
+			Event: func(e scheduler.Event) { events = append(events, e) }})
 	if len(errs) > 0 || got != want {
 		t.Errorf("errors %v:\n%s\nwant\n%s", errs, got, want)
 	}
@@ -209,7 +217,8 @@ func TestChangesAreExecuted(t *testing.T) {
 			change(&op)
 		}
 		m.executed = nil
-		_, _, errs := run(t, chain(load(item), &graph.Node{ID: name, Op: op}), scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known, Version: version}})
+		_, _, errs := run(t, chain(load(item), &graph.Node{ID: name, Op: op}),
+			scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known, Version: version}})
 		if len(errs) > 0 || len(m.executed) != want {
 			t.Errorf("%s: executed %d times, want %d: %v", name, len(m.executed), want, errs)
 		}
@@ -296,7 +305,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 			op := call("f", tt.role)
 			op.Config = value(t, tt.config)
 			m.executed = nil
-			if _, _, errs := run(t, chain(load(tt.item), &graph.Node{ID: "f", Op: op}), scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known, Secrets: with}}); len(errs) > 0 {
+			if _, _, errs := run(t, chain(load(tt.item), &graph.Node{ID: "f", Op: op}),
+				scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known, Secrets: with}}); len(errs) > 0 {
 				t.Fatal(tt.name, errs)
 			}
 			return len(m.executed)
@@ -313,12 +323,14 @@ func TestSecretsAreNotKept(t *testing.T) {
 
 // TestDamagedAnswers checks that an unreadable stored answer is treated as missing.
 func TestDamagedAnswers(t *testing.T) {
-	for _, text := range []string{"", "{", emptyList + "results: [{message: m}]\n", strings.ReplaceAll(emptyList, "[]", "[{apiVersion: v1, kind: Secret, metadata: {name: s}}]")} {
+	for _, text := range []string{"", "{", emptyList + "results: [{message: m}]\n",
+		strings.ReplaceAll(emptyList, "[]", "[{apiVersion: v1, kind: Secret, metadata: {name: s}}]")} {
 		known := &memory{}
 		m := &machine{answer: stamped("", "")}
 		for range 2 {
 			m.executed = nil
-			_, _, errs := run(t, chain(load("{apiVersion: v1, kind: Service, metadata: {name: s}}"), &graph.Node{ID: "f", Op: call("f", function.TransformerRole)}),
+			_, _, errs := run(t, chain(load("{apiVersion: v1, kind: Service, metadata: {name: s}}"),
+				&graph.Node{ID: "f", Op: call("f", function.TransformerRole)}),
 				scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known}})
 			if len(errs) > 0 || len(m.executed) != 1 || len(known.kept) != 1 {
 				t.Errorf("%q: executed %q, %v", text, m.executed, errs)
@@ -336,7 +348,8 @@ func TestVerifyReportsDifferentAnswers(t *testing.T) {
 	known := &memory{}
 	try := func(answer func(function.Function, []byte) (function.Output, error), verify bool) (int, error) {
 		m := &machine{answer: answer}
-		_, _, errs := run(t, chain(load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}"), &graph.Node{ID: "f", Op: call("f", function.TransformerRole)}),
+		_, _, errs := run(t, chain(load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}"),
+			&graph.Node{ID: "f", Op: call("f", function.TransformerRole)}),
 			scheduler.Options{Executor: on(m), Reuse: scheduler.Reuse{Answers: known, Verify: verify}})
 		return len(m.executed), errors.Join(errs...)
 	}
@@ -356,7 +369,8 @@ func TestVerifyReportsDifferentAnswers(t *testing.T) {
 		{stamped("old", "new"), true, 1, "f is not deterministic: it returned two different answers for the same list and configuration"},
 	} {
 		n, err := try(step.answer, step.verify)
-		if n != step.n || (err == nil) != (step.want == "") || err != nil && (!strings.Contains(err.Error(), step.want) || !strings.Contains(err.Error(), "idempotent: false")) {
+		if n != step.n || (err == nil) != (step.want == "") ||
+			err != nil && (!strings.Contains(err.Error(), step.want) || !strings.Contains(err.Error(), "idempotent: false")) {
 			t.Errorf("executed %d times, %v, want %d and %q", n, err, step.n, step.want)
 		}
 	}
@@ -367,7 +381,8 @@ func TestVerifyReportsDifferentAnswers(t *testing.T) {
 func two(images bool, a, b []graph.Call) *graph.Graph {
 	g := &graph.Graph{}
 	for dir, calls := range map[string][]graph.Call{"a": a, "b": b} {
-		last := g.Add(&graph.Node{ID: dir, Op: graph.Load{Source: &yaml.Source{File: dir, Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: s}}")}}})
+		last := g.Add(&graph.Node{ID: dir,
+			Op: graph.Load{Source: &yaml.Source{File: dir, Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: s}}")}}})
 		for i, op := range calls {
 			n := &graph.Node{ID: fmt.Sprint(dir, i), Op: op}
 			if images {
@@ -386,7 +401,8 @@ func two(images bool, a, b []graph.Call) *graph.Graph {
 // obtained. A function whose answer is stored does not need to be obtained.
 func TestPreparedBeforeTheFirst(t *testing.T) {
 	f, g, absent := call("f", function.TransformerRole), call("g", function.TransformerRole), call("absent", function.TransformerRole)
-	made, absentMade, never := call("made", function.GeneratorRole), call("absent made", function.GeneratorRole), call("never", function.TransformerRole)
+	made, absentMade, never := call("made", function.GeneratorRole), call("absent made", function.GeneratorRole),
+		call("never", function.TransformerRole)
 	never.Reusable = false
 	for _, tt := range []struct {
 		name      string
@@ -414,13 +430,15 @@ func TestPreparedBeforeTheFirst(t *testing.T) {
 					there[i].Function.Name = "there"
 				}
 				for _, op := range there {
-					if _, _, errs := run(t, two(false, []graph.Call{op}, nil), scheduler.Options{Executor: on(all), Reuse: scheduler.Reuse{Answers: known}}); len(errs) > 0 {
+					if _, _, errs := run(t, two(false, []graph.Call{op}, nil),
+						scheduler.Options{Executor: on(all), Reuse: scheduler.Reuse{Answers: known}}); len(errs) > 0 {
 						t.Fatal(tt.name, errs)
 					}
 				}
 			}
 			m := &machine{answer: stamped("", "")}
-			text, _, errs := run(t, two(images, tt.a, tt.b), scheduler.Options{Executor: on(m), KeepGoing: tt.keepGoing, Reuse: scheduler.Reuse{Answers: known}})
+			text, _, errs := run(t, two(images, tt.a, tt.b),
+				scheduler.Options{Executor: on(m), KeepGoing: tt.keepGoing, Reuse: scheduler.Reuse{Answers: known}})
 			slices.Sort(m.executed)
 			if got := strings.Join(m.executed, " "); got != tt.executed || (len(errs) > 0) != tt.failed {
 				t.Errorf("%s, images %t: executed %q, want %q; errors %v", tt.name, images, got, tt.executed, errs)

@@ -47,7 +47,8 @@ func (a *answer) list() *krm.List {
 // call runs the function of a node. It returns the resulting list and the answer, which is never
 // nil. The work of the node itself occupies a slot of the walk; wait releases the slot while the
 // function runs.
-func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
+func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer,
+	error) {
 	list := eval.Take(inputs)
 	all := list
 	if op.Files != nil {
@@ -55,7 +56,8 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	}
 	a := r.answer(ctx, id, op, list, wait)
 	err := a.err
-	if err == nil && !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
+	if err == nil && !r.o.AllowErrorResults &&
+		slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
 		err = &ResultsError{op.Function.Name}
 	}
 	if a.report != nil && r.o.Call != nil {

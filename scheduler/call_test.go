@@ -35,7 +35,8 @@ func (a answering) Execute(context.Context, function.Function, yaml.Chunks) (fun
 func TestGeneratorTooLarge(t *testing.T) {
 	longtest.Only(t)
 	var answer bytes.Buffer
-	answer.WriteString("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: made}\n  data:\n")
+	answer.WriteString(
+		"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: made}\n  data:\n")
 	for i := range yaml.MaxResource / 32 {
 		fmt.Fprintf(&answer, "    k%d: v\n", i)
 	}
@@ -45,7 +46,8 @@ func TestGeneratorTooLarge(t *testing.T) {
 	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) {
 		return answering(answer.Bytes()), nil
 	}})
-	if err := errors.Join(errs...); !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made exceeds the limit of 64 MiB") {
+	if err := errors.Join(errs...); !errors.Is(err, diag.ErrLimit) ||
+		!strings.Contains(err.Error(), "v1 ConfigMap made exceeds the limit of 64 MiB") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -66,7 +68,8 @@ func TestFetchFailsForRoots(t *testing.T) {
 		node := g.Add(&graph.Node{ID: dir, Op: graph.Call{}, After: []graph.NodeID{image}})
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: node})
 	}
-	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return absent{}, nil }})
+	errs := scheduler.Run(t.Context(), g,
+		scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return absent{}, nil }})
 	if want := "no such image\n  needed by a, b"; len(errs) != 1 || errs[0].Error() != want {
 		t.Errorf("errors %q, want %q", errs, want)
 	}
@@ -133,7 +136,8 @@ func TestPanicEndsOtherCalls(t *testing.T) {
 			Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: fmt.Sprint(i)}}})}
 	}
 	var running atomic.Int32
-	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return first{running: &running}, nil }})
+	errs := scheduler.Run(t.Context(), g,
+		scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return first{running: &running}, nil }})
 	var p *diag.PanicError
 	if len(errs) != 1 || !errors.As(errs[0], &p) || running.Load() != 0 {
 		t.Errorf("errors %v, %d functions run", errs, running.Load())
@@ -163,7 +167,8 @@ func TestReportWithoutAbsorb(t *testing.T) {
 	slow := g.Add(&graph.Node{ID: "slow", Op: graph.Call{Function: function.Function{Name: "slow"}}})
 	last := []graph.NodeID{slow}
 	for _, name := range []string{"made", "bad"} {
-		last = []graph.NodeID{then(g, last, &graph.Node{ID: name, Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: name}}})}
+		last = []graph.NodeID{then(g, last,
+			&graph.Node{ID: name, Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: name}}})}
 	}
 	made := make(chan struct{})
 	var reports []string

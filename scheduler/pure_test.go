@@ -17,7 +17,8 @@ import (
 // runs all other nodes, and requests no executor.
 func TestPureRunSkipsCallsAndFetches(t *testing.T) {
 	g := &graph.Graph{}
-	load := g.Add(&graph.Node{ID: "load", Op: graph.Load{Source: &yaml.Source{File: "r.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}\n")}}})
+	load := g.Add(&graph.Node{ID: "load",
+		Op: graph.Load{Source: &yaml.Source{File: "r.yaml", Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: web}}\n")}}})
 	fetch := g.Add(&graph.Node{ID: "fetch", Op: graph.Fetch{}})
 	call := g.Add(&graph.Node{ID: "call", Op: graph.Call{}, Inputs: []graph.NodeID{load}, After: []graph.NodeID{fetch}})
 	behind := g.Add(&graph.Node{ID: "behind", Op: graph.Merge{}, Inputs: []graph.NodeID{load, call}})

@@ -128,7 +128,8 @@ func (c CallReport) Shown() CallReport {
 		x := &c.Results[i]
 		x.Message = c.Hide.Hide(x.Message)
 		if f := x.Field; f != nil {
-			x.Field = &function.ResultField{Path: f.Path, CurrentValue: c.Hide.Hide(f.CurrentValue), ProposedValue: c.Hide.Hide(f.ProposedValue)}
+			x.Field = &function.ResultField{Path: f.Path, CurrentValue: c.Hide.Hide(f.CurrentValue),
+				ProposedValue: c.Hide.Hide(f.ProposedValue)}
 		}
 	}
 	for i, w := range c.Warnings {

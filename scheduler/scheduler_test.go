@@ -67,7 +67,8 @@ func TestPlanIsTheTruth(t *testing.T) {
 			diff = append(diff, strings.TrimSpace(old[i]), strings.TrimSpace(new[i]))
 		}
 	}
-	if len(diff) != 2 || !strings.HasSuffix(diff[0], "image: ghcr.io/example/hello:latest") || !strings.Contains(diff[1], "image: ghcr.io/example/hello:") {
+	if len(diff) != 2 || !strings.HasSuffix(diff[0], "image: ghcr.io/example/hello:latest") ||
+		!strings.Contains(diff[1], "image: ghcr.io/example/hello:") {
 		t.Errorf("leaving out images[0] changed %q", diff)
 	}
 }

@@ -47,24 +47,25 @@ func TestWalkOrder(t *testing.T) {
 		var mu sync.Mutex
 		var running atomic.Int32
 		done := map[graph.NodeID]bool{}
-		errs := walkAll(context.Background(), g, jobs, false, func(_ context.Context, id graph.NodeID, n *graph.Node, _ func(func())) error {
-			if k := running.Add(1); int(k) > jobs {
-				t.Errorf("%d nodes at a time, want at most %d", k, jobs)
-			}
-			defer running.Add(-1)
-			mu.Lock()
-			defer mu.Unlock()
-			for in := range n.Before() {
-				if !done[in] {
-					t.Errorf("node %d started before its input %d was done", id, in)
+		errs := walkAll(context.Background(), g, jobs, false,
+			func(_ context.Context, id graph.NodeID, n *graph.Node, _ func(func())) error {
+				if k := running.Add(1); int(k) > jobs {
+					t.Errorf("%d nodes at a time, want at most %d", k, jobs)
 				}
-			}
-			if done[id] {
-				t.Errorf("node %d visited twice", id)
-			}
-			done[id] = true
-			return nil
-		})
+				defer running.Add(-1)
+				mu.Lock()
+				defer mu.Unlock()
+				for in := range n.Before() {
+					if !done[in] {
+						t.Errorf("node %d started before its input %d was done", id, in)
+					}
+				}
+				if done[id] {
+					t.Errorf("node %d visited twice", id)
+				}
+				done[id] = true
+				return nil
+			})
 		if len(errs) > 0 || len(done) != len(g.Nodes) {
 			t.Fatalf("%d of %d nodes visited, errors %v", len(done), len(g.Nodes), errs)
 		}
@@ -79,18 +80,19 @@ func TestWalkLimit(t *testing.T) {
 		g := randomGraph(r, 1+r.IntN(40))
 		limit := 1 + r.IntN(3)
 		var running, visited atomic.Int32
-		w := newWalk(context.Background(), g, 8, 8, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
-			if k := running.Add(1); int(k) > limit {
-				t.Errorf("%d nodes at a time, want at most %d", k, limit)
-			}
-			time.Sleep(time.Microsecond)
-			running.Add(-1)
-			if id%3 == 0 {
-				wait(func() { time.Sleep(time.Microsecond) })
-			}
-			visited.Add(1)
-			return nil
-		})
+		w := newWalk(context.Background(), g, 8,
+			8, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+				if k := running.Add(1); int(k) > limit {
+					t.Errorf("%d nodes at a time, want at most %d", k, limit)
+				}
+				time.Sleep(time.Microsecond)
+				running.Add(-1)
+				if id%3 == 0 {
+					wait(func() { time.Sleep(time.Microsecond) })
+				}
+				visited.Add(1)
+				return nil
+			})
 		w.limit = func(int) int { return limit }
 		w.work()
 		if errs := w.end(); len(errs) > 0 || int(visited.Load()) != len(g.Nodes) {
@@ -242,7 +244,8 @@ func TestWalkStops(t *testing.T) {
 // TestWalkAtTheSameTime checks that a long visit does not block other ready nodes, regardless of
 // their position in the Graph.
 func TestWalkAtTheSameTime(t *testing.T) {
-	for i, ops := range [][]graph.Op{{graph.Call{}, graph.Call{}}, {graph.Call{}, graph.Load{}, graph.Call{}}, {graph.Load{}, graph.Call{}, graph.Load{}, graph.Load{}, graph.Call{}}} {
+	for i, ops := range [][]graph.Op{{graph.Call{}, graph.Call{}}, {graph.Call{}, graph.Load{}, graph.Call{}},
+		{graph.Load{}, graph.Call{}, graph.Load{}, graph.Load{}, graph.Call{}}} {
 		g := &graph.Graph{}
 		var calls sync.WaitGroup
 		for _, op := range ops {
@@ -277,15 +280,16 @@ func TestWalkFailure(t *testing.T) {
 		fail := errors.New("bad")
 		var mu sync.Mutex
 		visited := map[graph.NodeID]bool{}
-		errs := walkAll(context.Background(), g, 4, keepGoing, func(_ context.Context, id graph.NodeID, _ *graph.Node, _ func(func())) error {
-			mu.Lock()
-			defer mu.Unlock()
-			visited[id] = true
-			if id == bad {
-				return fail
-			}
-			return nil
-		})
+		errs := walkAll(context.Background(), g, 4, keepGoing,
+			func(_ context.Context, id graph.NodeID, _ *graph.Node, _ func(func())) error {
+				mu.Lock()
+				defer mu.Unlock()
+				visited[id] = true
+				if id == bad {
+					return fail
+				}
+				return nil
+			})
 		if len(errs) != 1 || errs[0] != fail {
 			t.Fatalf("errors %v, want the one of node %d", errs, bad)
 		}

@@ -25,7 +25,8 @@ func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin).With(diag.BadCatalog)
 		return
 	case ref.Scheme != catalog.OCI && p.Pin.Given && !ref.Pin.IsZero() && ref.Pin != p.Pin.Digest:
-		x.deny(Mismatch, nil, "%s cannot be verified: the address says %s and sha256 beside it says %s", e, ref.Pin, p.Pin.Digest).With(diag.BadCatalog)
+		x.deny(Mismatch, nil, "%s cannot be verified: the address says %s and sha256 beside it says %s", e, ref.Pin,
+			p.Pin.Digest).With(diag.BadCatalog)
 		return
 	}
 	member, ok := x.member(e, p, archive || p.Bin != "")

@@ -53,7 +53,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	case r.Ref.Remote():
 		what, deny = "is remote and not pinned: anyone who can change it there decides which programs run here", deny || p.RequireChecksums
 	case r.Shares != "":
-		what = fmt.Sprintf("is inside the %s being rendered and is not pinned: anyone who can change the %[1]s can change which functions are trusted", r.Shares)
+		what = fmt.Sprintf(
+			"is inside the %s being rendered and is not pinned: anyone who can change the %[1]s can change which functions are trusted",
+			r.Shares)
 	default:
 		return nil, nil
 	}
@@ -72,8 +74,10 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 // published there. It does not suggest a pin, because the pin in the layer may come from an
 // attacker.
 func Unproven(ref catalog.Ref) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted by its location, but there is no proof that it was published there", ref.Show()).With(diag.UntrustedCatalog).
-		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its location").
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted by its location, but there is no proof that it was published there",
+		ref.Show()).With(diag.UntrustedCatalog).
+		Hint(
+			"the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its location").
 		Hint("or pin it with %s, or in your configuration with 'krmflow trust add %s'", FlagTrust, diag.ShellWord(ref.Show()))
 	return &Denial{Reason: Untrusted, Err: err}
 }
@@ -98,7 +102,8 @@ func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 // Unsigned returns the denial of a catalog that lacks the required signature of a publisher.
 // Each item of why explains the failure of one signature.
 func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature by %s", ref.Show(), diag.OneLine(publisher)).With(diag.BadSignature)
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature by %s", ref.Show(),
+		diag.OneLine(publisher)).With(diag.BadSignature)
 	for _, w := range why {
 		err.Hint("%s", w)
 	}

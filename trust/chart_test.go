@@ -39,7 +39,8 @@ func TestDecideChart(t *testing.T) {
 			t.Errorf("%s: %t, %v", c.name, d.Allowed, d.Denials)
 		}
 		f := d.Function
-		if d.Allowed && (f.Program != helm.Real || f.Root != "/usr/bin" || f.Digest != helm.Digest || f.Runtime != function.RuntimeHelm || f.Network != "" || len(f.Mounts) > 0) {
+		if d.Allowed && (f.Program != helm.Real || f.Root != "/usr/bin" || f.Digest != helm.Digest || f.Runtime != function.RuntimeHelm ||
+			f.Network != "" || len(f.Mounts) > 0) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}

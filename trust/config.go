@@ -75,7 +75,8 @@ func CheckConfig(top yaml.Cursor) {
 	switch name := kind.Text(); {
 	case name == oldConfigKind:
 	case name != ConfigKind:
-		kind.Errorf("not a krmflow configuration: found kind %q", name).With(diag.BadConfig).Hint("write apiVersion: %s and kind: %s", ConfigVersion, ConfigKind)
+		kind.Errorf("not a krmflow configuration: found kind %q", name).With(diag.BadConfig).Hint("write apiVersion: %s and kind: %s",
+			ConfigVersion, ConfigKind)
 	default:
 		if v := top.Field("apiVersion"); v.Text() != ConfigVersion {
 			v.Errorf("%q is not %s", v.Text(), ConfigVersion).With(diag.BadConfig)
@@ -92,10 +93,12 @@ func configured(item yaml.Cursor, text string) (e Configured, ok bool) {
 		item.Errorf("%s", text).With(diag.BadConfig).Hints = hints
 		return e, false
 	case strings.Contains(text, "*") && (!below || strings.Contains(place, "*")):
-		item.Errorf("%q: a * matches everything below a location, and is allowed only at the end, after a /", diag.Redact(text)).With(diag.BadConfig)
+		item.Errorf("%q: a * matches everything below a location, and is allowed only at the end, after a /",
+			diag.Redact(text)).With(diag.BadConfig)
 		return e, false
 	case !ref.Remote() && !ref.Absolute():
-		item.Errorf("%q: the path must be absolute", text).With(diag.BadConfig).Hint("a relative path would name a different catalog in each directory")
+		item.Errorf("%q: the path must be absolute",
+			text).With(diag.BadConfig).Hint("a relative path would name a different catalog in each directory")
 		return e, false
 	}
 	return Configured{Ref: ref.Shown(place), Below: below, Pos: item.Pos()}, true
@@ -191,5 +194,6 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 // errNotLines returns the error for a list whose layout does not allow adding or removing a
 // line.
 func errNotLines(src *yaml.Source) error {
-	return diag.Errorf(diag.Pos{File: src.File}, "trustedCatalogs", "cannot edit the list as it is written").With(diag.BadConfig).Hint("write one entry per line, each after a dash")
+	return diag.Errorf(diag.Pos{File: src.File}, "trustedCatalogs",
+		"cannot edit the list as it is written").With(diag.BadConfig).Hint("write one entry per line, each after a dash")
 }

@@ -48,15 +48,19 @@ func TestConfigCovers(t *testing.T) {
 func TestConfigMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		configHead + "trustedCatalogs: [catalog.yaml]\n": `config.yaml:3: trustedCatalogs[0]: "catalog.yaml": the path must be absolute`,
-		configHead + "trustedCatalogs: [/a/*/b]\n":       `config.yaml:3: trustedCatalogs[0]: "/a/*/b": a * matches everything below a location, and is allowed only at the end, after a /`,
-		"kind: Config\n":                                                                     `config.yaml:1: apiVersion: "" is not krmflow.dev/v1alpha1`,
-		"kind: Kustomization\n":                                                              `config.yaml:1: kind: not a krmflow configuration: found kind "Kustomization"`,
-		configHead + "trustedCatalogs: /a/b.yaml\n":                                          `config.yaml:3: trustedCatalogs: must be a list, not a string`,
-		"kind: KustomizeConfig\ntrustedCatalogs: ['s3::x/y']\n":                              `config.yaml:2: trustedCatalogs[0]: "s3::x/y": s3 is not supported`,
-		"kind: KustomizeConfig\ntrustedCatalogs: ['https://h/c?a=b/*']\n":                    `config.yaml:2: trustedCatalogs[0]: "https://h/c?a=xxxxx": a place must not have parameters or a pin`,
-		configHead + "publishers: [{name: a, catalogs: [/c/*]}]\n":                           `config.yaml:3: publishers[0].keys: must have at least one entry`,
-		configHead + "publishers: [{name: a, catalogs: [/c/*], keys: [/home/me/key.pub]}]\n": `config.yaml:3: publishers[0].keys[0]: not a public key: expected PEM, an SSH public key, or the second line of a minisign public key file`,
-		"kind: KustomizeConfig\ntrustedCatalogs: [/a#sha256=12]\n":                           `config.yaml:2: trustedCatalogs[0]: "/a#sha256=12": the pin "#sha256=12" is not valid`,
+		configHead +
+			"trustedCatalogs: [/a/*/b]\n": `config.yaml:3: trustedCatalogs[0]: "/a/*/b": a * matches everything below a location, and is allowed only at the end, after a /`,
+		"kind: Config\n":        `config.yaml:1: apiVersion: "" is not krmflow.dev/v1alpha1`,
+		"kind: Kustomization\n": `config.yaml:1: kind: not a krmflow configuration: found kind "Kustomization"`,
+		configHead +
+			"trustedCatalogs: /a/b.yaml\n": `config.yaml:3: trustedCatalogs: must be a list, not a string`,
+		"kind: KustomizeConfig\ntrustedCatalogs: ['s3::x/y']\n":           `config.yaml:2: trustedCatalogs[0]: "s3::x/y": s3 is not supported`,
+		"kind: KustomizeConfig\ntrustedCatalogs: ['https://h/c?a=b/*']\n": `config.yaml:2: trustedCatalogs[0]: "https://h/c?a=xxxxx": a place must not have parameters or a pin`,
+		configHead +
+			"publishers: [{name: a, catalogs: [/c/*]}]\n": `config.yaml:3: publishers[0].keys: must have at least one entry`,
+		configHead +
+			"publishers: [{name: a, catalogs: [/c/*], keys: [/home/me/key.pub]}]\n": `config.yaml:3: publishers[0].keys[0]: not a public key: expected PEM, an SSH public key, or the second line of a minisign public key file`,
+		"kind: KustomizeConfig\ntrustedCatalogs: [/a#sha256=12]\n": `config.yaml:2: trustedCatalogs[0]: "/a#sha256=12": the pin "#sha256=12" is not valid`,
 	} {
 		_, err := ParseConfig(&yaml.Source{File: "config.yaml", Data: []byte(text)})
 		if text, _ := diag.Parts(err); err == nil || text != want {
@@ -67,7 +71,8 @@ func TestConfigMistakes(t *testing.T) {
 
 // Edits change one line and leave the rest as the user wrote it.
 func TestEditConfig(t *testing.T) {
-	const written = "# mine\n" + configHead + "trustedCatalogs: # from work\n  - /a/one.yaml # the first\n\n  # two\n  - '/a/two.yaml#sha256=" +
+	const written = "# mine\n" + configHead +
+		"trustedCatalogs: # from work\n  - /a/one.yaml # the first\n\n  # two\n  - '/a/two.yaml#sha256=" +
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'\n"
 	for _, tt := range []struct {
 		name, in, text string

@@ -196,7 +196,8 @@ func (x *decider) unknown() {
 	if len(list) == 0 {
 		err = x.deny(Untrusted, nil, "the function is not known: no catalog is trusted").With(diag.Uncatalogued)
 	} else {
-		err = x.deny(Untrusted, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", ")).With(diag.Uncatalogued)
+		err = x.deny(Untrusted, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK,
+			strings.Join(searched, ", ")).With(diag.Uncatalogued)
 		err.Hints = append(err.Hints, catalog.Search(x.r.ID.GVK, list).Hints...)
 	}
 	err.Hint("it is needed by %s", x.r.Node)
@@ -320,17 +321,21 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.d.Runtime = x.fn.Runtime
 	switch {
 	case in.Exec != nil && x.r.Remote:
-		x.deny(Untrusted, nil, "a remote tree cannot bring its own program: %s is not in a trusted catalog", diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
+		x.deny(Untrusted, nil, "a remote tree cannot bring its own program: %s is not in a trusted catalog",
+			diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
 		return // the program is not on this machine
 	case missing != nil && mismatch != nil:
-		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; ")).With(diag.GrantDenied)
+		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s",
+			strings.Join(mismatch, "; ")).With(diag.GrantDenied)
 		err.Hint("or remove the runtime settings from the configuration")
 	case missing != nil:
 		err := x.deny(Untrusted, missing, "%s is not in a trusted catalog", in).With(diag.Uncatalogued)
-		err.Hints = slices.Insert(err.Hints, 0, "list it in a catalog with 'krmflow edit generate-catalog DIR', and trust the catalog: "+FlagTrust+"=DIR/catalog.yaml")
+		err.Hints = slices.Insert(err.Hints, 0, "list it in a catalog with 'krmflow edit generate-catalog DIR', and trust the catalog: "+
+			FlagTrust+"=DIR/catalog.yaml")
 		x.hintNamed(err)
 	case mismatch != nil:
-		x.warn(diag.Uncatalogued, "runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
+		x.warn(diag.Uncatalogued, "runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s",
+			strings.Join(mismatch, "; "))
 	default:
 		x.warn(diag.Uncatalogued, "%s is not in a trusted catalog and runs because of %s", in, x.flagsFor(in))
 	}

@@ -13,9 +13,11 @@ import (
 // says about its runtime.
 func FuzzDecide(f *testing.F) {
 	for _, inline := range []string{
-		"{exec: {path: fn.sh}}", "{exec: {path: ./ln.sh, args: [a]}}", "{exec: {path: fn.sh, envs: [A=b, HOME]}}", "{exec: {path: ../../bin/sh}}",
+		"{exec: {path: fn.sh}}", "{exec: {path: ./ln.sh, args: [a]}}", "{exec: {path: fn.sh, envs: [A=b, HOME]}}",
+		"{exec: {path: ../../bin/sh}}",
 		"{container: {image: 'e/f:v1', network: true, mounts: [{type: bind, src: data, dst: /data, rw: true}], envs: [A=b]}}",
-		"{container: {image: 'docker.io/e/f@sha256:" + hexA + "', mounts: [{type: bind, src: ./., dst: /x/../y}, {type: tmpfs, dst: /t}, {type: volume, src: v, dst: /v}]}}",
+		"{container: {image: 'docker.io/e/f@sha256:" + hexA +
+			"', mounts: [{type: bind, src: ./., dst: /x/../y}, {type: tmpfs, dst: /t}, {type: volume, src: v, dst: /v}]}}",
 		"{starlark: x}", "{container: {image: 'e/f:v1', mounts: [{type: bind, src: 'a,b', dst: '/proc/x'}, {type: '', src: ., dst: /d}]}}",
 	} {
 		f.Add(inline)
@@ -29,7 +31,8 @@ func FuzzDecide(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, runtime := range []string{execA, imageA, "{container: {image: 'e/f:v1', sha256: " + hexA + ", requireNetwork: true, requireStorageMount: true}}"} {
+		for _, runtime := range []string{execA, imageA, "{container: {image: 'e/f:v1', sha256: " +
+			hexA + ", requireNetwork: true, requireStorageMount: true}}"} {
 			r := request(t, "", trusted(t, "/w/c.yaml", runtime))
 			r.Inline = inline
 			needs := Policy{}.Needs(r)
@@ -72,10 +75,12 @@ func checkGrants(t *testing.T, d Decision, runtime string) {
 		}
 	}
 	for _, m := range f.Mounts {
-		if m.Writable || path.Clean(m.Dest) != m.Dest || !path.IsAbs(m.Dest) || reservedDest(m.Dest) || strings.ContainsAny(m.Source+m.Dest, ",\"\n\\") {
+		if m.Writable || path.Clean(m.Dest) != m.Dest || !path.IsAbs(m.Dest) || reservedDest(m.Dest) ||
+			strings.ContainsAny(m.Source+m.Dest, ",\"\n\\") {
 			t.Errorf("%+v", m)
 		}
-		if m.Type == "bind" && m.Source != "/w" && !strings.HasPrefix(m.Source, "/w/") || m.Type != "bind" && (m.Type != "tmpfs" || m.Source != "") {
+		if m.Type == "bind" && m.Source != "/w" && !strings.HasPrefix(m.Source, "/w/") ||
+			m.Type != "bind" && (m.Type != "tmpfs" || m.Source != "") {
 			t.Errorf("%+v", m)
 		}
 	}

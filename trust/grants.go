@@ -30,7 +30,8 @@ func (x *decider) grantNetwork(by string) {
 		x.fn.Network = DefaultNetwork
 	}
 	if !plainNetwork(x.fn.Network) {
-		x.deny(Untrusted, nil, "the network %q cannot be granted: expected a separate network such as %s", x.fn.Network, DefaultNetwork).With(diag.GrantDenied)
+		x.deny(Untrusted, nil, "the network %q cannot be granted: expected a separate network such as %s", x.fn.Network,
+			DefaultNetwork).With(diag.GrantDenied)
 		return
 	}
 	x.grant(by, "network %s", x.fn.Network)
@@ -119,7 +120,8 @@ func (x *decider) coverMount(i int, m function.Mount) {
 		same := f.Type == m.Type && path.Clean(f.Dest) == m.Dest && (f.Writable || !m.Writable)
 		switch {
 		case !same:
-		case m.Type == "bind" && filepath.Clean(f.Source) != m.Source && filepath.Clean(f.Source) != filepath.Join(x.r.Dir, x.r.Inline.Container.Mounts[i].Source):
+		case m.Type == "bind" && filepath.Clean(f.Source) != m.Source &&
+			filepath.Clean(f.Source) != filepath.Join(x.r.Dir, x.r.Inline.Container.Mounts[i].Source):
 		case m.Type == "volume" && f.Source != m.Source:
 		default:
 			if x.d.Entry != nil { // inlineGrants has added all mounts of the flags for an uncatalogued function
@@ -231,7 +233,8 @@ func (x *decider) inlineEnv() {
 			x.fn.Env = append(x.fn.Env, item)
 			x.grant("the configuration", "env %s", name)
 		default:
-			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the environment variable %s of this machine", name).With(diag.GrantDenied)
+			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the environment variable %s of this machine",
+				name).With(diag.GrantDenied)
 		}
 	}
 	if len(env) > 0 {

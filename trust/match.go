@@ -36,7 +36,8 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	case len(c.Mounts) > 0 && !e.Container.Storage:
 		diffs = append(diffs, "the configuration asks for mounts, but the entry does not require storage")
 	case writable && !e.Container.WritableStorage:
-		diffs = append(diffs, "the configuration asks for a writable mount, but the entry does not require one (requireWritableStorageMount)")
+		diffs = append(diffs,
+			"the configuration asks for a writable mount, but the entry does not require one (requireWritableStorageMount)")
 	}
 	return append(diffs, envDifference(c.Env)...)
 }
@@ -88,7 +89,8 @@ func sameImage(text string, c *catalog.Container) bool {
 func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []string {
 	sel, err := e.Select(x.r.OS, x.r.Arch, function.RuntimeExec)
 	if err != nil || sel.Runtime != cmp.Or(in.Runtime, function.RuntimeExec) {
-		return []string{fmt.Sprintf("the configuration names the program %s, but the entry has none for this platform", diag.Redact(in.Path))}
+		return []string{fmt.Sprintf("the configuration names the program %s, but the entry has none for this platform",
+			diag.Redact(in.Path))}
 	}
 	var diffs []string
 	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {

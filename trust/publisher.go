@@ -41,7 +41,8 @@ func publisher(item yaml.Cursor) (p Publisher) {
 	for _, c := range required(item.Field("keys")) {
 		key, err := signature.ParseKey(c.Required())
 		if err != nil {
-			c.Errorf("%v", err).Hint("write the text of a public key: in PEM for cosign, the line of an SSH key, or the second line of a minisign key")
+			c.Errorf("%v",
+				err).Hint("write the text of a public key: in PEM for cosign, the line of an SSH key, or the second line of a minisign key")
 			continue
 		}
 		p.Keys = append(p.Keys, key)

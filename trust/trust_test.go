@@ -111,47 +111,71 @@ func TestDecideFollowsPolicy(t *testing.T) {
 	}{
 		// Known and trusted functions.
 		{"with a trusted catalog no other flag is needed: exec", Policy{}, "", []string{execA}, 0,
-			[]string{"exec fn.sh  sha256:" + hexA + "  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no (not declared idempotent)"}},
-		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA}, 0, []string{"container e/f:v1  sha256:" + hexA + "  pinned"}},
+			[]string{"exec fn.sh  sha256:" + hexA +
+				"  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no (not declared idempotent)"}},
+		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA},
+			0, []string{"container e/f:v1  sha256:" + hexA + "  pinned"}},
 		{"function present, no trusted catalog given", Policy{}, "", nil, 3,
 			[]string{"fn.yaml:3: example.com/v1 Fn/x: the function is not known", "add --trusted-plugin-catalog=CATALOG"}},
 		{"the first definition wins and what is shadowed is shown", Policy{}, "", []string{execA, imageA}, 0,
-			[]string{"exec fn.sh", "warning", "catalog /w/c1.yaml, entry 1 defines it differently and is shadowed", "shadows catalog /w/c1.yaml, entry 1"}},
+			[]string{"exec fn.sh", "warning", "catalog /w/c1.yaml, entry 1 defines it differently and is shadowed",
+				"shadows catalog /w/c1.yaml, entry 1"}},
 		{"--strict makes shadowing an error", Policy{Strict: true}, "", []string{execA, imageA}, 3, []string{"is shadowed"}},
-		{"container preferred, printed with the reason", Policy{}, "", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0,
+		{"container preferred, printed with the reason", Policy{},
+			"", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0,
 			[]string{"container e/f:v1", "a container is preferred to exec"}},
-		{"exec by flag", Policy{Prefer: function.RuntimeExec}, "", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0, []string{"exec fn.sh"}},
-		{"no platform entry for this os/arch", Policy{}, "", []string{"{exec: [{os: darwin, arch: amd64, path: fn.sh, sha256: " + hexA + "}]}"}, 3,
+		{"exec by flag", Policy{Prefer: function.RuntimeExec},
+			"", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"},
+			0, []string{"exec fn.sh"}},
+		{"no platform entry for this os/arch", Policy{}, "",
+			[]string{"{exec: [{os: darwin, arch: amd64, path: fn.sh, sha256: " + hexA + "}]}"}, 3,
 			[]string{"no linux/amd64 build of example.com/v1 Fn in catalog /w/c0.yaml"}},
-		{"at least one of container and exec must be set", Policy{}, "", []string{"{}"}, 1, []string{"at least one of container and exec must be set"}},
-		{"a starlark runtime of a catalog names the way out", Policy{}, "", []string{"{starlark: s}"}, 1, []string{"starlark", "container"}},
+		{"at least one of container and exec must be set", Policy{}, "", []string{"{}"},
+			1, []string{"at least one of container and exec must be set"}},
+		{"a starlark runtime of a catalog names the way out", Policy{}, "", []string{"{starlark: s}"},
+			1, []string{"starlark", "container"}},
 		{"an inline starlark runtime, too", alphaExec, "{starlark: s}", nil, 1, []string{"starlark", "container"}},
 
 		// Digests.
 		{"digest differs", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: " + hexB + "}}"}, 4,
-			[]string{"SECURITY ERROR: fn.sh does NOT match the trusted catalog (catalog /w/c0.yaml, entry 1)", "want sha256:" + hexB, "got  sha256:" + hexA, "nothing was executed"}},
-		{"absent digest", Policy{}, "", []string{"{exec: {path: fn.sh}}"}, 3, []string{"has no digest", "sha256: " + hexA, "--allow-unverified"}},
-		{"absent digest, allowed", Policy{AllowUnverified: true}, "", []string{"{exec: {path: fn.sh}}"}, 0, []string{"warning", "UNVERIFIED", "UNVERIFIED  catalog"}},
+			[]string{"SECURITY ERROR: fn.sh does NOT match the trusted catalog (catalog /w/c0.yaml, entry 1)", "want sha256:" + hexB,
+				"got  sha256:" + hexA, "nothing was executed"}},
+		{"absent digest", Policy{}, "", []string{"{exec: {path: fn.sh}}"},
+			3, []string{"has no digest", "sha256: " + hexA, "--allow-unverified"}},
+		{"absent digest, allowed", Policy{AllowUnverified: true}, "", []string{"{exec: {path: fn.sh}}"},
+			0, []string{"warning", "UNVERIFIED", "UNVERIFIED  catalog"}},
 		{"short digest", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: " + hexA[1:] + "}}"}, 4, []string{"has 63 characters"}},
 		{"md5 digest", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: 'md5:0123'}}"}, 4, []string{"is not a sha256"}},
 		{"empty digest", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: ''}}"}, 4, []string{"the digest is empty"}},
-		{"a malformed digest cannot be waved through", Policy{AllowUnverified: true}, "", []string{"{exec: {path: fn.sh, sha256: ''}}"}, 4, []string{"the digest is empty"}},
+		{"a malformed digest cannot be waved through", Policy{AllowUnverified: true}, "", []string{"{exec: {path: fn.sh, sha256: ''}}"},
+			4, []string{"the digest is empty"}},
 		{"upper case is the same digest", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: " + strings.ToUpper(hexA) + "}}"}, 0, nil},
-		{"container entry with tag and no digest", Policy{}, "", []string{"{container: {image: 'e/f:v1'}}"}, 3, []string{"has no digest", "sha256: " + hexA}},
-		{"the same, the image is not here", Policy{}, "", []string{"{container: {image: 'e/g:v1'}}"}, 3, []string{"has no digest", "the store has none"}},
-		{"image by digest needs no sha256", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "'}}"}, 0, []string{"sha256:" + hexA}},
-		{"image and sha256 disagree", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "', sha256: " + hexB + "}}"}, 4, []string{hexA, hexB}},
-		{"what the tag means here does not matter beside a digest", Policy{}, "", []string{"{container: {image: 'e/f:v2', sha256: " + hexA + "}}"}, 0, []string{hexA + "  pinned"}},
+		{"container entry with tag and no digest", Policy{}, "", []string{"{container: {image: 'e/f:v1'}}"},
+			3, []string{"has no digest", "sha256: " + hexA}},
+		{"the same, the image is not here", Policy{}, "", []string{"{container: {image: 'e/g:v1'}}"},
+			3, []string{"has no digest", "the store has none"}},
+		{"image by digest needs no sha256", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "'}}"}, 0,
+			[]string{"sha256:" + hexA}},
+		{"image and sha256 disagree", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "', sha256: " + hexB + "}}"},
+			4, []string{hexA, hexB}},
+		{"what the tag means here does not matter beside a digest", Policy{},
+			"", []string{"{container: {image: 'e/f:v2', sha256: " + hexA + "}}"}, 0, []string{hexA + "  pinned"}},
 		{"a pinned image that is not here yet", Policy{}, "", []string{"{container: {image: 'e/g:v1', sha256: " + hexA + "}}"}, 0, nil},
 
 		// Allowed locations of programs.
-		{"a path that escapes the root", Policy{}, "", []string{"{exec: {path: ../fn.sh, sha256: " + hexA + "}}"}, 3, []string{"../fn.sh is outside /w"}},
+		{"a path that escapes the root", Policy{}, "", []string{"{exec: {path: ../fn.sh, sha256: " + hexA + "}}"},
+			3, []string{"../fn.sh is outside /w"}},
 		{"an absolute path", Policy{}, "", []string{"{exec: {path: /usr/bin/true, sha256: " + hexA + "}}"}, 3, []string{"absolute path"}},
-		{"a symbolic link out of the root", Policy{}, "", []string{"{exec: {path: out.sh, sha256: " + hexA + "}}"}, 3, []string{"leads to /bin/sh, which is outside /w"}},
-		{"a program that was not examined never runs", Policy{}, "", []string{"{exec: {path: other.sh, sha256: " + hexA + "}}"}, 4, []string{"was not examined"}},
-		{"a program that was not hashed never runs", Policy{AllowUnverified: true}, "", []string{"{exec: {path: raw.sh}}"}, 4, []string{"was not hashed"}},
-		{"a missing program", Policy{}, "", []string{"{exec: {path: gone.sh, sha256: " + hexA + "}}"}, 1, []string{"gone.sh cannot be used: no such file"}},
-		{"a program that is there and none is not looked for", alphaExec, "{exec: {path: pipe}}", nil, 1, []string{"not a regular file\nallow"}},
+		{"a symbolic link out of the root", Policy{}, "", []string{"{exec: {path: out.sh, sha256: " + hexA + "}}"},
+			3, []string{"leads to /bin/sh, which is outside /w"}},
+		{"a program that was not examined never runs", Policy{}, "", []string{"{exec: {path: other.sh, sha256: " + hexA + "}}"},
+			4, []string{"was not examined"}},
+		{"a program that was not hashed never runs", Policy{AllowUnverified: true}, "", []string{"{exec: {path: raw.sh}}"},
+			4, []string{"was not hashed"}},
+		{"a missing program", Policy{}, "", []string{"{exec: {path: gone.sh, sha256: " + hexA + "}}"},
+			1, []string{"gone.sh cannot be used: no such file"}},
+		{"a program that is there and none is not looked for", alphaExec, "{exec: {path: pipe}}",
+			nil, 1, []string{"not a regular file\nallow"}},
 		{"inline absolute", alphaExec, "{exec: {path: /w/fn.sh}}", nil, 3, []string{"absolute path"}},
 		{"inline escaping", alphaExec, "{exec: {path: ../x}}", nil, 3, []string{"outside /w", "no --load-restrictor"}},
 		{"inline, a link out", alphaExec, "{exec: {path: out.sh}}", nil, 3, []string{"leads to /bin/sh"}},
@@ -165,33 +189,51 @@ func TestDecideFollowsPolicy(t *testing.T) {
 		{"a remote program with two digests", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn#sha256=" + hexB + "', sha256: " + hexA + "}}"}, 4, []string{hexA, hexB}},
 		{"a remote archive without bin", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn.tgz', sha256: " + hexA + "}}"}, 1, []string{"bin does not name its file"}},
 		{"a scheme that nobody knows", Policy{}, "", []string{"{exec: {path: 's3://e.co/fn', sha256: " + hexA + "}}"}, 1, []string{"s3 is not supported"}},
-		{"an archive without bin", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"bin does not name its file"}},
-		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"}, 1, []string{"not a path in an archive"}},
+		{"an archive without bin", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"},
+			1, []string{"bin does not name its file"}},
+		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"},
+			1, []string{"not a path in an archive"}},
 
 		// The grid of the flags for uncatalogued functions.
-		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is not in a trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
-		{"inline exec with --enable-alpha-plugins only is no silent skip", alpha, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-exec\n"}},
-		{"inline exec with --enable-exec only", Policy{AllowExec: true}, "{exec: {path: fn.sh}}", nil, 3, []string{"allow --enable-alpha-plugins\n"}},
-		{"inline exec with both flags", alphaExec, "{exec: {path: fn.sh, args: [a, b c]}}", nil, 0, []string{"warning", "uncatalogued", `arguments: ["a" "b c"]`, "sha256:" + hexA}},
+		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil,
+			3, []string{"exec fn.sh is not in a trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},
+		{"inline exec with --enable-alpha-plugins only is no silent skip", alpha, "{exec: {path: fn.sh}}", nil,
+			3, []string{"allow --enable-exec\n"}},
+		{"inline exec with --enable-exec only", Policy{AllowExec: true}, "{exec: {path: fn.sh}}",
+			nil, 3, []string{"allow --enable-alpha-plugins\n"}},
+		{"inline exec with both flags", alphaExec, "{exec: {path: fn.sh, args: [a, b c]}}", nil,
+			0, []string{"warning", "uncatalogued", `arguments: ["a" "b c"]`, "sha256:" + hexA}},
 		{"inline container, no flags", Policy{}, "{container: {image: 'e/f:v1'}}", nil, 3, []string{"allow --enable-alpha-plugins\n"}},
-		{"inline container with --enable-alpha-plugins", alpha, "{container: {image: 'e/f:v1'}}", nil, 0, []string{"warning", "sha256:" + hexA, "caps none"}},
-		{"nobody asks for the digest of what is denied", Policy{}, "{container: {image: 'e/g:v1'}}", nil, 3, []string{"--enable-alpha-plugins", "name the image with its digest: e/g:v1@sha256:..."}},
-		{"inline container with unknown digest", alpha, "{container: {image: 'e/g:v1'}}", nil, 3, []string{"digest of image e/g:v1 is not known", "the store has none", "--allow-unverified"}},
-		{"inline container by digest: a tag beside it is decoration", alpha, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", nil, 0, []string{"sha256:" + hexB}},
+		{"inline container with --enable-alpha-plugins", alpha, "{container: {image: 'e/f:v1'}}",
+			nil, 0, []string{"warning", "sha256:" + hexA, "caps none"}},
+		{"nobody asks for the digest of what is denied", Policy{}, "{container: {image: 'e/g:v1'}}", nil, 3,
+			[]string{"--enable-alpha-plugins", "name the image with its digest: e/g:v1@sha256:..."}},
+		{"inline container with unknown digest", alpha, "{container: {image: 'e/g:v1'}}", nil, 3,
+			[]string{"digest of image e/g:v1 is not known", "the store has none", "--allow-unverified"}},
+		{"inline container by digest: a tag beside it is decoration", alpha, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", nil,
+			0, []string{"sha256:" + hexB}},
 
 		// An inline function and a trusted entry.
-		{"inline equal to the entry runs with the trust flag alone: exec", Policy{}, "{exec: {path: ./fn.sh}}", []string{execA}, 0, []string{"verified"}},
+		{"inline equal to the entry runs with the trust flag alone: exec", Policy{}, "{exec: {path: ./fn.sh}}", []string{execA},
+			0, []string{"verified"}},
 		{"through a link to the same file", Policy{}, "{exec: {path: ln.sh}}", []string{execA}, 0, []string{"verified"}},
-		{"the same image by tag runs by the entry's digest", Policy{}, "{container: {image: 'docker.io/e/f:v1'}}", []string{imageA}, 0, []string{"pinned", hexA}},
+		{"the same image by tag runs by the entry's digest", Policy{}, "{container: {image: 'docker.io/e/f:v1'}}", []string{imageA},
+			0, []string{"pinned", hexA}},
 		{"the same image by digest", Policy{}, "{container: {image: 'e/f@sha256:" + hexA + "'}}", []string{imageA}, 0, []string{"pinned"}},
-		{"another digest", Policy{}, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", []string{imageA}, 3, []string{"differs from what the trusted catalog allows"}},
-		{"another registry", Policy{}, "{container: {image: 'r.io/e/f:v1'}}", []string{imageA}, 3, []string{"names image r.io/e/f:v1, the entry e/f:v1"}},
-		{"inline v0.9.0 pins a version: an error that shows both", Policy{}, "{container: {image: 'e/f:v2'}}", []string{imageA}, 3, []string{"e/f:v2", "e/f:v1", "--enable-alpha-plugins"}},
-		{"and runs uncatalogued with the flag", alpha, "{container: {image: 'e/f:v2'}}", []string{imageA}, 0, []string{"uncatalogued", hexB, "differs from the trusted catalog"}},
+		{"another digest", Policy{}, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", []string{imageA},
+			3, []string{"differs from what the trusted catalog allows"}},
+		{"another registry", Policy{}, "{container: {image: 'r.io/e/f:v1'}}", []string{imageA}, 3,
+			[]string{"names image r.io/e/f:v1, the entry e/f:v1"}},
+		{"inline v0.9.0 pins a version: an error that shows both", Policy{}, "{container: {image: 'e/f:v2'}}", []string{imageA},
+			3, []string{"e/f:v2", "e/f:v1", "--enable-alpha-plugins"}},
+		{"and runs uncatalogued with the flag", alpha, "{container: {image: 'e/f:v2'}}", []string{imageA}, 0,
+			[]string{"uncatalogued", hexB, "differs from the trusted catalog"}},
 		{"another path", Policy{}, "{exec: {path: gone.sh}}", []string{execA}, 3, []string{"names program gone.sh, the entry fn.sh"}},
-		{"exec inline, container in the catalog", Policy{}, "{exec: {path: fn.sh}}", []string{imageA}, 3, []string{"the entry has none for this platform"}},
+		{"exec inline, container in the catalog", Policy{}, "{exec: {path: fn.sh}}", []string{imageA},
+			3, []string{"the entry has none for this platform"}},
 		{"container inline, exec in the catalog", Policy{}, "{container: {image: x}}", []string{execA}, 3, []string{"the entry has none"}},
-		{"an edited program that equals the entry's path", Policy{}, "{exec: {path: fn.sh}}", []string{"{exec: {path: fn.sh, sha256: " + hexB + "}}"}, 4, []string{"SECURITY ERROR"}},
+		{"an edited program that equals the entry's path", Policy{}, "{exec: {path: fn.sh}}",
+			[]string{"{exec: {path: fn.sh, sha256: " + hexB + "}}"}, 4, []string{"SECURITY ERROR"}},
 
 		// Isolation is the default.
 		{"4 beats 3", Policy{}, "", []string{"{exec: {path: fn.sh, sha256: " + hexB + "}}", imageA}, 4, nil},
@@ -224,7 +266,8 @@ func check(t *testing.T, row string, p Policy, r Request, exit int, want []strin
 	if !d.Allowed && (d.Function.Runtime != "" || d.Function.Program != "" || d.Function.URI != "" || d.Function.Image != "") {
 		t.Errorf("%s: a denied decision carries the function", row)
 	}
-	if d.Allowed && d.Function.Runtime == function.RuntimeExec && (d.Function.Digest.IsZero() || d.Function.URI == "" && (d.Function.Program == "" || d.Function.Root == "")) {
+	if d.Allowed && d.Function.Runtime == function.RuntimeExec &&
+		(d.Function.Digest.IsZero() || d.Function.URI == "" && (d.Function.Program == "" || d.Function.Root == "")) {
 		t.Errorf("%s: incomplete %+v", row, d.Function)
 	}
 	return d
@@ -246,34 +289,51 @@ func TestCapabilitiesNeedGrants(t *testing.T) {
 		mounts        string
 		want          []string
 	}{
-		{"requireNetwork grants network with no flag", Policy{}, "", entry(", requireNetwork: true"), 0, "bridge", "", []string{"network bridge (granted by catalog /w/c.yaml)", "cache no (network)"}},
+		{"requireNetwork grants network with no flag", Policy{}, "", entry(", requireNetwork: true"), 0, "bridge",
+			"", []string{"network bridge (granted by catalog /w/c.yaml)", "cache no (network)"}},
 		{"the network that the user names", Policy{NetworkName: "n1"}, "", entry(", requireNetwork: true"), 0, "n1", "", nil},
-		{"the network of the machine", Policy{NetworkName: "host"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`the network "host" cannot be granted`}},
-		{"that of another container", Policy{NetworkName: "container:db"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`"container:db" cannot be granted`}},
-		{"what could be an option", Policy{NetworkName: "--privileged"}, "", entry(", requireNetwork: true"), 3, "", "", []string{"cannot be granted"}},
-		{"the user's own ids are shown", Policy{AsCurrentUser: true}, "", entry(""), 0, "", "", []string{"the user's own ids (granted by --as-current-user)"}},
+		{"the network of the machine", Policy{NetworkName: "host"}, "", entry(", requireNetwork: true"), 3, "",
+			"", []string{`the network "host" cannot be granted`}},
+		{"that of another container", Policy{NetworkName: "container:db"}, "", entry(", requireNetwork: true"), 3, "", "",
+			[]string{`"container:db" cannot be granted`}},
+		{"what could be an option", Policy{NetworkName: "--privileged"}, "", entry(", requireNetwork: true"), 3, "", "",
+			[]string{"cannot be granted"}},
+		{"the user's own ids are shown", Policy{AsCurrentUser: true}, "", entry(""),
+			0, "", "", []string{"the user's own ids (granted by --as-current-user)"}},
 		{"no network by default", Policy{Network: true}, "", entry(""), 0, "", "", nil},
 		{"equality is allowed", Policy{}, inline(", network: true"), entry(", requireNetwork: true"), 0, "bridge", "", nil},
 		{"inline silent: granted", Policy{}, inline(""), entry(", requireNetwork: true"), 0, "bridge", "", nil},
 		{"inline explicit false: not granted", Policy{}, inline(", network: false"), entry(", requireNetwork: true"), 0, "", "", nil},
-		{"inline config cannot grant what the entry does not declare", Policy{}, inline(", network: true"), entry(""), 3, "", "", []string{"asks for network, but the entry does not require it", "entry 1"}},
+		{"inline config cannot grant what the entry does not declare", Policy{}, inline(", network: true"), entry(""), 3,
+			"", "", []string{"asks for network, but the entry does not require it", "entry 1"}},
 		{"not even with --network alone", Policy{Network: true}, inline(", network: true"), entry(""), 3, "", "", nil},
-		{"requireStorageMount allows the mounts of the config", Policy{}, inline(bind), entry(", requireStorageMount: true"), 0, "", "bind /w/data at /data (ro)", []string{"granted by catalog"}},
+		{"requireStorageMount allows the mounts of the config", Policy{}, inline(bind), entry(", requireStorageMount: true"), 0, "",
+			"bind /w/data at /data (ro)", []string{"granted by catalog"}},
 		{"mounts without requireStorageMount", Policy{}, inline(bind), entry(""), 3, "", "", []string{"asks for mounts"}},
-		{"mounts are read-only unless the trusted entry says rw", Policy{}, inline(rw), entry(", requireStorageMount: true"), 3, "", "", []string{"writable mount"}},
-		{"the trusted entry says rw", Policy{}, inline(rw), entry(", requireStorageMount: true, requireWritableStorageMount: true"), 0, "", "bind /w/data at /data (rw)", nil},
-		{"the entry says rw, the configuration does not", Policy{}, inline(bind), entry(", requireStorageMount: true, requireWritableStorageMount: true"), 0, "", "bind /w/data at /data (ro)", nil},
-		{"environment never for catalogued functions", Policy{}, inline(", envs: [A=b]"), entry(""), 3, "", "", []string{"environment variables, which no entry can grant"}},
+		{"mounts are read-only unless the trusted entry says rw", Policy{}, inline(rw), entry(", requireStorageMount: true"), 3, "",
+			"", []string{"writable mount"}},
+		{"the trusted entry says rw", Policy{}, inline(rw), entry(", requireStorageMount: true, requireWritableStorageMount: true"),
+			0, "", "bind /w/data at /data (rw)", nil},
+		{"the entry says rw, the configuration does not", Policy{}, inline(bind),
+			entry(", requireStorageMount: true, requireWritableStorageMount: true"), 0, "", "bind /w/data at /data (ro)", nil},
+		{"environment never for catalogued functions", Policy{}, inline(", envs: [A=b]"), entry(""), 3, "", "",
+			[]string{"environment variables, which no entry can grant"}},
 
 		{"uncatalogued network needs --network", alpha, inline(", network: true"), "", 3, "", "", []string{"allow --network\n"}},
-		{"uncatalogued network with the flag", Policy{AllowUncatalogued: true, Network: true}, inline(", network: true"), "", 0, "bridge", "", []string{"granted by --network"}},
+		{"uncatalogued network with the flag", Policy{AllowUncatalogued: true, Network: true}, inline(", network: true"), "", 0, "bridge",
+			"", []string{"granted by --network"}},
 		{"the flag alone gives nothing", Policy{AllowUncatalogued: true, Network: true}, inline(""), "", 0, "", "", nil},
-		{"uncatalogued mount with no flag", alpha, inline(bind), "", 3, "", "", []string{"allow --mount=type=bind,src=/w/data,dst=/data\n"}},
-		{"uncatalogued mount with its flag", flagMount, inline(bind), "", 0, "", "bind /w/data at /data (ro)", []string{"granted by --mount"}},
+		{"uncatalogued mount with no flag", alpha, inline(bind), "", 3, "",
+			"", []string{"allow --mount=type=bind,src=/w/data,dst=/data\n"}},
+		{"uncatalogued mount with its flag", flagMount, inline(bind), "", 0, "", "bind /w/data at /data (ro)",
+			[]string{"granted by --mount"}},
 		{"a flag for a read-only mount grants no writable one", flagMount, inline(rw), "", 3, "", "", nil},
-		{"uncatalogued env with a warning", alpha, inline(", envs: [A=b]"), "", 0, "", "", []string{"deprecated", "env A (granted by the configuration)"}},
-		{"a host variable by name", alpha, inline(", envs: [AWS_SECRET_ACCESS_KEY]"), "", 3, "", "", []string{"allow --env=AWS_SECRET_ACCESS_KEY\n"}},
-		{"a host variable that the user passes", Policy{AllowUncatalogued: true, Env: []string{"TOKEN=1"}}, inline(", envs: [TOKEN]"), "", 0, "", "", []string{"env TOKEN (granted by --env)"}},
+		{"uncatalogued env with a warning", alpha, inline(", envs: [A=b]"), "", 0, "",
+			"", []string{"deprecated", "env A (granted by the configuration)"}},
+		{"a host variable by name", alpha, inline(", envs: [AWS_SECRET_ACCESS_KEY]"), "", 3, "",
+			"", []string{"allow --env=AWS_SECRET_ACCESS_KEY\n"}},
+		{"a host variable that the user passes", Policy{AllowUncatalogued: true, Env: []string{"TOKEN=1"}}, inline(", envs: [TOKEN]"),
+			"", 0, "", "", []string{"env TOKEN (granted by --env)"}},
 	}
 	for _, tt := range tests {
 		var list []Trusted
@@ -294,24 +354,30 @@ func TestCapabilitiesNeedGrants(t *testing.T) {
 // Mount sources stay inside the layer's directory. Destinations hide nothing that isolates.
 func TestMountsThatAreRefused(t *testing.T) {
 	for _, m := range []string{
-		"type: bind, src: /etc, dst: /data", "type: bind, src: .., dst: /data", "type: bind, src: a/../../b, dst: /data", "type: bind, src: esc, dst: /data",
-		"type: bind, src: d.sock, dst: /data", "type: bind, src: 'data,readonly=false', dst: /data", "type: bind, src: data, dst: '/data,rw'", "type: bind, src: nowhere, dst: /data",
-		"type: bind, src: data, dst: /local", "type: bind, src: data, dst: /local/x", "type: bind, src: data, dst: /proc", "type: bind, src: data, dst: /", "type: bind, src: data, dst: data",
-		"type: bind, src: data, dst: /x/../proc", "type: bind, src: '', dst: /data", "type: volume, src: v, dst: /data", "type: tmpfs, src: x, dst: /data", "type: volume, src: ../v, dst: /data",
+		"type: bind, src: /etc, dst: /data", "type: bind, src: .., dst: /data", "type: bind, src: a/../../b, dst: /data",
+		"type: bind, src: esc, dst: /data",
+		"type: bind, src: d.sock, dst: /data", "type: bind, src: 'data,readonly=false', dst: /data",
+		"type: bind, src: data, dst: '/data,rw'", "type: bind, src: nowhere, dst: /data",
+		"type: bind, src: data, dst: /local", "type: bind, src: data, dst: /local/x", "type: bind, src: data, dst: /proc",
+		"type: bind, src: data, dst: /", "type: bind, src: data, dst: data",
+		"type: bind, src: data, dst: /x/../proc", "type: bind, src: '', dst: /data", "type: volume, src: v, dst: /data",
+		"type: tmpfs, src: x, dst: /data", "type: volume, src: ../v, dst: /data",
 	} {
 		inline := "{container: {image: 'e/f:v1', mounts: [{" + m + "}]}}"
 		entry := trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+hexA+", requireStorageMount: true}}")
 		check(t, m, Policy{}, request(t, inline, entry), 3, nil)
 	}
 	ok := "{container: {image: 'e/f:v1', mounts: [{type: tmpfs, dst: /scratch}]}}"
-	check(t, "tmpfs", Policy{}, request(t, ok, trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+hexA+", requireStorageMount: true}}")), 0, []string{"tmpfs at /scratch"})
+	check(t, "tmpfs", Policy{}, request(t, ok, trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+
+		hexA+", requireStorageMount: true}}")), 0, []string{"tmpfs at /scratch"})
 }
 
 func TestVersionsAndHints(t *testing.T) {
 	c := trusted(t, "/w/c.yaml", execA)
 	r := request(t, "", c)
 	r.ID.Version = "v2"
-	check(t, "version differs", Policy{}, r, 3, []string{"no trusted catalog defines example.com/v2 Fn; searched: /w/c.yaml", "catalog /w/c.yaml offers: v1"})
+	check(t, "version differs", Policy{}, r, 3, []string{"no trusted catalog defines example.com/v2 Fn; searched: /w/c.yaml",
+		"catalog /w/c.yaml offers: v1"})
 	r.ID.GVK = krm.GVK{Group: "example.org", Version: "v1", Kind: "Fn"}
 	check(t, "group differs", Policy{}, r, 3, []string{"did you mean example.com/v1 Fn (catalog /w/c.yaml, entry 1)?"})
 
@@ -321,7 +387,8 @@ func TestVersionsAndHints(t *testing.T) {
 	r.Named = []Named{{Ref: ref, Pos: diag.Pos{File: "kustomization.yaml", Line: 2}, Flag: "w/own.yaml"}}
 	check(t, "names an untrusted catalog", Policy{AllowUncatalogued: true, AllowExec: true}, r, 3,
 		[]string{"kustomization.yaml:2 names catalog /w/own.yaml, which is not trusted; to trust it add --trusted-plugin-catalog=w/own.yaml", "allow --trusted-plugin-catalog=w/own.yaml\n"})
-	if w := r.Named[0].Warning().Error(); !strings.Contains(w, "kustomization.yaml:2: catalogs: catalog /w/own.yaml is not trusted and not read") {
+	if w := r.Named[0].Warning().Error(); !strings.Contains(w,
+		"kustomization.yaml:2: catalogs: catalog /w/own.yaml is not trusted and not read") {
 		t.Error(w)
 	}
 
@@ -336,22 +403,26 @@ func TestUnavailableCatalog(t *testing.T) {
 	good := trusted(t, "/w/good.yaml", execA)
 	ref, _ := catalog.ParseRef("/w/dead.yaml")
 	dead := Trusted{Ref: ref, Err: errors.New("no such file"), By: "flag"}
-	check(t, "dead first", Policy{}, request(t, "", dead, good), 1, []string{"cannot read catalog /w/dead.yaml, which must be searched for it: no such file"})
+	check(t, "dead first", Policy{}, request(t, "", dead, good),
+		1, []string{"cannot read catalog /w/dead.yaml, which must be searched for it: no such file"})
 	check(t, "found before", Policy{}, request(t, "", good, dead), 0, nil)
 	check(t, "not needed", Policy{AllowUncatalogued: true, AllowExec: true}, request(t, "{exec: {path: fn.sh}}", dead), 0, nil)
 }
 
 func TestConflictingConfigurationIsRefused(t *testing.T) {
-	err := diag.Errorf(diag.Pos{File: "fn.yaml", Line: 7}, "", "the configuration names two functions: container a in runtime and container b in provider")
+	err := diag.Errorf(diag.Pos{File: "fn.yaml", Line: 7}, "",
+		"the configuration names two functions: container a in runtime and container b in provider")
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
 	r.Conflict = &function.InlineConflict{Err: err}
-	check(t, "two places that differ", Policy{AllowUncatalogued: true, AllowExec: true}, r, 3, []string{"fn.yaml:7", "container a in runtime and container b in provider"})
+	check(t, "two places that differ", Policy{AllowUncatalogued: true, AllowExec: true},
+		r, 3, []string{"fn.yaml:7", "container a in runtime and container b in provider"})
 }
 
 func TestMissingIsolationNeedsPermission(t *testing.T) {
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
 	r.Facts.Isolation, r.Facts.NotIsolated = "", "a function could connect"
-	check(t, "without isolation", Policy{}, r, 3, []string{"this machine cannot isolate a program: a function could connect", "allow --allow-unsandboxed\n", "isolation none"})
+	check(t, "without isolation", Policy{}, r, 3,
+		[]string{"this machine cannot isolate a program: a function could connect", "allow --allow-unsandboxed\n", "isolation none"})
 	if d := check(t, "allowed", Policy{AllowUnsandboxed: true}, r, 0, []string{"warning", "isolation none"}); !d.Function.Unsandboxed {
 		t.Error("the function does not say so")
 	}
@@ -372,7 +443,8 @@ func TestArgumentsNeedPermission(t *testing.T) {
 		[]string{differs, "allow --enable-alpha-plugins --enable-exec\n"})
 	check(t, "the entry refuses", Policy{}, request(t, inline, entry(", allowArgs: false")), 3, []string{differs})
 	check(t, "an empty argument is one", Policy{}, request(t, "{exec: {path: fn.sh, args: ['']}}", entry("")), 3, []string{differs})
-	check(t, "an empty list is none", Policy{}, request(t, "{exec: {path: fn.sh, args: []}}", entry("")), 0, []string{"verified", "caps none"})
+	check(t, "an empty list is none", Policy{}, request(t, "{exec: {path: fn.sh, args: []}}", entry("")), 0,
+		[]string{"verified", "caps none"})
 	d := check(t, "with the flags it is uncatalogued", both, request(t, inline, entry("")), 0, []string{"uncatalogued", differs})
 	if d.Entry != nil || !slices.Equal(d.Function.Args, []string{"-a", ""}) {
 		t.Errorf("entry %v, arguments %q", d.Entry, d.Function.Args)
@@ -383,7 +455,8 @@ func TestArgumentsNeedPermission(t *testing.T) {
 		t.Errorf("arguments %q", d.Function.Args)
 	}
 	check(t, "the entry allows them, none are given", Policy{}, request(t, "", entry(", allowArgs: true")), 0, []string{"caps none"})
-	check(t, "it allows nothing else", Policy{}, request(t, "{exec: {path: gone.sh, args: [a]}}", entry(", allowArgs: true")), 3, []string{"names program gone.sh"})
+	check(t, "it allows nothing else", Policy{}, request(t, "{exec: {path: gone.sh, args: [a]}}", entry(", allowArgs: true")),
+		3, []string{"names program gone.sh"})
 }
 
 // A configuration from a fetched tree can neither use functions catalogued for local use nor bring
@@ -395,10 +468,13 @@ func TestRemoteConfiguration(t *testing.T) {
 		return r
 	}
 	check(t, "local program", Policy{}, remote("", trusted(t, "/w/c.yaml", execA)), 3, []string{"remote tree may not use a local program"})
-	check(t, "allowRemoteConfig", Policy{}, remote("", trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowRemoteConfig: true")), 0, nil)
-	check(t, "capabilities", Policy{}, remote("", trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+hexA+", requireNetwork: true}}")), 3, []string{"capabilities"})
+	check(t, "allowRemoteConfig", Policy{},
+		remote("", trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowRemoteConfig: true")), 0, nil)
+	check(t, "capabilities", Policy{}, remote("",
+		trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1', sha256: "+hexA+", requireNetwork: true}}")), 3, []string{"capabilities"})
 	check(t, "a plain container", Policy{}, remote("", trusted(t, "/w/c.yaml", imageA)), 0, nil)
-	d := check(t, "own program", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, remote("{exec: {path: fn.sh}}"), 3, []string{"cannot bring its own program"})
+	d := check(t, "own program", Policy{AllowUncatalogued: true, AllowExec: true, AllowUnsandboxed: true}, remote("{exec: {path: fn.sh}}"),
+		3, []string{"cannot bring its own program"})
 	if d.Allow() != nil {
 		t.Errorf("no flag lifts this: %v", d.Allow())
 	}
@@ -408,13 +484,15 @@ func TestRemoteConfiguration(t *testing.T) {
 
 // All reasons against a function are reported at once, and flags add up to a permission.
 func TestAllReasonsAtOnce(t *testing.T) {
-	r := request(t, "{container: {image: 'e/g@sha256:"+hexA+"', network: true, mounts: [{type: bind, src: data, dst: /data}], envs: [HOME]}}")
+	r := request(t, "{container: {image: 'e/g@sha256:"+hexA+
+		"', network: true, mounts: [{type: bind, src: data, dst: /data}], envs: [HOME]}}")
 	d := check(t, "everything is missing", Policy{}, r, 3, nil)
 	want := []string{"--enable-alpha-plugins", "--env=HOME", "--mount=type=bind,src=/w/data,dst=/data", "--network"}
 	if !slices.Equal(d.Allow(), want) {
 		t.Errorf("got %v", d.Allow())
 	}
-	p := Policy{AllowUncatalogued: true, Network: true, Env: []string{"HOME=/h"}, Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
+	p := Policy{AllowUncatalogued: true, Network: true, Env: []string{"HOME=/h"},
+		Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
 	check(t, "everything is given", p, r, 0, nil)
 	r = request(t, "{exec: {path: fn.sh}}")
 	r.Facts.Isolation = ""
@@ -426,7 +504,8 @@ func TestAllReasonsAtOnce(t *testing.T) {
 
 // The zero policy allows only catalogued and verified functions, whatever it finds.
 func TestZeroPolicy(t *testing.T) {
-	for _, inline := range []string{"{exec: {path: fn.sh}}", "{container: {image: 'e/f:v1'}}", "{container: {image: 'e/f@sha256:" + hexA + "'}}", "{starlark: x}", ""} {
+	for _, inline := range []string{"{exec: {path: fn.sh}}", "{container: {image: 'e/f:v1'}}", "{container: {image: 'e/f@sha256:" + hexA +
+		"'}}", "{starlark: x}", ""} {
 		if d := (Policy{}).Decide(request(t, inline)); d.Allowed || d.Worst == 0 {
 			t.Errorf("%s is allowed", inline)
 		}
@@ -478,13 +557,15 @@ func TestDecisionDescribesFunction(t *testing.T) {
 	c := trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowArgs: true")
 	d := p.Decide(request(t, "{exec: {path: ln.sh, args: [a]}}", c))
 	got := fmt.Sprintf("%+v", d.Function)
-	want := fmt.Sprintf("%+v", function.Function{Name: "example.com/v1 Fn/x", Node: "k#transformers[0]", Runtime: function.RuntimeExec, Digest: digest(hexA),
+	want := fmt.Sprintf("%+v", function.Function{Name: "example.com/v1 Fn/x", Node: "k#transformers[0]", Runtime: function.RuntimeExec,
+		Digest:  digest(hexA),
 		Program: "/w/fn.sh", Root: "/w", Args: []string{"a"}, Dir: "/w", Limits: function.Limits{Procs: 7}})
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	d = p.Decide(request(t, "", trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1@sha256:"+hexA+"', requireNetwork: true}}")))
-	if f := d.Function; f.Image != "e/f:v1" || f.Digest != digest(hexA) || f.Network != "n" || !f.AsCurrentUser || f.Runtime != function.RuntimeContainer || f.Dir != "/w" {
+	if f := d.Function; f.Image != "e/f:v1" || f.Digest != digest(hexA) || f.Network != "n" || !f.AsCurrentUser ||
+		f.Runtime != function.RuntimeContainer || f.Dir != "/w" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -498,7 +579,8 @@ func TestNeedsListsLocalFilesAndImages(t *testing.T) {
 		{"an entry's program is beside its catalog", "", []string{"{exec: {path: p/fn.sh}}"}, "[/c/p/fn.sh] [/c] [] []"},
 		{"inline and entry", "{exec: {path: ./a}}", []string{"{exec: {path: fn.sh}}"}, "[/w/a /c/fn.sh] [/w /c] [] []"},
 		{"nothing outside the root is looked at", "{exec: {path: ../a}}", []string{"{exec: {path: /bin/sh}}"}, "[] [] [] []"},
-		{"images", "{container: {image: 'a:v1', mounts: [{type: bind, src: d, dst: /d}, {type: bind, src: ../e, dst: /e}]}}", []string{"{container: {image: 'b:v1', sha256: " + hexA + "}}"}, "[] [] [] [/w/d]"},
+		{"images", "{container: {image: 'a:v1', mounts: [{type: bind, src: d, dst: /d}, {type: bind, src: ../e, dst: /e}]}}",
+			[]string{"{container: {image: 'b:v1', sha256: " + hexA + "}}"}, "[] [] [] [/w/d]"},
 		{"an entry without a digest", "", []string{"{container: {image: 'b:v1'}}"}, "[] [] [b:v1] []"},
 		{"an image by digest needs no look", "", []string{"{container: {image: 'b:v1@sha256:" + hexA + "'}}"}, "[] [] [] []"},
 		{"remote programs are not here", "", []string{"{exec: {path: 'https://h/x'}}"}, "[] [] [] []"},
@@ -526,7 +608,8 @@ func TestRequireChecksums(t *testing.T) {
 		"git+https://h/r.git//c.yaml?ref=0123456789012345678901234567890123456789": false, "oci://r.io/c@sha256:" + hexA: false,
 	} {
 		r, err := catalog.ParseRef(text)
-		_, denial := Policy{RequireChecksums: true}.DecideCatalog(CatalogRequest{Ref: r, Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))})
+		_, denial := Policy{RequireChecksums: true}.DecideCatalog(CatalogRequest{Ref: r, Digest: digest(hexA),
+			LayerPin: LayerPin(digest(hexA))})
 		if err != nil || (denial != nil) != want {
 			t.Errorf("%s: %v, %v", text, denial, err)
 		}
@@ -536,7 +619,8 @@ func TestRequireChecksums(t *testing.T) {
 func TestDecideAge(t *testing.T) {
 	const head = "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nmetadata: {annotations: {krmflow.dev/expires: %q}}\nspec: {krmFunctions: []}\n"
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	for text, expired := range map[string]bool{"2026-11-21": true, "2026-11-22": true, "2026-11-23": false, "2026-11-22T00:00:01Z": false, "": false} {
+	for text, expired := range map[string]bool{"2026-11-21": true, "2026-11-22": true, "2026-11-23": false, "2026-11-22T00:00:01Z": false,
+		"": false} {
 		src := &yaml.Source{File: "c.yaml", Data: fmt.Appendf(nil, head, text)}
 		c, err := catalog.Parse(src, catalog.Ref{Location: "c.yaml"})
 		if err != nil {
@@ -573,11 +657,16 @@ func TestDecideCatalog(t *testing.T) {
 		want   string
 	}{
 		{"the pin matches", true, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), Shares: "tree"}, 0, false, ""},
-		{"the pin does not match the bytes", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexB), Digest: digest(hexA)}, 4, false, "want sha256:" + hexB + "\n  got  sha256:" + hexA},
-		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
-		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
-		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0, true, "is inside the repository being rendered and is not pinned: anyone who can change the repository can"},
-		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"the pin does not match the bytes", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexB), Digest: digest(hexA)}, 4, false,
+			"want sha256:" + hexB + "\n  got  sha256:" + hexA},
+		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 0, true,
+			"pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"},
+			3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0,
+			true, "is inside the repository being rendered and is not pinned: anyone who can change the repository can"},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 3, false,
+			"pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
 		{"a catalog outside", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA)}, 0, false, ""},
 		{"a remote catalog without pin", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 0, true, "https://h/c.yaml#sha256=" + hexA},
 		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 3, false, hexA},
@@ -590,9 +679,11 @@ func TestDecideCatalog(t *testing.T) {
 		{"a signature beside the wrong pin", true, CatalogRequest{Ref: ref("https://h/c.yaml#sha256=" + hexB), Digest: digest(hexA), Signed: true}, 4, false, ""},
 		{"only the pin of a layer matches", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))}, 0, false, ""},
 		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))}, 3, false, "is remote and pinned by a layer, not by you"},
-		{"the same in the tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA)), Shares: "tree"}, 0, true, "is not pinned"},
+		{"the same in the tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA)),
+			Shares: "tree"}, 0, true, "is not pinned"},
 		{"the pin of a layer does not match", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB))}, 4, false, "want sha256:" + hexB},
-		{"nor beside the user's, which does", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB))}, 4, false, "want sha256:" + hexB},
+		{"nor beside the user's, which does", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA),
+			LayerPin: LayerPin(digest(hexB))}, 4, false, "want sha256:" + hexB},
 		{"nor beside a signature", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB)), Signed: true}, 4, false, ""},
 		{"compiled in", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), BuiltIn: true}, 0, false, ""},
 	}
@@ -631,7 +722,8 @@ func TestDevelopmentAcceptsOnlyItsDirectory(t *testing.T) {
 		exit    int
 		want    []string
 	}{
-		{"changed program", at("/w"), changed, nil, 0, []string{"warning", "fn.sh: digest changed since it was written", "because of --dev fns", "krmflow catalog digest --write /w/c0.yaml", "UNVERIFIED", hexA}},
+		{"changed program", at("/w"), changed, nil, 0, []string{"warning", "fn.sh: digest changed since it was written",
+			"because of --dev fns", "krmflow catalog digest --write /w/c0.yaml", "UNVERIFIED", hexA}},
 		{"no digest", at("/w"), none, nil, 0, []string{"no digest is written yet", "UNVERIFIED"}},
 		{"one of several directories", at("/x", "/w"), changed, nil, 0, nil},
 		{"matching digest", at("/w"), execA, nil, 0, []string{"verified"}},

@@ -115,12 +115,14 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", shown, root).With(diag.BadProgram)
 		return Program{}, false
 	case strings.HasSuffix(path, ".so"):
-		x.deny(Invalid, nil, "%s is a Go plugin: Go plugins are not supported", shown).With(diag.Unsupported).Hint("write the function as a program or a container")
+		x.deny(Invalid, nil, "%s is a Go plugin: Go plugins are not supported",
+			shown).With(diag.Unsupported).Hint("write the function as a program or a container")
 		return Program{}, false
 	}
 	full := joinBelow(root, path)
 	if full == "" {
-		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).With(diag.BadProgram).Hint("no --load-restrictor setting allows this")
+		x.deny(Untrusted, nil, "the program %s is outside %s",
+			shown, root).With(diag.BadProgram).Hint("no --load-restrictor setting allows this")
 		return Program{}, false
 	}
 	p, ok := x.r.Facts.Programs[full]
@@ -141,7 +143,8 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
 	// Programs of other runtimes may be data.
 	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0:
-		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).With(diag.BadProgram).Hint("make it executable with chmod +x")
+		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real,
+			p.Mode.Perm()).With(diag.BadProgram).Hint("make it executable with chmod +x")
 	default:
 		return p, true
 	}

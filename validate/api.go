@@ -49,11 +49,13 @@ func (c *checker) served(k openapi.Kind) {
 	switch {
 	case k.To < minor:
 		c.path = append(c.path[:0], step{"apiVersion", -1})
-		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s: it was removed in %s", version(minor), apiVersion(k), k.Kind, version(k.To+1))
+		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s: it was removed in %s", version(minor), apiVersion(k),
+			k.Kind, version(k.To+1))
 		f.Hints = c.instead(k)
 	case k.From > minor:
 		c.path = append(c.path[:0], step{"apiVersion", -1})
-		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s yet: it was added in %s", version(minor), apiVersion(k), k.Kind, version(k.From))
+		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s yet: it was added in %s", version(minor),
+			apiVersion(k), k.Kind, version(k.From))
 		f.Hints = c.instead(k)
 	case k.To < openapi.Newest:
 		instead := c.instead(k)
@@ -75,7 +77,8 @@ func apiVersion(k openapi.Kind) string {
 func (c *checker) instead(k openapi.Kind) []string {
 	var best openapi.Kind
 	for o := range openapi.Kinds() {
-		if (o.To > k.To || o.To == openapi.Newest) && o != k && o.Kind == k.Kind && o.Namespaced == k.Namespaced && o.From <= c.release.minor && o.To >= c.release.minor && (o.Group == k.Group || succeeds(k.Group, o.Group)) {
+		if (o.To > k.To || o.To == openapi.Newest) && o != k && o.Kind == k.Kind && o.Namespaced == k.Namespaced &&
+			o.From <= c.release.minor && o.To >= c.release.minor && (o.Group == k.Group || succeeds(k.Group, o.Group)) {
 			if best.Kind == "" || better(o, best) {
 				best = o
 			}

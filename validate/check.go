@@ -80,7 +80,8 @@ func (c *checker) check(s *schema, v yaml.Value) {
 	if len(c.findings) > n && v.Type() == yaml.String && hasVariable(v.Text()) {
 		for i := range c.findings[n:] {
 			f := &c.findings[n+i]
-			f.Warning, f.Hints = true, []string{"it contains a variable that another tool, such as Flux, must replace before this is applied"}
+			f.Warning, f.Hints = true,
+				[]string{"it contains a variable that another tool, such as Flux, must replace before this is applied"}
 		}
 	}
 }
@@ -214,7 +215,8 @@ func (c *checker) duplicate(s *schema, i, first int, item yaml.Value) {
 
 // refused are the lists of Kubernetes' own kinds in which API servers always reject two items
 // with the same key. In other lists only server-side apply rejects them, so they cause a warning.
-var refused = []string{"containers", "initContainers", "ephemeralContainers", "volumes", "volumeMounts", "volumeDevices", "webhooks", "topologySpreadConstraints", "versions"}
+var refused = []string{"containers", "initContainers", "ephemeralContainers", "volumes", "volumeMounts", "volumeDevices", "webhooks",
+	"topologySpreadConstraints", "versions"}
 
 // itemKey returns the identity of an item, "" if it has none.
 func itemKey(s *schema, item yaml.Value) string {

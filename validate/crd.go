@@ -12,7 +12,8 @@ import (
 
 // IsDefinition reports whether v is a CustomResourceDefinition.
 func IsDefinition(v yaml.Value) bool {
-	return v.Get("kind").Text() == "CustomResourceDefinition" && krm.ParseGVK(v.Get("apiVersion").Text(), "").Group == "apiextensions.k8s.io"
+	return v.Get("kind").Text() == "CustomResourceDefinition" &&
+		krm.ParseGVK(v.Get("apiVersion").Text(), "").Group == "apiextensions.k8s.io"
 }
 
 // definition returns the schemas of the served versions in a CustomResourceDefinition. A version
@@ -195,8 +196,10 @@ type counts struct{ least, most int }
 // rulesOf returns the constraints in doc, nil if there are none.
 func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 	r := rules{
-		enum: doc.Get("enum").Items(), least: limitOf(doc, "minimum"), most: limitOf(doc, "maximum"), text: countsOf(doc, "Length"), items: countsOf(doc, "Items"),
-		fields: countsOf(doc, "Properties"), set: doc.Get("uniqueItems").Text() == "true" || doc.Get("x-kubernetes-list-type").Text() == "set",
+		enum: doc.Get("enum").Items(), least: limitOf(doc, "minimum"), most: limitOf(doc, "maximum"), text: countsOf(doc, "Length"),
+		items:  countsOf(doc, "Items"),
+		fields: countsOf(doc, "Properties"), set: doc.Get("uniqueItems").Text() == "true" ||
+			doc.Get("x-kubernetes-list-type").Text() == "set",
 		allOf: d.parts(doc, "allOf"), anyOf: d.parts(doc, "anyOf"), oneOf: d.parts(doc, "oneOf"),
 	}
 	r.multiple, _ = number(doc.Get("multipleOf"))
@@ -216,7 +219,8 @@ func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 		r.anyOf = nil
 	}
 	none := counts{-1, -1}
-	if r.enum == nil && r.pattern == nil && !r.least.is && !r.most.is && r.multiple == 0 && r.text == none && r.items == none && r.fields == none && !r.set && r.format == "" &&
+	if r.enum == nil && r.pattern == nil && !r.least.is && !r.most.is && r.multiple == 0 && r.text == none && r.items == none &&
+		r.fields == none && !r.set && r.format == "" &&
 		r.allOf == nil && r.anyOf == nil && r.oneOf == nil && r.not == nil {
 		return nil
 	}
@@ -226,7 +230,8 @@ func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 // isUsualChoice reports whether the schemas only say that a value is an integer or a string.
 // CustomResourceDefinitions often repeat this next to x-kubernetes-int-or-string.
 func isUsualChoice(any []*property) bool {
-	return len(any) == 2 && any[0].doc.Len() == 1 && any[1].doc.Len() == 1 && any[0].doc.Get("type").Text() == "integer" && any[1].doc.Get("type").Text() == "string"
+	return len(any) == 2 && any[0].doc.Len() == 1 && any[1].doc.Len() == 1 && any[0].doc.Get("type").Text() == "integer" &&
+		any[1].doc.Get("type").Text() == "string"
 }
 
 func (d *definitionReader) parts(doc yaml.Value, key string) []*property {

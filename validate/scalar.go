@@ -56,7 +56,8 @@ func (c *checker) text(s *schema, v yaml.Value) {
 	switch s.what {
 	case openapi.String:
 		if s.values != nil && v.Text() != "" && !slices.Contains(s.values, v.Text()) {
-			c.found(WrongValue, v, "%s is not one of %s", c.show(v), strings.Join(s.values, ", ")).Hints = diag.DidYouMean(v.Text(), s.values)
+			c.found(WrongValue, v, "%s is not one of %s", c.show(v), strings.Join(s.values, ", ")).Hints = diag.DidYouMean(v.Text(),
+				s.values)
 		}
 	case openapi.Bytes:
 		if !isBase64(v.Text()) {

@@ -72,11 +72,14 @@ func TestFindingsNameWrongFields(t *testing.T) {
 		{pod("volumes: [a]"), `spec.volumes[0]: must be a mapping, not the string "a"`},
 		{pod("overhead: {cpu: true}"), `spec.overhead.cpu: must be a quantity, not the boolean true`},
 		{pod("overhead: {cpu: 1.5.0}"), `spec.overhead.cpu: "1.5.0" is not a quantity such as 500m, 2 or 1.5Gi`},
-		{pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}, {maxSkew: 2, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"),
+		{pod(
+			"topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}, {maxSkew: 2, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"),
 			`spec.topologySpreadConstraints[1]: item 0 of the list has the same topologyKey "z" and whenUnsatisfiable "DoNotSchedule"`},
-		{"{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: 12}, data: {b: secret}}", "stringData.a: must be a string, not an integer; data.b: is not valid base64"},
+		{"{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: 12}, data: {b: secret}}",
+			"stringData.a: must be a string, not an integer; data.b: is not valid base64"},
 		{"{apiVersion: v1, kind: Pods, metadata: {name: s}}", "kind: Kubernetes " + Newest() + " has no v1 Pods"},
-		{"{apiVersion: v1, kind: Event, metadata: {name: s}, involvedObject: {}, firstTimestamp: today}", `firstTimestamp: "today" is not a time such as 2006-01-02T15:04:05Z`},
+		{"{apiVersion: v1, kind: Event, metadata: {name: s}, involvedObject: {}, firstTimestamp: today}",
+			`firstTimestamp: "today" is not a time such as 2006-01-02T15:04:05Z`},
 	} {
 		for _, r := range resources(t, c.text) {
 			if got := joined(v.Check(r)); got != c.want {
@@ -139,7 +142,8 @@ func TestTableHasNoDuplicateFields(t *testing.T) {
 }
 
 func TestParseVersion(t *testing.T) {
-	for text, want := range map[string]int{"": openapi.Newest, "latest": openapi.Newest, "1.31": 31, "v1.29.3": 29, "1.30.0-rc.1": 30, "1.16": 16} {
+	for text, want := range map[string]int{"": openapi.Newest, "latest": openapi.Newest, "1.31": 31, "v1.29.3": 29, "1.30.0-rc.1": 30,
+		"1.16": 16} {
 		if got, err := ParseVersion(text); got != want || err != nil {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
@@ -154,13 +158,16 @@ func TestParseVersion(t *testing.T) {
 // crd returns a CustomResourceDefinition of the kind Shop with a schema for its spec.
 func crd(schema string) string {
 	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.example.org}, spec: {group: example.org, names: {kind: Shop}, " +
-		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: " + schema + "}}}}]}}"
+		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: " + schema +
+		"}}}}]}}"
 }
 
 func TestCustomResourcesFollowDefinitions(t *testing.T) {
 	for _, c := range []struct{ schema, spec, want string }{
-		{"{type: object, properties: {a: {type: integer, format: int32}}}", "{a: 5000000000}", "spec.a: 5000000000 does not fit in 32 bits"},
-		{"{type: object, properties: {a: {type: integer, exclusiveMinimum: true, minimum: 0}}}", "{a: 0}", "spec.a: 0 is too small: the minimum is 0, exclusive"},
+		{"{type: object, properties: {a: {type: integer, format: int32}}}", "{a: 5000000000}",
+			"spec.a: 5000000000 does not fit in 32 bits"},
+		{"{type: object, properties: {a: {type: integer, exclusiveMinimum: true, minimum: 0}}}",
+			"{a: 0}", "spec.a: 0 is too small: the minimum is 0, exclusive"},
 		{"{type: object, properties: {a: {type: number, multipleOf: 0.1}}}", "{a: 0.3}", ""},
 		{"{type: object, properties: {a: {type: number, multipleOf: 2}}}", "{a: 3}", "spec.a: 3 is not a multiple of 2"},
 		{"{type: object, properties: {a: {type: string, nullable: true}}}", "{a: null}", ""},
@@ -178,8 +185,10 @@ func TestCustomResourcesFollowDefinitions(t *testing.T) {
 		{"{type: array, items: {type: string}, maxItems: 1}", "[a, b]", "spec: has 2 items, but may have at most 1"},
 		{"{type: integer, enum: [1, 2]}", "3", "spec: 3 is not one of 1, 2"},
 		{"{type: object, properties: {a: {type: string}}, not: {required: [a]}}", "{a: x}", "spec: is ruled out by its schema (not)"},
-		{"{type: object, properties: {a: {type: string}}, anyOf: [{required: [a]}, {properties: {a: {enum: [z]}}, required: [a]}]}", "{}", "spec: matches none of the 2 allowed forms"},
-		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 3}}}]}", "{a: x}", "spec.a: has 1 character, but needs at least 3"},
+		{"{type: object, properties: {a: {type: string}}, anyOf: [{required: [a]}, {properties: {a: {enum: [z]}}, required: [a]}]}",
+			"{}", "spec: matches none of the 2 allowed forms"},
+		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 3}}}]}", "{a: x}",
+			"spec.a: has 1 character, but needs at least 3"},
 		{"{type: object, required: [a], properties: {a: {type: string, default: x}}}", "{}", ""},
 		{"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object, properties: {a: {type: integer}}}}", "[{a: 1}, {a: 1}]", `spec[1]: item 0 of the list has the same a 1`},
 	} {
@@ -230,7 +239,8 @@ func TestSeveralDefinitions(t *testing.T) {
 
 // FuzzCheck searches for objects and definitions that crash the validation.
 func FuzzCheck(f *testing.F) {
-	f.Add(crd("{type: object, properties: {a: {type: integer, minimum: 1, enum: [2]}, b: {x-kubernetes-int-or-string: true}}}"), "{a: 1, b: x}")
+	f.Add(crd("{type: object, properties: {a: {type: integer, minimum: 1, enum: [2]}, b: {x-kubernetes-int-or-string: true}}}"),
+		"{a: 1, b: x}")
 	f.Add(crd("{type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a]}"), "[{a: 1}, {a: 1}]")
 	f.Add(crd("{oneOf: [{required: [a]}, {not: {anyOf: [{}]}}], allOf: [null], not: {}}"), "null")
 	f.Add("{kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1beta1, spec: []}", "1")
@@ -240,7 +250,8 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		objects, err := (&yaml.Source{File: "o", Data: []byte("apiVersion: example.org/v1\nkind: Shop\nmetadata: {name: a}\nspec: " + spec)}).Documents()
+		objects, err := (&yaml.Source{File: "o",
+			Data: []byte("apiVersion: example.org/v1\nkind: Shop\nmetadata: {name: a}\nspec: " + spec)}).Documents()
 		if err != nil {
 			return
 		}

@@ -19,7 +19,8 @@ type Validator struct {
 
 // New returns a Validator for a minor version of Kubernetes. See [ParseVersion].
 func New(minor int) *Validator {
-	return &Validator{release: &release{minor: minor, schemas: map[openapi.Node]*schema{}}, definitions: map[yaml.Value]map[krm.GVK]*property{}}
+	return &Validator{release: &release{minor: minor, schemas: map[openapi.Node]*schema{}},
+		definitions: map[yaml.Value]map[krm.GVK]*property{}}
 }
 
 // Knows reports whether g is or was a kind of Kubernetes itself, or at least is in one of its

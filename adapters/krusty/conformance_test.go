@@ -47,7 +47,8 @@ func golden(t testing.TB) (roots []root) {
 			}
 			want, err := os.ReadFile(file)
 			rel, _ := filepath.Rel(dir, file)
-			roots = append(roots, root{base, strings.TrimSuffix(rel, ".yaml"), false, func(yaml []byte) bool { return bytes.Equal(yaml, want) }})
+			roots = append(roots, root{base, strings.TrimSuffix(rel, ".yaml"), false,
+				func(yaml []byte) bool { return bytes.Equal(yaml, want) }})
 			return err
 		})
 		if err != nil {
@@ -70,7 +71,8 @@ func trees(t testing.TB, base string) (roots []root) {
 		if strings.HasPrefix(lines.Text(), "#") || fields[1] == "skip" {
 			continue
 		}
-		roots = append(roots, root{base, fields[0], fields[1] == "fail", func(yaml []byte) bool { return fmt.Sprintf("%x", sha256.Sum256(yaml)) == fields[2] }})
+		roots = append(roots, root{base, fields[0], fields[1] == "fail",
+			func(yaml []byte) bool { return fmt.Sprintf("%x", sha256.Sum256(yaml)) == fields[2] }})
 	}
 	return roots
 }
@@ -170,5 +172,6 @@ func TestRendersLikeKustomize(t *testing.T) {
 	}
 	close(jobs)
 	workers.Wait()
-	t.Logf("%d roots, %d ways: %d renders have kustomize's bytes, %d end with an error as they must", len(roots), len(ways), same.Load(), refused.Load())
+	t.Logf("%d roots, %d ways: %d renders have kustomize's bytes, %d end with an error as they must", len(roots), len(ways), same.Load(),
+		refused.Load())
 }

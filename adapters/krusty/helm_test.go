@@ -26,10 +26,12 @@ func TestChartsRenderLikeKustomize(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tree := map[string]string{
-		dir + "/kustomization.yaml":            "namespace: shop\nhelmCharts: [{name: web, releaseName: shop, valuesInline: {replicas: 3}}]\n",
-		dir + "/charts/web/Chart.yaml":         "apiVersion: v2\nname: web\nversion: 1.2.3\n",
-		dir + "/charts/web/values.yaml":        "replicas: 1\n",
-		dir + "/charts/web/templates/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\ndata: {replicas: '{{ .Values.replicas }}', kube: '{{ .Capabilities.KubeVersion }}'}\n",
+		dir +
+			"/kustomization.yaml": "namespace: shop\nhelmCharts: [{name: web, releaseName: shop, valuesInline: {replicas: 3}}]\n",
+		dir + "/charts/web/Chart.yaml":  "apiVersion: v2\nname: web\nversion: 1.2.3\n",
+		dir + "/charts/web/values.yaml": "replicas: 1\n",
+		dir +
+			"/charts/web/templates/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\ndata: {replicas: '{{ .Values.replicas }}', kube: '{{ .Capabilities.KubeVersion }}'}\n",
 	}
 	o := krusty.MakeDefaultOptions()
 	o.PluginConfig.HelmConfig.Enabled, o.PluginConfig.HelmConfig.Command, o.PluginConfig.HelmConfig.KubeVersion = true, command, "1.31.0"

@@ -92,7 +92,8 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 		}
 		plan.FS = newView(fSys, dir)
 	}
-	run := scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return k.Helm, nil }} // nothing but charts is allowed
+	// nothing but charts is allowed
+	run := scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return k.Helm, nil }}
 	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources, Run: run})
 	if err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func (k *Kustomizer) planOptions() (p planner.Options, err error) {
 	case c.HelmConfig.Enabled && k.Helm == nil:
 		err = errors.New("PluginConfig.HelmConfig.Enabled: no program is started unless the field Helm of the Kustomizer is set")
 	case c.PluginRestrictions == types.PluginRestrictionsNone:
-		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: use package render, which runs trusted functions", c.PluginRestrictions)
+		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: use package render, which runs trusted functions",
+			c.PluginRestrictions)
 	case c.BpLoadingOptions == types.BploLoadFromFileSys:
 		err = errors.New("PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported: built-ins are compiled in")
 	case c.HelmConfig.Enabled:

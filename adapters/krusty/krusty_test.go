@@ -96,7 +96,8 @@ const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n"
 // TestResultCanBeModified checks that the ResMap returned by Run can be changed like any other.
 func TestResultCanBeModified(t *testing.T) {
 	files := write(t, filesys.MakeFsInMemory(), map[string]string{
-		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account, "/k/b.yaml": strings.Replace(account, "web", "other", 1),
+		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account,
+		"/k/b.yaml": strings.Replace(account, "web", "other", 1),
 	})
 	m, err := krusty.MakeKustomizer(nil).Run(files, "/k")
 	if err != nil {
@@ -132,9 +133,12 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 		{func(o *krusty.Options) {}, `/k/kustomization.yaml:1: resources[0]: "../account.yaml" is outside the directory "/k"`},
 		{func(o *krusty.Options) { o.LoadRestrictions = types.LoadRestrictionsNone }, ""},
 		{func(o *krusty.Options) { o.LoadRestrictions, o.PluginConfig = types.LoadRestrictionsUnknown, nil }, ""},
-		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled: no program is started unless"},
-		{func(o *krusty.Options) { o.PluginConfig.PluginRestrictions = types.PluginRestrictionsNone }, "PluginConfig.PluginRestrictions: PluginRestrictionsNone is not supported"},
-		{func(o *krusty.Options) { o.PluginConfig.BpLoadingOptions = types.BploLoadFromFileSys }, "PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true },
+			"PluginConfig.HelmConfig.Enabled: no program is started unless"},
+		{func(o *krusty.Options) { o.PluginConfig.PluginRestrictions = types.PluginRestrictionsNone },
+			"PluginConfig.PluginRestrictions: PluginRestrictionsNone is not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.BpLoadingOptions = types.BploLoadFromFileSys },
+			"PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported"},
 	} {
 		o := krusty.MakeDefaultOptions()
 		c.change(o)
@@ -163,11 +167,13 @@ func TestRunWarnsAndStopsWhenCancelled(t *testing.T) {
 	k.Sources = nil
 	var warnings []string
 	k.Warn = func(w planner.Warning) { warnings = append(warnings, w.String()) }
-	if _, err := k.Run(files, "/k"); err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "/k/kustomization.yaml:2: images[0]: ") {
+	if _, err := k.Run(files, "/k"); err != nil || len(warnings) != 1 ||
+		!strings.HasPrefix(warnings[0], "/k/kustomization.yaml:2: images[0]: ") {
 		t.Errorf("%q, %v", warnings, err)
 	}
 	for path, want := range map[string]string{
-		"/remote": "is remote, and nothing is fetched here", "/wrong": `did you mean "account.yaml"?`, "/none": `"/none" does not exist`, "": "must not be empty",
+		"/remote": "is remote, and nothing is fetched here", "/wrong": `did you mean "account.yaml"?`, "/none": `"/none" does not exist`,
+		"":                "must not be empty",
 		"/k/account.yaml": "is not a directory",
 	} {
 		if _, err := k.Run(files, path); err == nil || !strings.Contains(err.Error(), want) {
@@ -187,10 +193,12 @@ func TestRunWarnsAndStopsWhenCancelled(t *testing.T) {
 func TestSymlinksAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filesys.MakeFsOnDisk(), map[string]string{
-		dir + "/base/kustomization.yaml": "resources: [deep/link.yaml]\n", dir + "/base/deep/account.yaml": account, dir + "/outside.yaml": account,
+		dir + "/base/kustomization.yaml": "resources: [deep/link.yaml]\n", dir + "/base/deep/account.yaml": account,
+		dir + "/outside.yaml":           account,
 		dir + "/bad/kustomization.yaml": "resources: [link.yaml]\n",
 	})
-	for link, target := range map[string]string{"base/deep/link.yaml": "account.yaml", "other": "base", "bad/link.yaml": "../outside.yaml"} {
+	for link, target := range map[string]string{"base/deep/link.yaml": "account.yaml", "other": "base",
+		"bad/link.yaml": "../outside.yaml"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,8 @@ func parseAddress(text string) (address, error) {
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return address{}, bad("must not have a query or a fragment")
 	}
-	a := address{scheme: u.Scheme, host: u.Hostname(), port: cmp.Or(u.Port(), s.port), path: strings.Trim(u.Path, "/"), http: s.http, tls: s.tls}
+	a := address{scheme: u.Scheme, host: u.Hostname(), port: cmp.Or(u.Port(), s.port), path: strings.Trim(u.Path, "/"), http: s.http,
+		tls: s.tls}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		a.basic = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))

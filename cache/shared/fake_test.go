@@ -98,21 +98,22 @@ func (s *store) serveGRPC(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.MaxRecvMsgSize(16<<20), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		method, _ := grpc.MethodFromServerStream(stream)
-		name := path.Base(method)
-		if err := s.asked(stream.Context(), name); err != nil {
-			return err
-		}
-		var request []byte
-		if err := stream.RecvMsg(&request); err != nil {
-			return err
-		}
-		return map[string]func([]byte, grpc.ServerStream) error{
-			"GetCapabilities": s.capabilities, "GetActionResult": s.getResult, "UpdateActionResult": s.updateResult,
-			"BatchUpdateBlobs": s.batch, "Read": s.read, "Write": s.write,
-		}[name](request, stream)
-	}))
+	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.MaxRecvMsgSize(16<<20),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			method, _ := grpc.MethodFromServerStream(stream)
+			name := path.Base(method)
+			if err := s.asked(stream.Context(), name); err != nil {
+				return err
+			}
+			var request []byte
+			if err := stream.RecvMsg(&request); err != nil {
+				return err
+			}
+			return map[string]func([]byte, grpc.ServerStream) error{
+				"GetCapabilities": s.capabilities, "GetActionResult": s.getResult, "UpdateActionResult": s.updateResult,
+				"BatchUpdateBlobs": s.batch, "Read": s.read, "Write": s.write,
+			}[name](request, stream)
+		}))
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	return "grpc://" + l.Addr().String()

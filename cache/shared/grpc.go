@@ -55,7 +55,8 @@ func newGRPC(o Options, at address, header *headers, config *tls.Config) (server
 		grpc.WithDisableServiceConfig(), // avoids a DNS lookup
 		grpc.WithDisableRetry(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: min(maxConnect, o.Timeout)}),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(maxMessage),
+			grpc.MaxCallSendMsgSize(maxMessage)))
 	if err != nil {
 		return nil, lostf("%w", err)
 	}
@@ -169,7 +170,8 @@ func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 	if err != nil {
 		return notStored(err)
 	}
-	_, err = s.call(ctx, execution+"ActionCache/UpdateActionResult", encodeUpdateResult(s.instance, blobOf(e.action), encodeResult(e.file, content)))
+	_, err = s.call(ctx, execution+"ActionCache/UpdateActionResult",
+		encodeUpdateResult(s.instance, blobOf(e.action), encodeResult(e.file, content)))
 	return notStored(err)
 }
 

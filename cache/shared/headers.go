@@ -53,7 +53,8 @@ func newHeaders(o Options, at address) (*headers, error) {
 		h.fixed = append(h.fixed, header{"authorization", at.basic})
 	}
 	if at.plain() && !at.loopback() && !o.AllowPlain && (len(h.fixed) > 0 || h.helper != "") {
-		e := diag.Errorf(diag.Pos{}, "", "credentials for the shared cache would cross the network to %s without TLS", at.shown()).With(diag.Refused)
+		e := diag.Errorf(diag.Pos{}, "", "credentials for the shared cache would cross the network to %s without TLS",
+			at.shown()).With(diag.Refused)
 		return nil, e.Hint("use grpcs or https, or add --allow-http")
 	}
 	return h, nil
@@ -65,7 +66,8 @@ func (x header) wrong() string {
 	switch {
 	case x.name == "" || strings.Trim(x.name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "":
 		return "has an invalid name"
-	case strings.HasPrefix(x.name, "grpc-") || slices.Contains([]string{"host", "te", "content-type", "content-length", "transfer-encoding", "connection"}, x.name):
+	case strings.HasPrefix(x.name, "grpc-") ||
+		slices.Contains([]string{"host", "te", "content-type", "content-length", "transfer-encoding", "connection"}, x.name):
 		return "has a name that is reserved for the protocol: " + x.name
 	}
 	for _, c := range []byte(x.value) {
@@ -120,7 +122,8 @@ func (h *headers) ask(ctx context.Context) error {
 
 // isPipe reports whether a program succeeded and the only error is its unread input.
 func isPipe(cmd *exec.Cmd, err error) bool {
-	return !errors.As(err, new(*exec.ExitError)) && cmd.ProcessState != nil && cmd.ProcessState.Success() && !errors.Is(err, exec.ErrWaitDelay)
+	return !errors.As(err, new(*exec.ExitError)) && cmd.ProcessState != nil && cmd.ProcessState.Success() &&
+		!errors.Is(err, exec.ErrWaitDelay)
 }
 
 // read parses the output of a credential helper.

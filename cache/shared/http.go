@@ -38,7 +38,8 @@ func newHTTP(o Options, at address, header *headers, config *tls.Config) server 
 		MaxIdleConnsPerHost:    16,
 		DisableCompression:     true, // get requests compression itself and limits the decompressed size
 	}
-	s := &httpServer{header: header, userAgent: o.UserAgent, timeout: o.Timeout, base: url.URL{Scheme: at.scheme, Host: at.hostPort(), Path: "/" + at.path}}
+	s := &httpServer{header: header, userAgent: o.UserAgent, timeout: o.Timeout,
+		base: url.URL{Scheme: at.scheme, Host: at.hostPort(), Path: "/" + at.path}}
 	s.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return s
 }
@@ -95,7 +96,8 @@ func (s *httpServer) put(ctx context.Context, e entry, data []byte) error {
 }
 
 // send sends a request for a blob in a folder and calls read with a successful response.
-func (s *httpServer) send(ctx context.Context, method, folder string, b blob, body []byte, timeout time.Duration, read func(*http.Response) error) error {
+func (s *httpServer) send(ctx context.Context, method, folder string, b blob, body []byte, timeout time.Duration,
+	read func(*http.Response) error) error {
 	list, err := s.header.list(ctx)
 	if err != nil {
 		return err
@@ -159,7 +161,8 @@ func codeFailure(code int) error {
 		return nil
 	case code >= 300 && code < 400:
 		return refusedf("it returned %d %s, and redirects are not followed", code, text)
-	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusMethodNotAllowed, code == http.StatusNotImplemented, code == http.StatusProxyAuthRequired:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusMethodNotAllowed,
+		code == http.StatusNotImplemented, code == http.StatusProxyAuthRequired:
 		return refusedf("it returned %d %s", code, text)
 	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		return lostf("it returned %d %s", code, text)

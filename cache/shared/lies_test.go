@@ -60,7 +60,8 @@ var lies = []struct {
 		s.ac[action] = encodeResult(newEntry(key).file, blob{krm.DigestOf(content), 5000})
 	}, false},
 	{"a digest of another kind", func(s *store, key krm.Digest, action, _ string) {
-		s.ac[action] = appendBytes(nil, 2, appendBytes(appendString(nil, 1, newEntry(key).file), 2, appendString(nil, 1, "d41d8cd98f00b204e9800998ecf8427e")))
+		s.ac[action] = appendBytes(nil, 2,
+			appendBytes(appendString(nil, 1, newEntry(key).file), 2, appendString(nil, 1, "d41d8cd98f00b204e9800998ecf8427e")))
 	}, false},
 }
 
@@ -103,7 +104,8 @@ func TestDecompressionBombUsesLittleMemory(t *testing.T) {
 					if name != "GET cas" {
 						return nil
 					}
-					return httpAnswer{200, map[string]string{"Content-Encoding": "zstd"}, func() io.Reader { return bytes.NewReader(zeros) }}
+					return httpAnswer{200, map[string]string{"Content-Encoding": "zstd"},
+						func() io.Reader { return bytes.NewReader(zeros) }}
 				}
 			} else {
 				s.zstd = false // sent unchanged

@@ -118,7 +118,8 @@ func TestHelperSuppliesHeaders(t *testing.T) {
 			t.Errorf("%s: %q", x.prints, got)
 		}
 	}
-	for _, prints := range []string{"", "secret-1", `{"headers":["secret-1"]}`, `{"headers":{"a":"secret-1"}}`, `{"headers":{"a b":["secret-1"]}}`, `{"headers":{"a":["secret-1\n"]}}`, `{"expires":"secret-1"}`} {
+	for _, prints := range []string{"", "secret-1", `{"headers":["secret-1"]}`, `{"headers":{"a":"secret-1"}}`,
+		`{"headers":{"a b":["secret-1"]}}`, `{"headers":{"a":["secret-1\n"]}}`, `{"expires":"secret-1"}`} {
 		h := ask(prints)
 		if _, err := h.list(t.Context()); err == nil || strings.Contains(err.Error(), "secret-1") {
 			t.Errorf("%s: %v", prints, err)

@@ -189,7 +189,8 @@ func TestBazelRemotePassword(t *testing.T) {
 		})
 		t.Run(scheme+" reads only", func(t *testing.T) {
 			c := open(t, Options{Address: scheme + "://" + place(readable), Timeout: time.Minute})
-			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err == nil || !strings.Contains(err.Error(), "does not accept uploads") {
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err == nil ||
+				!strings.Contains(err.Error(), "does not accept uploads") {
 				t.Errorf("put: %v", err)
 			}
 			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
@@ -252,8 +253,11 @@ func makeCertificates(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature}
+		c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: name},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			KeyUsage:    x509.KeyUsageDigitalSignature}
 		if i == 0 {
 			c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.IPAddresses, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil, nil
 			authority, authorityKey = c, key

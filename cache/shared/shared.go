@@ -252,7 +252,8 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 	defer c.mu.Unlock()
 	if c.delay += max(0, took-patience); c.delay > 2*c.o.Timeout && !c.off {
 		c.off = true
-		c.why = c.errorf("it takes too long to respond").Hint("use a nearer server, or increase --remote-cache-timeout; this run continues without it")
+		c.why = c.errorf("it takes too long to respond").Hint(
+			"use a nearer server, or increase --remote-cache-timeout; this run continues without it")
 	}
 	var f *failure
 	if !errors.As(err, &f) {
@@ -266,7 +267,8 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 		return c.errorf("it did not store an answer: %s", text)
 	case f.kind != lost && put: // reading may still work
 		c.readOnly = true
-		return c.errorf("it does not accept uploads: %s", text).Hint("this run uploads nothing more; to never upload, use --remote-cache-mode read")
+		return c.errorf("it does not accept uploads: %s",
+			text).Hint("this run uploads nothing more; to never upload, use --remote-cache-mode read")
 	case f.kind == wrong && c.faults+1 < maxFaults:
 		c.faults++
 		return c.errorf("%s", text)

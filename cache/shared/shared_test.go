@@ -33,7 +33,8 @@ type way struct {
 }
 
 var ways = []way{
-	{name: "grpc"}, {name: "grpc zstd", zstd: true}, {name: "grpc inline", inline: true}, {name: "grpc small batches", maxBatch: 2000}, {name: "grpc small batches zstd", maxBatch: 2000, zstd: true},
+	{name: "grpc"}, {name: "grpc zstd", zstd: true}, {name: "grpc inline", inline: true}, {name: "grpc small batches", maxBatch: 2000},
+	{name: "grpc small batches zstd", maxBatch: 2000, zstd: true},
 	{name: "http", http: true}, {name: "http zstd", http: true, zstd: true},
 }
 
@@ -70,7 +71,8 @@ func TestClientsShareResults(t *testing.T) {
 // A server that does not answer a request is not asked again. Only one of the waiting callers gets
 // the error.
 func TestSilentServerIsNotAskedAgain(t *testing.T) {
-	methods := map[bool][]string{false: {"GetCapabilities", "GetActionResult", "Read", "BatchUpdateBlobs", "UpdateActionResult", "Write"}, true: {"GET ac", "GET cas", "PUT cas", "PUT ac"}}
+	methods := map[bool][]string{false: {"GetCapabilities", "GetActionResult", "Read", "BatchUpdateBlobs", "UpdateActionResult", "Write"},
+		true: {"GET ac", "GET cas", "PUT cas", "PUT ac"}}
 	for _, w := range ways {
 		for _, method := range methods[w.http] {
 			if (method == "Read" && w.inline) || (method == "Write" && w.maxBatch == 0) {
@@ -171,7 +173,8 @@ func TestServerErrorsAreReported(t *testing.T) {
 		{"no place", ways[5], "PUT cas", httpAnswer{404, nil, nil}, true, once},
 		{"broken", ways[5], "GET ac", httpAnswer{500, nil, nil}, false, always},
 		{"busy", ways[5], "GET ac", httpAnswer{503, nil, nil}, false, off},
-		{"cut", ways[5], "GET cas", httpAnswer{0, map[string]string{"Content-Length": "72000"}, func() io.Reader { return strings.NewReader("kind: ConfigMap") }}, false, off},
+		{"cut", ways[5], "GET cas", httpAnswer{0, map[string]string{"Content-Length": "72000"},
+			func() io.Reader { return strings.NewReader("kind: ConfigMap") }}, false, off},
 		{"a part", ways[5], "GET cas", httpAnswer{206, nil, func() io.Reader { return bytes.NewReader(content) }}, false, always},
 	}
 	for _, x := range cases {
@@ -345,7 +348,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		return fmt.Sprint(md)
 	}
-	for _, o := range []Options{{Headers: []string{"Authorization=Bearer open-sesame", "x-other=abracadabra"}}, {Headers: []string{"x-key=open-sesame"}}} {
+	for _, o := range []Options{{Headers: []string{"Authorization=Bearer open-sesame", "x-other=abracadabra"}},
+		{Headers: []string{"x-key=open-sesame"}}} {
 		s := newStore()
 		s.before = func(name string, ctx context.Context) error {
 			return status.Error(codes.Unauthenticated, "who is "+echo(ctx))
@@ -353,7 +357,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		o.Address = strings.Replace(s.serveGRPC(t), "://", "://ci:xyzzy-plugh@", 1)
 		c := open(t, o)
 		_, err := c.Get(t.Context(), krm.Digest{})
-		if err == nil || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "abra") || strings.Contains(err.Error(), "xyzzy") || strings.Contains(err.Error(), "plugh") {
+		if err == nil || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "abra") ||
+			strings.Contains(err.Error(), "xyzzy") || strings.Contains(err.Error(), "plugh") {
 			t.Errorf("%v", err)
 		}
 		if got := fmt.Sprint(echoOf(s, c, t)); !strings.Contains(got, "sesame") {

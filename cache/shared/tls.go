@@ -13,7 +13,8 @@ import (
 func tlsConfig(o Options, at address) (*tls.Config, error) {
 	switch {
 	case at.plain() && (o.CA != "" || o.Cert != "" || o.Key != ""):
-		return nil, diag.FlagValue.Errorf("certificates need TLS, but the address of the shared cache is %s: use grpcs or https", at.shown())
+		return nil, diag.FlagValue.Errorf("certificates need TLS, but the address of the shared cache is %s: use grpcs or https",
+			at.shown())
 	case at.plain():
 		return nil, nil
 	case (o.Cert == "") != (o.Key == ""):

@@ -37,7 +37,8 @@ func compressed(data []byte) ([]byte, bool) {
 // decompressed size.
 func (b blob) readCompressed(r io.Reader) ([]byte, error) {
 	const overhead = 1 << 20 // for incompressible data
-	d, err := zstd.NewReader(io.LimitReader(r, b.size+overhead), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(io.LimitReader(r, b.size+overhead), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
 	}

@@ -67,10 +67,13 @@ func TestSettingsAgreeAcrossCommands(t *testing.T) {
 				first[f.Name] = f
 			}
 			if settings.IsSetting(f.Name) && (f.Usage != g.Usage || f.Value.Type() != g.Value.Type() || f.DefValue != g.DefValue) {
-				t.Errorf("--%s of %s differs from that of another command: give it another name, or list it in ofOneRun of package settings", f.Name, c.name)
+				t.Errorf(
+					"--%s of %s differs from that of another command: give it another name, or list it in ofOneRun of package settings",
+					f.Name, c.name)
 			}
 			opens := strings.HasPrefix(f.Name, "allow-") || strings.HasPrefix(f.Name, "enable-")
-			if opens && !settings.IsTrusted(f.Name) && f.Name != "enable-managedby-label" && f.Name != "enable-star" && f.Name != "allow-delete" {
+			if opens && !settings.IsTrusted(f.Name) && f.Name != "enable-managedby-label" && f.Name != "enable-star" &&
+				f.Name != "allow-delete" {
 				t.Errorf("--%s sounds as if it was about trust: list it in trusted of package settings", f.Name)
 			}
 		})

@@ -32,7 +32,8 @@ func steps(t *testing.T, workflow string) (all []string) {
 	for _, s := range doc.Jobs.Diff.Steps {
 		all = append(all, s.Run)
 	}
-	return slices.DeleteFunc(append(all, doc.Review.Script...), func(s string) bool { return s == "" || strings.HasPrefix(s, "go install ") })
+	return slices.DeleteFunc(append(all, doc.Review.Script...),
+		func(s string) bool { return s == "" || strings.HasPrefix(s, "go install ") })
 }
 
 // TestReviewWorkflows runs the commands of the workflows in docs/review.md in a repository with a
@@ -62,11 +63,14 @@ func TestReviewWorkflows(t *testing.T) {
 		found++
 		posted = ""
 		dir, bin := t.TempDir(), t.TempDir()
-		if err := os.WriteFile(filepath.Join(bin, "gh"), []byte("#!/bin/sh\nfor last; do :; done\ncp \"$last\" \"$RUNNER_TEMP/comment\"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, "gh"), []byte("#!/bin/sh\nfor last; do :; done\ncp \"$last\" \"$RUNNER_TEMP/comment\"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
-		env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
-			"XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "RUNNER_TEMP="+bin, "GITHUB_STEP_SUMMARY="+filepath.Join(bin, "summary"), "NUMBER=3", "REVIEW_TOKEN=word", "CI_API_V4_URL="+server.URL, "CI_MERGE_REQUEST_PROJECT_ID=7",
+		env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a",
+			"GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+			"XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "RUNNER_TEMP="+bin, "GITHUB_STEP_SUMMARY="+filepath.Join(bin, "summary"),
+			"NUMBER=3", "REVIEW_TOKEN=word", "CI_API_V4_URL="+server.URL, "CI_MERGE_REQUEST_PROJECT_ID=7",
 			"CI_MERGE_REQUEST_IID=3", "CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD~1", "GITHUB_REPOSITORY=a/b")
 		run := func(command string) {
 			t.Helper()
@@ -78,7 +82,8 @@ func TestReviewWorkflows(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", command, err, &e)
 			}
 		}
-		run(`git init -q; printf 'configMapGenerator: [{name: x, literals: [a=b]}]\n' > kustomization.yaml; git add .; git commit -qm one; echo 'namePrefix: new-' >> kustomization.yaml; git commit -qam two`)
+		run(
+			`git init -q; printf 'configMapGenerator: [{name: x, literals: [a=b]}]\n' > kustomization.yaml; git add .; git commit -qm one; echo 'namePrefix: new-' >> kustomization.yaml; git commit -qam two`)
 		for _, command := range steps(t, "# .git"+b[1]) {
 			if strings.Contains(command, "${{") {
 				t.Errorf("an expression is part of a command: %s", command)

@@ -314,7 +314,8 @@ const exitCommand = "echo $?\n"
 func documented(t *testing.T, dir, block string, exit int) []byte {
 	command, output, _ := strings.Cut(block, "\n")
 	cmd := exec.Command("sh", "-c", strings.Replace(command, "go run ./cmd/krmflow", "krmflow", 1))
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache")) // an empty cache, as readers of the page have
+	// an empty cache, as readers of the page have
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"))
 	var got bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &got, &got
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exit {

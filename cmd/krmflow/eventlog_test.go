@@ -28,7 +28,8 @@ func TestEventLogIsThePlan(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &plan); err != nil {
 			t.Fatal(err)
 		}
-		if code := start(program.Name{}, []string{"apply-render", "-j", "4", "--log-format", "json", root + dir}, nil, &bytes.Buffer{}, &events); code != 0 {
+		if code := start(program.Name{}, []string{"apply-render", "-j", "4", "--log-format", "json", root + dir}, nil, &bytes.Buffer{},
+			&events); code != 0 {
 			t.Fatalf("apply-render: exit code %d\n%s", code, events.String())
 		}
 		position := map[string]int{}

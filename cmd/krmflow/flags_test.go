@@ -11,7 +11,8 @@ import (
 // Every command that plans or executes has the same flags with the same meaning: the flags of
 // build, and a set of flags that selects the directories. Only the output differs.
 func TestSameFlags(t *testing.T) {
-	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true, "check": true, "plan": true, "report": true,
+	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true,
+		"check": true, "plan": true, "report": true,
 		"validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "watch": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
 		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
@@ -37,7 +38,8 @@ func TestSameFlags(t *testing.T) {
 			if g == nil {
 				t.Errorf("%s has no --%s", name, f.Name)
 			} else if g.Shorthand != f.Shorthand || g.DefValue != f.DefValue || g.Usage != f.Usage {
-				t.Errorf("%s: --%s is %q %q %q, with build %q %q %q", name, f.Name, g.Shorthand, g.DefValue, g.Usage, f.Shorthand, f.DefValue, f.Usage)
+				t.Errorf("%s: --%s is %q %q %q, with build %q %q %q", name, f.Name, g.Shorthand, g.DefValue, g.Usage, f.Shorthand,
+					f.DefValue, f.Usage)
 			}
 		})
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

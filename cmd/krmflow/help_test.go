@@ -72,7 +72,8 @@ func TestHelpFits(t *testing.T) {
 			examples := strings.Split(c.Example, "\n")
 			for line := range strings.Lines(help.Full(c, width)) {
 				line = strings.TrimSuffix(line, "\n")
-				if strings.HasPrefix(line, "  "+c.CommandPath()) || slices.Contains(examples, line) || !strings.Contains(strings.TrimSpace(line), " ") || strings.HasPrefix(line, "  ") && strings.Contains(c.Long, line) {
+				if strings.HasPrefix(line, "  "+c.CommandPath()) || slices.Contains(examples, line) ||
+					!strings.Contains(strings.TrimSpace(line), " ") || strings.HasPrefix(line, "  ") && strings.Contains(c.Long, line) {
 					continue // commands and tables are not wrapped
 				}
 				if n := utf8.RuneCountInString(line); n > width {

@@ -94,7 +94,8 @@ func deployment(containers string) string {
 }
 
 func replacement(source, targets string) string {
-	return "- source: {kind: ConfigMap, fieldPath: " + source + "}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [" + targets + "], options: {create: true}}]\n"
+	return "- source: {kind: ConfigMap, fieldPath: " + source + "}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [" + targets +
+		"], options: {create: true}}]\n"
 }
 
 var hostileTrees = []hostileTree{
@@ -111,51 +112,64 @@ var hostileTrees = []hostileTree{
 			if i == 29 {
 				next = "r.yaml"
 			}
-			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x" + fmt.Sprint(i) + "}'}]\n"
+			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x" +
+				fmt.Sprint(i) + "}'}]\n"
 		}, "k29/r.yaml", configMap)
 	}},
 	{"json-copy-list", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [a]\n",
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [a]\n",
 			"k/p.yaml", times(60, "- {op: copy, from: /x, path: /x/-}\n"))
 	}},
 	{"json-copy-everywhere", func() tree { // moderate per resource, too much in total
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(10000, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {a: aaaaa}\n---\n"),
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n",
+			times(10000, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {a: aaaaa}\n---\n"),
 			"k/p.yaml", times(14, "- {op: copy, from: /data, path: /data/x%d}\n"))
 	}},
 	{"json-add-everywhere", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml", "- {op: add, path: /data, value: {a: "+letters(500_000)+"}}\n")
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml",
+			"- {op: add, path: /data, value: {a: "+letters(500_000)+"}}\n")
 	}},
 	{"json-add-values", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml", "- {op: add, path: /data, value: ["+strings.Repeat("0x10,", 100_000)+"]}\n")
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml",
+			"- {op: add, path: /data, value: ["+strings.Repeat("0x10,", 100_000)+"]}\n")
 	}},
 	{"json-many-operations", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", configMap, "k/p.yaml", times(20000, "- {op: add, path: /data/x%d, value: b}\n"))
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", configMap, "k/p.yaml",
+			times(20000, "- {op: add, path: /data/x%d, value: b}\n"))
 	}},
 	{"json-many-items", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", configMap, "k/p.yaml", "- {op: add, path: /l, value: []}\n"+times(20000, "- {op: add, path: /l/0, value: b%d}\n"))
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", configMap, "k/p.yaml",
+			"- {op: add, path: /l, value: []}\n"+times(20000, "- {op: add, path: /l/0, value: b%d}\n"))
 	}},
 	{"json-operations-everywhere", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml", "- {op: add, path: /data, value: {}}\n"+times(12000, "- {op: add, path: /data/a, value: b%d}\n"))
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml",
+			"- {op: add, path: /data, value: {}}\n"+times(12000, "- {op: add, path: /data/a, value: b%d}\n"))
 	}},
 	{"json-test", func() tree {
 		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", configMap+"x: "+letters(300_000),
 			"k/p.yaml", times(4, "- {op: copy, from: /x, path: /data/x%d}\n")+times(10000, "- {op: test, path: /data/x1, value: a}\n"))
 	}},
 	{"json-patches", func() tree {
-		return of("patches:\n"+times(6000, "- {target: {kind: ConfigMap}, patch: '- {op: add, path: /data/x, value: x%d}'}\n"), configMap+"x: {"+times(30000, "a%d: b c,")+"}")
+		return of("patches:\n"+times(6000, "- {target: {kind: ConfigMap}, patch: '- {op: add, path: /data/x, value: x%d}'}\n"),
+			configMap+"x: {"+times(30000, "a%d: b c,")+"}")
 	}},
 	{"merge-everywhere", func() tree {
-		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "+letters(500_000)+"}\n")
+		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "+letters(500_000)+"}\n")
 	}},
 	{"merge-many", func() tree {
-		return of("patches:\n"+times(5000, "- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y%d}}'\n"), configMap+"x: {"+times(30000, "a%d: {b: c},")+"}")
+		return of("patches:\n"+times(5000, "- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y%d}}'\n"),
+			configMap+"x: {"+times(30000, "a%d: {b: c},")+"}")
 	}},
 	{"merge-keyless-items", func() tree {
-		return of("patches:\n- path: p.yaml\n", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: ["+times(25000, "{port: %d},")+"]}\n",
+		return of("patches:\n- path: p.yaml\n", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: ["+
+			times(25000, "{port: %d},")+"]}\n",
 			"k/p.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: ["+times(25000, "{port: %d},")+"{name: x}]}\n")
 	}},
 	{"merge-keyless-containers", func() tree {
-		return of("patches:\n- path: p.yaml\n", deployment(times(30000, "{name: b%d},")+"{image: c}"), "k/p.yaml", deployment(times(30000, "{name: a%d},")+"{image: c}"))
+		return of("patches:\n- path: p.yaml\n", deployment(times(30000, "{name: b%d},")+"{image: c}"), "k/p.yaml",
+			deployment(times(30000, "{name: a%d},")+"{image: c}"))
 	}},
 
 	// Replacements and vars.
@@ -166,55 +180,71 @@ var hostileTrees = []hostileTree{
 		return of("replacements: [{path: p.yaml}]\n", configMap, "k/p.yaml", times(30, replacement("data", "data.x%d")))
 	}},
 	{"replacement-text-doubles", func() tree {
-		return of("replacements:\n"+times(40, "- source: {kind: ConfigMap, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: '-', index: 99}}]\n"), configMap)
+		return of("replacements:\n"+times(40,
+			"- source: {kind: ConfigMap, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: '-', index: 99}}]\n"), configMap)
 	}},
 	{"replacement-document-doubles", func() tree {
-		return of("replacements:\n"+times(40, "- source: {kind: ConfigMap, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a.b%d], options: {create: true}}]\n"),
+		return of("replacements:\n"+times(40,
+			"- source: {kind: ConfigMap, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a.b%d], options: {create: true}}]\n"),
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{\"a\": \"b\\n\\\"c\\\"\"}'}\n")
 	}},
 	{"replacement-everywhere", func() tree {
-		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [x], options: {create: true}}]\n",
+		return of(
+			"replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [x], options: {create: true}}]\n",
 			times(8000, configMaps)+"kind: B\nmetadata: {name: b}\nx: "+letters(400_000)+"\n")
 	}},
 	{"replacement-parts", func() tree { // its own text in each field
-		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [metadata.name], options: {delimiter: '-', index: 99}}]\n",
+		return of(
+			"replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [metadata.name], options: {delimiter: '-', index: 99}}]\n",
 			times(8000, configMaps)+"kind: B\nmetadata: {name: b}\nx: "+letters(400_000)+"\n")
 	}},
 	{"replacement-fields", func() tree {
-		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: ["+times(30000, "data.x%d,")+"], options: {create: true}}]\n",
+		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: ["+
+			times(30000, "data.x%d,")+"], options: {create: true}}]\n",
 			configMap+"---\nkind: B\nmetadata: {name: b}\nx: "+letters(300_000)+"\n")
 	}},
 	{"replacement-documents", func() tree { // a document within a text, parsed for each field
-		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: ["+times(20000, "data.a.x%d,")+"], options: {create: true}}]\n",
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n"+times(30000, "    a%d: b\n")+"---\nkind: B\nmetadata: {name: b}\nx: y\n")
+		return of("replacements:\n- source: {kind: B, fieldPath: x}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: ["+
+			times(20000, "data.a.x%d,")+"], options: {create: true}}]\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n"+times(30000, "    a%d: b\n")+
+				"---\nkind: B\nmetadata: {name: b}\nx: y\n")
 	}},
 	{"replacement-patterns", func() tree {
-		return of("replacements:\n"+times(2000, "- sourceValue: b\n  targets: [{select: {name: '(a|b|%d)+.*'}, fieldPaths: ['x.[a=(a|%d)*.*b].c'], options: {create: true}}]\n"),
+		return of("replacements:\n"+times(2000,
+			"- sourceValue: b\n  targets: [{select: {name: '(a|b|%d)+.*'}, fieldPaths: ['x.[a=(a|%d)*.*b].c'], options: {create: true}}]\n"),
 			times(2000, "{kind: A, metadata: {name: a%d}, x: [{a: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab, c: d}]}\n---\n"))
 	}},
 	{"vars", func() tree {
-		return of("vars: [{name: V, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n",
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: "+letters(300_000)+", b: 'x"+strings.Repeat("$(V)", 100_000)+"'}\n",
+		return of(
+			"vars: [{name: V, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: "+letters(300_000)+", b: 'x"+strings.Repeat("$(V)", 100_000)+
+				"'}\n",
 			"k/c.yaml", "varReference: [{path: data, kind: ConfigMap}]\n")
 	}},
 	{"vars-everywhere", func() tree {
-		return of("vars: [{name: V, objref: {kind: ConfigMap, name: a0, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n",
-			times(7000, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {b: x$(V)}\n---\n")+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z}\n",
+		return of(
+			"vars: [{name: V, objref: {kind: ConfigMap, name: a0, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n",
+			times(7000, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata: {b: x$(V)}\n---\n")+
+				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z}\n",
 			"k/c.yaml", "varReference: [{path: data, kind: ConfigMap}]\n").with("k/r.yaml", "b: x$(V)}", "a: "+letters(400_000)+"}")
 	}},
 
 	// Aliases.
 	{"aliases-resources", func() tree {
-		return of("", times(2500, "kind: A\nmetadata: {name: a%d}\nx: &a [1,2,3,4,5,6,7,8]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nw: &f [*e,*e,*e,*e,*e,*e,*e,*e]\nt: [*f,*f,*f]\n---\n"))
+		return of("",
+			times(2500,
+				"kind: A\nmetadata: {name: a%d}\nx: &a [1,2,3,4,5,6,7,8]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nw: &f [*e,*e,*e,*e,*e,*e,*e,*e]\nt: [*f,*f,*f]\n---\n"))
 	}},
 	{"aliases-images", func() tree {
 		return of("images: [&i {name: a, newTag: b},"+strings.Repeat("*i,", 300_000)+"]\n", configMap)
 	}},
 	{"aliases-patches", func() tree {
-		return of("patches: [&p {patch: '{kind: A, metadata: {name: a}, x: {"+times(20000, "a%d: b,")+"}}'},"+strings.Repeat("*p,", 100_000)+"]\n", "{kind: A, metadata: {name: a}}")
+		return of("patches: [&p {patch: '{kind: A, metadata: {name: a}, x: {"+times(20000, "a%d: b,")+"}}'},"+
+			strings.Repeat("*p,", 100_000)+"]\n", "{kind: A, metadata: {name: a}}")
 	}},
 	{"aliases-patch", func() tree {
-		return of("patches: [{path: p.yaml, target: {kind: A}}]\n", times(8000, tiny), "k/p.yaml", "kind: A\nmetadata: {name: a}\nx: &a [1,2,3,4,5,6,7,8]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nw: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n")
+		return of("patches: [{path: p.yaml, target: {kind: A}}]\n", times(8000, tiny), "k/p.yaml",
+			"kind: A\nmetadata: {name: a}\nx: &a [1,2,3,4,5,6,7,8]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nw: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n")
 	}},
 
 	// Layers that are reused many times.
@@ -231,7 +261,8 @@ var hostileTrees = []hostileTree{
 		return t
 	}},
 	{"components-large", func() tree {
-		return of("components: ["+strings.Repeat("../c,", 20000)+"]\n", times(10000, configMaps), "c/kustomization.yaml", component+"labels: [{pairs: {a: b}}, {pairs: {a: c}}]\n")
+		return of("components: ["+strings.Repeat("../c,", 20000)+"]\n", times(10000, configMaps), "c/kustomization.yaml",
+			component+"labels: [{pairs: {a: b}}, {pairs: {a: c}}]\n")
 	}},
 	{"components-chain", func() tree {
 		t := chain(8000, func(i int, next string) string { return component + "components: [" + next + "]\n" })
@@ -269,7 +300,9 @@ var hostileTrees = []hostileTree{
 	}},
 	{"folded-again", func() tree {
 		return of("transformers: ["+strings.Repeat("../t,", 50_000)+"]\n", configMap, "t/kustomization.yaml", "resources: [r.yaml]\n",
-			"t/r.yaml", times(4000, "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a%d}\nprefix: a\nfieldSpecs: [{path: metadata/name}]\n---\n"))
+			"t/r.yaml",
+			times(4000,
+				"apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a%d}\nprefix: a\nfieldSpecs: [{path: metadata/name}]\n---\n"))
 	}},
 	{"compositions", func() tree {
 		t := tree{}
@@ -278,7 +311,9 @@ var hostileTrees = []hostileTree{
 			if i == 0 {
 				name = "k"
 			}
-			t[name+"/composition.yaml"] = fmt.Sprintf("kind: Composition\n%stransformers: [{apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}]\n", imports, i)
+			t[name+"/composition.yaml"] = fmt.Sprintf(
+				"kind: Composition\n%stransformers: [{apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}]\n",
+				imports, i)
 		}
 		t["k4000/composition.yaml"] = "kind: Composition\ntransformers: [{kind: ResourceGenerator, paths: [r.yaml]}]\n"
 		t["k4000/r.yaml"] = configMap
@@ -286,20 +321,26 @@ var hostileTrees = []hostileTree{
 	}},
 	{"composition-overrides", func() tree {
 		return tree{
-			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOverrides:\n" + times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: b}\n"),
-			"b/composition.yaml": "kind: Composition\ntransformers:\n" + times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
+			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOverrides:\n" +
+				times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: b}\n"),
+			"b/composition.yaml": "kind: Composition\ntransformers:\n" +
+				times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
 		}
 	}},
 	{"composition-mistakes", func() tree {
 		return tree{
-			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOverrides:\n" + times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: b%d}, prefix: b}\n"),
-			"b/composition.yaml": "kind: Composition\ntransformers:\n" + times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
+			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOverrides:\n" +
+				times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: b%d}, prefix: b}\n"),
+			"b/composition.yaml": "kind: Composition\ntransformers:\n" +
+				times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
 		}
 	}},
 	{"composition-order", func() tree {
 		return tree{
-			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOrder:\n" + times(10000, "- {name: b%d}\n"),
-			"b/composition.yaml": "kind: Composition\ntransformers:\n" + times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
+			"k/composition.yaml": "kind: Composition\ntransformersFrom: [{path: ../b}]\ntransformerOrder:\n" +
+				times(10000, "- {name: b%d}\n"),
+			"b/composition.yaml": "kind: Composition\ntransformers:\n" +
+				times(5000, "- {apiVersion: builtin, kind: PrefixTransformer, metadata: {name: a%d}, prefix: a}\n"),
 		}
 	}},
 
@@ -313,7 +354,8 @@ var hostileTrees = []hostileTree{
 	}},
 	{"labels-wide", func() tree { return of("commonLabels: {"+times(30000, "a%d: b,")+"}\n", times(8000, configMaps)) }},
 	{"labels-values", func() tree {
-		return of("commonLabels: {"+times(20000, "a%d: b,")+"}\n", times(10, "{kind: A, metadata: {name: a%d, labels: {"+times(4000, "b%d: b,")+"}}}\n---\n"))
+		return of("commonLabels: {"+times(20000, "a%d: b,")+"}\n",
+			times(10, "{kind: A, metadata: {name: a%d, labels: {"+times(4000, "b%d: b,")+"}}}\n---\n"))
 	}},
 	{"image-long", func() tree {
 		return of("images: [{name: i, newName: "+letters(300_000)+"}]\n", deployment(times(20000, "{name: a%d, image: i},")))
@@ -322,42 +364,53 @@ var hostileTrees = []hostileTree{
 		return of("images:\n"+times(15000, "- {name: i%d, newTag: b}\n"), deployment(times(15000, "{name: a%d, image: i%d},")))
 	}},
 	{"images-everywhere", func() tree {
-		return of("images:\n"+times(15000, "- {name: i%d, newTag: b}\n"), times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: i%d}]}}\n---\n"))
+		return of("images:\n"+times(15000, "- {name: i%d, newTag: b}\n"),
+			times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: i%d}]}}\n---\n"))
 	}},
 	{"images-toggle", func() tree {
-		return of("images:\n"+strings.Repeat("- {name: a, newName: b}\n- {name: b, newName: a}\n", 8000), times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: a}]}}\n---\n"))
+		return of("images:\n"+strings.Repeat("- {name: a, newName: b}\n- {name: b, newName: a}\n", 8000),
+			times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: a}]}}\n---\n"))
 	}},
 	{"images-patterns", func() tree {
-		return of("images:\n"+times(10000, "- {name: '(a|b)*%d', newTag: b}\n"), times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: i%d}]}}\n---\n"))
+		return of("images:\n"+times(10000, "- {name: '(a|b)*%d', newTag: b}\n"),
+			times(6000, "{kind: A, metadata: {name: a%d}, spec: {containers: [{image: i%d}]}}\n---\n"))
 	}},
 	{"image-pattern", func() tree {
 		return of("images:\n- {name: '("+letters(200_000)+"b?)*', newTag: b}\n", deployment("{image: "+letters(300_000)+"}"))
 	}},
 	{"selector-pattern", func() tree {
-		return of("patches:\n- target: {name: '("+strings.Repeat("a?", 100_000)+")*b'}\n  patch: '[]'\n", "{kind: A, metadata: {name: "+letters(300_000)+"}}")
+		return of("patches:\n- target: {name: '("+strings.Repeat("a?", 100_000)+")*b'}\n  patch: '[]'\n",
+			"{kind: A, metadata: {name: "+letters(300_000)+"}}")
 	}},
 	{"selectors-many", func() tree {
-		return of("patches:\n"+times(7000, "- {target: {kind: 'Confi.*'}, patch: '{kind: A, metadata: {name: b}}'}\n"), times(7000, configMaps))
+		return of("patches:\n"+times(7000, "- {target: {kind: 'Confi.*'}, patch: '{kind: A, metadata: {name: b}}'}\n"),
+			times(7000, configMaps))
 	}},
 	{"selectors-labels", func() tree {
-		return of("patches:\n"+times(200, "- target: {labelSelector: '"+times(100, "a%d!=b,")+"c=d'}\n  patch: '{kind: A, metadata: {name: b}}'\n"), times(3000, "{kind: A, metadata: {name: a%d, labels: {"+times(5, "b%d: c,")+"}}}\n---\n"))
+		return of("patches:\n"+times(200, "- target: {labelSelector: '"+times(100, "a%d!=b,")+
+			"c=d'}\n  patch: '{kind: A, metadata: {name: b}}'\n"),
+			times(3000, "{kind: A, metadata: {name: a%d, labels: {"+times(5, "b%d: c,")+"}}}\n---\n"))
 	}},
 	{"replicas-many", func() tree {
-		return of("replicas:\n"+times(8000, "- {name: a%d, count: 1}\n"), times(8000, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a%d}}\n---\n"))
+		return of("replicas:\n"+times(8000, "- {name: a%d, count: 1}\n"),
+			times(8000, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a%d}}\n---\n"))
 	}},
 	{"transformations", func() tree {
-		return of("buildMetadata: [transformerAnnotations, originAnnotations]\nlabels:\n"+times(15000, "- {pairs: {a: b%d}}\n"), times(12000, tiny))
+		return of("buildMetadata: [transformerAnnotations, originAnnotations]\nlabels:\n"+times(15000, "- {pairs: {a: b%d}}\n"),
+			times(12000, tiny))
 	}},
 	{"name-references", func() tree {
 		return of("configurations: [c.yaml]\nnamePrefix: p\n", times(5000, "{kind: A%d, metadata: {name: a%d}, x: a%d}\n---\n"),
 			"k/c.yaml", "nameReference:\n- {kind: A1, fieldSpecs: ["+times(10000, "{path: x%d, kind: A},")+"]}\n")
 	}},
 	{"name-references-items", func() tree {
-		return of("configurations: [c.yaml]\nnamePrefix: p\n", times(1000, "{kind: A, metadata: {name: a%d}, x: [a0,a1,a2,a3,a4,a5,a6,a7,a8,a9]}\n---\n"),
+		return of("configurations: [c.yaml]\nnamePrefix: p\n",
+			times(1000, "{kind: A, metadata: {name: a%d}, x: [a0,a1,a2,a3,a4,a5,a6,a7,a8,a9]}\n---\n"),
 			"k/c.yaml", "nameReference:\n"+times(10000, "- {kind: A, version: v%d, fieldSpecs: [{path: x}]}\n"))
 	}},
 	{"field-specs", func() tree {
-		return of("labels:\n- pairs: {a: b}\n  fields: ["+times(15000, "{path: x%d/y, create: true},")+"]\n", times(5000, "{kind: A%d, metadata: {name: a%d}}\n---\n"))
+		return of("labels:\n- pairs: {a: b}\n  fields: ["+times(15000, "{path: x%d/y, create: true},")+"]\n",
+			times(5000, "{kind: A%d, metadata: {name: a%d}}\n---\n"))
 	}},
 	{"configurations-merge", func() tree {
 		return chain(400, func(i int, next string) string {
@@ -384,13 +437,16 @@ var hostileTrees = []hostileTree{
 		return of("configMapGenerator:\n"+times(10000, "- {name: a%d, envs: [f]}\n"), configMap, "k/f", times(40000, "a%d=b\n"))
 	}},
 	{"generator-merge", func() tree {
-		return of("secretGenerator: [{name: a, behavior: merge, literals: [b=c]}]\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {"+times(60000, "a%d: b,")+"}\n")
+		return of("secretGenerator: [{name: a, behavior: merge, literals: [b=c]}]\n",
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {"+times(60000, "a%d: b,")+"}\n")
 	}},
 	{"indentation", func() tree {
-		return of("", "{kind: A, metadata: {name: a}, x: "+strings.Repeat("{a: ", 990)+"["+strings.Repeat("0,", 400_000)+"]"+strings.Repeat("}", 990)+"}\n")
+		return of("", "{kind: A, metadata: {name: a}, x: "+strings.Repeat("{a: ", 990)+"["+strings.Repeat("0,", 400_000)+
+			"]"+strings.Repeat("}", 990)+"}\n")
 	}},
 	{"indentation-text", func() tree {
-		return of("", "{kind: A, metadata: {name: a}, x: "+strings.Repeat("{a: ", 990)+"\""+strings.Repeat("a\\n", 250_000)+"\""+strings.Repeat("}", 990)+"}\n")
+		return of("", "{kind: A, metadata: {name: a}, x: "+strings.Repeat("{a: ", 990)+"\""+strings.Repeat("a\\n", 250_000)+
+			"\""+strings.Repeat("}", 990)+"}\n")
 	}},
 	{"wide-map", func() tree { return of("", configMap+"x: {"+times(60000, "a%d: b,")+"}") }},
 	{"wide-annotations", func() tree {
@@ -409,19 +465,23 @@ var hostileTrees = []hostileTree{
 		return t
 	}},
 	{"near-names", func() tree {
-		return of("patches:\n"+times(6000, "- {target: {name: another-name-%d}, patch: '{kind: A, metadata: {name: b}}'}\n"), times(8000, "{kind: A, metadata: {name: missing-name-%d}}\n---\n"))
+		return of("patches:\n"+times(6000, "- {target: {name: another-name-%d}, patch: '{kind: A, metadata: {name: b}}'}\n"),
+			times(8000, "{kind: A, metadata: {name: missing-name-%d}}\n---\n"))
 	}},
 	{"near-names-long", func() tree {
-		return of("patches:\n- {target: {name: "+letters(300_000)+"b}, patch: '{kind: A, metadata: {name: b}}'}\n", "{kind: A, metadata: {name: c"+letters(300_000)+"}}")
+		return of("patches:\n- {target: {name: "+letters(300_000)+"b}, patch: '{kind: A, metadata: {name: b}}'}\n",
+			"{kind: A, metadata: {name: c"+letters(300_000)+"}}")
 	}},
 	{"near-images", func() tree {
-		return of("images:\n"+times(10000, "- {name: another-image-%d, newTag: b}\n"), deployment(times(10000, "{image: missing-image-%d},")))
+		return of("images:\n"+times(10000, "- {name: another-image-%d, newTag: b}\n"),
+			deployment(times(10000, "{image: missing-image-%d},")))
 	}},
 	{"warnings", func() tree {
 		return of("patches:\n"+times(10000, "- {target: {kind: A}, patch: '{kind: A, metadata: {name: b}}'}\n"), times(10, configMaps))
 	}},
 	{"functions-denied", func() tree {
-		return of("transformers:\n"+times(8000, "- '{apiVersion: e.com/v1, kind: F, metadata: {name: a%d}}'\n")+"catalogs: ["+times(8000, "c%d.yaml,")+"]\n", configMap)
+		return of("transformers:\n"+times(8000, "- '{apiVersion: e.com/v1, kind: F, metadata: {name: a%d}}'\n")+"catalogs: ["+
+			times(8000, "c%d.yaml,")+"]\n", configMap)
 	}},
 }
 

@@ -349,7 +349,8 @@ func rootCommand(a *cli.Invocation) *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if f := root.PersistentFlags().Lookup("directory"); f.Changed && a.Watch == nil { // later rounds of a watch are there already
 			if err := os.Chdir(dir); err != nil {
-				return options.UsageError(diag.NoSuchFile.Errorf("-C %s: cannot change to this directory: %w", diag.Redact(dir), errors.Unwrap(err)))
+				return options.UsageError(diag.NoSuchFile.Errorf("-C %s: cannot change to this directory: %w", diag.Redact(dir),
+					errors.Unwrap(err)))
 			}
 		}
 		return a.ReadSettings(cmd)

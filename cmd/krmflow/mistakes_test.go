@@ -185,7 +185,8 @@ func checkCodes(t *testing.T, s *session, m *mistake) {
 	asJSON.args = map[string][]string{"krmflow": append(slices.Clip(m.args["krmflow"]), "--log-format=json")}
 	for line := range strings.Lines(asJSON.ask(t, s, "krmflow", "krmflow")) {
 		message := strings.Contains(line, `"level":"error"`) || strings.Contains(line, `"level":"warn"`)
-		if message && !strings.Contains(line, `"verb":`) && (!strings.Contains(line, `"code":"KF`) || strings.Contains(line, `"code":"KF0100"`)) {
+		if message && !strings.Contains(line, `"verb":`) &&
+			(!strings.Contains(line, `"code":"KF`) || strings.Contains(line, `"code":"KF0100"`)) {
 			t.Errorf("without a code of its own: %s", line)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // condition for each page to be complete.
 var pictures = []struct{ name, command, ready string }{
 	{"review-plan", "krmflow plan -R overlays --diff git:HEAD -o html", `canvas.dataset.shown > 0`},
-	{"review-diff", "krmflow diff -R overlays --against git:HEAD -o html", `document.getElementById("shown").textContent.includes("resources")`},
+	{"review-diff", "krmflow diff -R overlays --against git:HEAD -o html",
+		`document.getElementById("shown").textContent.includes("resources")`},
 }
 
 const picturesDir = "../../docs/pictures"
@@ -57,7 +58,8 @@ func TestPicturesAreUpToDate(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else if !strings.Contains(string(known), line) {
-			t.Errorf("docs/pictures/%s.png shows a page that is another one now: go test ./cmd/krmflow -run TestPicturesAreUpToDate -update takes it again; then look at it", p.name)
+			t.Errorf(
+				"docs/pictures/%s.png shows a page that is another one now: go test ./cmd/krmflow -run TestPicturesAreUpToDate -update takes it again; then look at it", p.name)
 		}
 		if !strings.Contains(string(review), "(pictures/"+p.name+".png)") {
 			t.Errorf("docs/review.md does not show %s", p.name)
@@ -88,7 +90,8 @@ func changedShop(t *testing.T) string {
 git init -q --object-format=sha1 && git add . && git commit -qm before
 sed -i.x 's/count: 5/count: 6/' overlays/prod/kustomization.yaml && sed -i.x 's/memory: 64Mi/memory: 128Mi/' base/frontend/deployment.yaml && find . -name '*.x' -delete`)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
 		"GIT_AUTHOR_DATE=2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -133,7 +133,8 @@ func TestEditsOutliveRuns(t *testing.T) {
 	for seed := range uint64(*regenerated) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		dir := t.TempDir()
-		put(t, dir, "fn.yaml", "apiVersion: example.com/v1\nkind: Generator\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: 'exec: {path: fn.sh}'\n", 0o644)
+		put(t, dir, "fn.yaml",
+			"apiVersion: example.com/v1\nkind: Generator\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: 'exec: {path: fn.sh}'\n", 0o644)
 		people, made, want := make([]scalars, resources), make([]scalars, resources), make([]scalars, resources)
 		theirs := make([]map[string]bool, resources) // the fields set by the function
 		for i := range resources {
@@ -173,7 +174,8 @@ func TestEditsOutliveRuns(t *testing.T) {
 				t.Fatalf("seed %d, run %d: %v\n%s", seed, run, err, out)
 			}
 			for i := range resources {
-				checkRegenerated(t, filepath.Join(dir, fmt.Sprintf("t%d_thing.yaml", i)), edits[i], want[i], fmt.Sprintf("seed %d, run %d", seed, run))
+				checkRegenerated(t, filepath.Join(dir, fmt.Sprintf("t%d_thing.yaml", i)), edits[i], want[i],
+					fmt.Sprintf("seed %d, run %d", seed, run))
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func TestReportJSON(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(
 		options.UsageError(errors.New("one\x7f\u0085\u202e\xff")),
-		&exit.Error{Code: exit.Output, Err: errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
+		&exit.Error{Code: exit.Output, Err: errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"),
+			errors.New("three\n  no hint"))})
 	if code := report(console.Reporter{W: terminal.Painter{Safe: diag.SanitisingWriter(&b)}, JSON: true}, err); code != exit.Usage {
 		t.Errorf("exit code %d", code)
 	}

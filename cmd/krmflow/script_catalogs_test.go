@@ -67,7 +67,8 @@ func startRegistry(ts *testscript.TestScript, args []string) {
 	l.Close()
 	dir := ts.MkAbs("." + args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
-	config := fmt.Sprintf("version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n", dir, address)
+	config := fmt.Sprintf(
+		"version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n", dir, address)
 	if len(args) > 1 {
 		config += fmt.Sprintf("auth: {htpasswd: {realm: x, path: %q}}\n", ts.MkAbs(args[1]))
 	}
@@ -98,7 +99,8 @@ func artifact(ts *testscript.TestScript, args []string) {
 	var layers []any
 	for _, arg := range args[2:] {
 		mediaType, file, _ := strings.Cut(arg, "=")
-		layers = append(layers, repo.upload(mediaType, ts.ReadFile(file), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}))
+		layers = append(layers, repo.upload(mediaType, ts.ReadFile(file),
+			map[string]string{"org.opencontainers.image.title": filepath.Base(file)}))
 	}
 	ts.Setenv(args[1], repo.manifest(tag, "application/vnd.oci.image.manifest.v1+json", map[string]any{
 		"config": repo.upload("application/vnd.oci.empty.v1+json", "{}", nil), "layers": layers,

@@ -39,7 +39,8 @@ func cosign(ts *testscript.TestScript, args []string) {
 		refer(repo, tag, mediaType, digest, repo.upload(mediaType, string(bundle), nil))
 		return
 	}
-	payload := fmt.Sprintf(`{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":%q},"optional":null}`,
+	payload := fmt.Sprintf(
+		`{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":%q},"optional":null}`,
 		args[2], digest, append(args, "cosign container image signature")[4])
 	layer := repo.upload("application/vnd.dev.cosign.simplesigning.v1+json", payload, map[string]string{
 		"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(sign(ts, key, payload)),
@@ -48,14 +49,16 @@ func cosign(ts *testscript.TestScript, args []string) {
 		refer(repo, tag, "application/vnd.dev.cosign.artifact.sig.v1+json", digest, layer)
 		return
 	}
-	repo.manifest(tag+".sig", "application/vnd.oci.image.manifest.v1+json", map[string]any{"config": repo.upload("application/vnd.oci.image.config.v1+json", "{}", nil), "layers": []any{layer}})
+	repo.manifest(tag+".sig", "application/vnd.oci.image.manifest.v1+json",
+		map[string]any{"config": repo.upload("application/vnd.oci.image.config.v1+json", "{}", nil), "layers": []any{layer}})
 }
 
 // refer stores a manifest that refers to an artifact, and the index of such manifests, because the
 // registry does not maintain it.
 func refer(repo repository, tag, artifactType, digest string, layer any) {
 	m := repo.manifest("", "application/vnd.oci.image.manifest.v1+json", map[string]any{
-		"artifactType": artifactType, "subject": map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest, "size": 1},
+		"artifactType": artifactType, "subject": map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest,
+			"size": 1},
 		"config": repo.upload("application/vnd.oci.empty.v1+json", "{}", nil), "layers": []any{layer},
 	})
 	m["artifactType"] = artifactType

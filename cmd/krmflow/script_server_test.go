@@ -108,8 +108,9 @@ func (s *scriptServer) startTLS(ts *testscript.TestScript, expired bool) {
 		end = time.Now().Add(-time.Hour)
 	}
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: end.Add(-48 * time.Hour), NotAfter: end, IPAddresses: []net.IP{{127, 0, 0, 1}},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: end.Add(-48 * time.Hour), NotAfter: end,
+		IPAddresses: []net.IP{{127, 0, 0, 1}},
+		IsCA:        true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	ts.Check(err)
@@ -130,7 +131,8 @@ func gitBackend(ts *testscript.TestScript, root, dir string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := cgi.Handler{
 			Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"), Root: root, Stderr: io.Discard,
-			Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir, "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol")},
+			Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
+				"GIT_PROTOCOL=" + r.Header.Get("Git-Protocol")},
 		}
 		h.ServeHTTP(w, r)
 	})
@@ -156,10 +158,12 @@ func serveArtifact(w http.ResponseWriter, r *http.Request, dir string) {
 		if strings.HasSuffix(file, ".tgz") {
 			mediaType = remote.ChartLayer
 		}
-		layers = append(layers, layer{mediaType, digest, len(data), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}})
+		layers = append(layers, layer{mediaType, digest, len(data),
+			map[string]string{"org.opencontainers.image.title": filepath.Base(file)}})
 	}
 	const media = "application/vnd.oci.image.manifest.v1+json"
-	manifest, _ := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": media, "artifactType": "text/plain", "config": empty, "layers": layers})
+	manifest, _ := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": media, "artifactType": "text/plain", "config": empty,
+		"layers": layers})
 	data, ok := blobs[r.PathValue("ref")]
 	if r.PathValue("kind") == "tags" {
 		data, ok = []byte(`{"tags": ["latest", "1.2.3"]}`), true
@@ -280,7 +284,8 @@ func commitFiles(ts *testscript.TestScript, args []string) {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = folder
 		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + repository, "GIT_DIR=" + repository, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+			"PATH=" + os.Getenv("PATH"), "HOME=" + repository, "GIT_DIR=" + repository, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a",
+			"GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
 			"GIT_COMMITTER_EMAIL=a@b", "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z",
 		}
 		out, err := cmd.CombinedOutput()

@@ -197,7 +197,8 @@ var secretOutputs = []secretOutput{
 	{args: "test new -o junit", code: 1, has: `<failure`},
 	{args: "apply-render new -o out/ --check --report sarif=report,github", code: 10, has: `output would be changed`, file: "report"},
 	{args: "apply-render new -o out/ --check --report junit=report", code: 10, has: `output would be changed`, file: "report"},
-	{args: "apply-render new -o out/ --check --report json=report --log-format json --log-level debug", code: 10, has: `output would be changed`, file: "report"},
+	{args: "apply-render new -o out/ --check --report json=report --log-format json --log-level debug", code: 10,
+		has: `output would be changed`, file: "report"},
 	{args: "apply-render new -o fresh/ --profile profile --log-level debug", has: `r\.yaml|traceEvents`, file: "profile"},
 	{args: "bench -n 1 new --html page", has: `<html`, file: "page"},
 	{args: "apply-render new --fail-on-secrets -o failed/", code: 1, has: `--fail-on-secrets`},
@@ -295,14 +296,16 @@ func (shape secretShape) write(t *testing.T, s *session) string {
 	writeArchive(t, filepath.Join(dir, "old"), old)
 	writeArchive(t, filepath.Join(dir, "new"), now)
 	writeArchive(t, filepath.Join(dir, "dir"), old+secretFunction)
-	if err := errors.Join(os.Remove(filepath.Join(dir, "dir", "kustomization.yaml")), os.Chmod(filepath.Join(dir, "dir", "fn.sh"), 0o755)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(dir, "dir", "kustomization.yaml")),
+		os.Chmod(filepath.Join(dir, "dir", "fn.sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	golden, code := krmflowIn(s, dir, "build", "old")
 	if code != 0 {
 		t.Fatalf("old cannot be rendered:\n%s", golden)
 	}
-	writeArchive(t, filepath.Join(dir, "new"), "-- krmflow-test.yaml --\napiVersion: krmflow.dev/v1alpha1\nkind: Test\ntests:\n- name: golden\n  golden: golden.yaml\n")
+	writeArchive(t, filepath.Join(dir, "new"),
+		"-- krmflow-test.yaml --\napiVersion: krmflow.dev/v1alpha1\nkind: Test\ntests:\n- name: golden\n  golden: golden.yaml\n")
 	if err := os.WriteFile(filepath.Join(dir, "new", "golden.yaml"), golden, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +385,8 @@ func hasCanary(text []byte) bool {
 
 // checkModes checks in all layouts that only the owner can read files with values.
 func (shape secretShape) checkModes(t *testing.T, s *session, dir string) {
-	for _, args := range []string{"apply-render old -o modes/each/", "apply-render old -o modes/single/ --layout single", "apply-render old -o modes/file.yaml", "build old -o modes/build.yaml"} {
+	for _, args := range []string{"apply-render old -o modes/each/", "apply-render old -o modes/single/ --layout single",
+		"apply-render old -o modes/file.yaml", "build old -o modes/build.yaml"} {
 		if text, code := krmflowIn(s, dir, strings.Fields(args)...); code != 0 {
 			t.Errorf("krmflow %s: exit code %d\n%s", args, code, text)
 		}

@@ -57,7 +57,8 @@ func (c *change) written(n *yaml3.Node) string {
 	}
 	at := c.content(n)
 	end := c.scalarEnd(n, at)
-	if n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0 || strings.ContainsAny(string(c.data[at:end]), "\r\n") || n.Style == 0 && strings.ContainsAny(n.Value, ",[]{}") {
+	if n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0 || strings.ContainsAny(string(c.data[at:end]), "\r\n") ||
+		n.Style == 0 && strings.ContainsAny(n.Value, ",[]{}") {
 		return doubleQuoted(n.Value)
 	}
 	return string(c.data[at:end])

@@ -183,7 +183,8 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 	if next := d.written(field, want, moved, true); next != nil {
 		return next, nil
 	}
-	return nil, diag.Errorf(diag.Pos{File: d.name}, field, "cannot be edited without changing other parts of the file").Hint("edit it by hand")
+	return nil, diag.Errorf(diag.Pos{File: d.name},
+		field, "cannot be edited without changing other parts of the file").Hint("edit it by hand")
 }
 
 // written returns a Document with a field changed in place or, if anew is set, rewritten. It

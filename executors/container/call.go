@@ -181,10 +181,12 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case context.Cause(running) == bounded.ErrFull:
-		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped", diag.Size(f.Limits.Output)).
-			Hint("--max-fn-output sets how much a function may write")
+		return executors.Output{Stderr: out.Stderr},
+			c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped", diag.Size(f.Limits.Output)).
+				Hint("--max-fn-output sets how much a function may write")
 	case limited.Err() != nil:
-		return out, c.failed(executors.Timeout, out, "still running after %s, stopped", f.Limits.Timeout).Hint("--fn-timeout sets how long a function may take")
+		return out, c.failed(executors.Timeout, out, "still running after %s, stopped",
+			f.Limits.Timeout).Hint("--fn-timeout sets how long a function may take")
 	case errors.As(err, &known):
 		return executors.Output{}, known // without its output
 	case err != nil:

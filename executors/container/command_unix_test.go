@@ -152,7 +152,8 @@ func TestCommandReportsContainerFailures(t *testing.T) {
 		cmd, _, stderr := s.krmflow(append(trusted, tt.flag, "-o", "out/")...)
 		cmd.Run()
 		want := "Error: k/kustomization.yaml:2: transformers[0]: example.com/v1 Fn/fn: "
-		if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), tt.want) {
+		if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(stderr.String(), want) ||
+			!strings.Contains(stderr.String(), tt.want) {
 			t.Errorf("%s: exit code %d\n%s", tt.do, code, stderr)
 		}
 		s.gone(t, tt.do)
@@ -199,7 +200,8 @@ func TestTagMoved(t *testing.T) {
 	}
 	defer l.run("untag", "localhost/fn:v2", name)
 	move("v1")
-	s.write(t, "k/fn.yaml", "apiVersion: example.com/v1\nkind: Other\nmetadata: {name: fn}\nruntime: {container: {image: \""+name+"\"}}\nspec:\n  do: cat\n")
+	s.write(t, "k/fn.yaml", "apiVersion: example.com/v1\nkind: Other\nmetadata: {name: fn}\nruntime: {container: {image: \""+
+		name+"\"}}\nspec:\n  do: cat\n")
 	cmd, plan, stderr := s.krmflow("plan", "k", "--enable-alpha-plugins", "-o", "json")
 	err := cmd.Run()
 	_, rest, ok := strings.Cut(plan.String(), `"digest": "`)
@@ -213,7 +215,8 @@ func TestTagMoved(t *testing.T) {
 	move("v2")
 	cmd, _, stderr = s.krmflow("apply-render", "k", "--enable-alpha-plugins", "--plan", "plan.json", "-o", "out/")
 	cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(stderr.String(), "this is not what plan.json planned; nothing was executed") ||
+	if code := cmd.ProcessState.ExitCode(); code != 4 ||
+		!strings.Contains(stderr.String(), "this is not what plan.json planned; nothing was executed") ||
 		!strings.Contains(stderr.String(), first.String()) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}

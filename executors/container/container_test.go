@@ -30,13 +30,15 @@ func TestDetectPrefersPodman(t *testing.T) {
 		t.Errorf("%v, %v", e, err)
 	}
 	podman := add("podman")
-	for override, want := range map[string]Engine{"": {"podman", podman}, "docker": {"docker", docker}, docker: {"docker", docker}, "podman": {"podman", podman}} {
+	for override, want := range map[string]Engine{"": {"podman", podman}, "docker": {"docker", docker}, docker: {"docker", docker},
+		"podman": {"podman", podman}} {
 		if e, err := Detect(override); err != nil || e != want {
 			t.Errorf("%q: %v, %v", override, e, err)
 		}
 	}
 	add("nerdctl")
-	for override, want := range map[string]string{"nerdctl": "is not a container runtime", "/nowhere/podman": "is not on PATH", "--help": "is not a container runtime"} {
+	for override, want := range map[string]string{"nerdctl": "is not a container runtime", "/nowhere/podman": "is not on PATH",
+		"--help": "is not a container runtime"} {
 		if _, err := Detect(override); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", override, err)
 		}
@@ -75,8 +77,10 @@ func TestParseReference(t *testing.T) {
 	for _, s := range []string{
 		"", "-v", "--privileged", "-fn:v1", "a b", "fn:v1 --privileged", "Fn", "a/Fn", "a//b", "a/../b", "../a", "/a", "a/", ":v1", "fn:",
 		"fn:.x", "fn:-x", "fn:a/b:c", "fn:v:1", "a_-b", "a___b", "a..b", "a.-b", "docker://a", "oci:/tmp/x", "dir:/tmp", "docker-archive:/x.tar",
-		"fn@", "fn@sha256:", "fn@sha256:" + strings.Repeat("0", 63), "fn@sha256:" + strings.Repeat("A", 64), "fn@md5:" + strings.Repeat("0", 32),
-		"fn@" + digest + "@" + digest, "a\nb", "a\x00b", "ä", "host:port/a", "host:/a", "-h.io/a", "h-.io/a", "a:123456/b", strings.Repeat("a", 600),
+		"fn@", "fn@sha256:", "fn@sha256:" + strings.Repeat("0", 63), "fn@sha256:" + strings.Repeat("A", 64),
+		"fn@md5:" + strings.Repeat("0", 32),
+		"fn@" + digest + "@" + digest, "a\nb", "a\x00b", "ä", "host:port/a", "host:/a", "-h.io/a", "h-.io/a", "a:123456/b",
+		strings.Repeat("a", 600),
 		"fn:" + strings.Repeat("a", 129), "https://gcr.io/a",
 	} {
 		if r, err := parseReference(s); err == nil {
@@ -107,15 +111,18 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 		code executors.Code
 		want string // "" if allowed
 	}{
-		"nothing special":     {func(*function.Function) {}, 0, ""},
-		"option as image":     {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "in its name is not valid"},
-		"two digests":         {func(f *function.Function) { f.Image += "@" + other.String() }, executors.Verification, other.String()},
-		"no digest":           {func(f *function.Function) { f.Digest = krm.Digest{} }, executors.Denied, "has no digest"},
-		"a network":           {func(f *function.Function) { f.Network = "my-net_1.2" }, 0, ""},
-		"host network":        {func(f *function.Function) { f.Network = "host" }, executors.Denied, "network of the host"},
-		"another's network":   {func(f *function.Function) { f.Network = "container:db" }, executors.Denied, "is not the name of a network"},
-		"namespace":           {func(f *function.Function) { f.Network = "ns:/proc/1/ns/net" }, executors.Denied, "is not the name of a network"},
-		"option as network":   {func(f *function.Function) { f.Network = "--privileged" }, executors.Denied, "is not the name of a network"},
+		"nothing special": {func(*function.Function) {}, 0, ""},
+		"option as image": {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "in its name is not valid"},
+		"two digests":     {func(f *function.Function) { f.Image += "@" + other.String() }, executors.Verification, other.String()},
+		"no digest":       {func(f *function.Function) { f.Digest = krm.Digest{} }, executors.Denied, "has no digest"},
+		"a network":       {func(f *function.Function) { f.Network = "my-net_1.2" }, 0, ""},
+		"host network":    {func(f *function.Function) { f.Network = "host" }, executors.Denied, "network of the host"},
+		"another's network": {func(f *function.Function) { f.Network = "container:db" }, executors.Denied,
+			"is not the name of a network"},
+		"namespace": {func(f *function.Function) { f.Network = "ns:/proc/1/ns/net" }, executors.Denied,
+			"is not the name of a network"},
+		"option as network": {func(f *function.Function) { f.Network = "--privileged" }, executors.Denied,
+			"is not the name of a network"},
 		"variable":            {func(f *function.Function) { f.Env = []string{"A_1=x=y #z"} }, 0, ""},
 		"variable of host":    {func(f *function.Function) { f.Env = []string{"AWS_SECRET_ACCESS_KEY"} }, executors.Invalid, "NAME=value"},
 		"variables of host":   {func(f *function.Function) { f.Env = []string{"AWS_*"} }, executors.Invalid, "NAME=value"},
@@ -140,11 +147,15 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 		"dots in dest":        {bind(data, "/data/../local"), executors.Denied, "must be an absolute path"},
 		"the machine":         {func(f *function.Function) { bind("/", "/data")(f); f.Root = "" }, executors.Denied, "is too broad"},
 		"home":                {func(f *function.Function) { bind(home, "/data")(f); f.Root = "" }, executors.Denied, "is too broad"},
-		"device":              {func(f *function.Function) { bind("/dev/null", "/data")(f); f.Root = "" }, executors.Denied, "neither a directory nor a regular file"},
-		"volume":              {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} }, 0, ""},
-		"path as volume":      {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} }, executors.Denied, "is not the name of a volume"},
-		"tmpfs":               {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
-		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is not a type of mount"},
+		"device": {func(f *function.Function) { bind("/dev/null", "/data")(f); f.Root = "" }, executors.Denied,
+			"neither a directory nor a regular file"},
+		"volume": {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} },
+			0, ""},
+		"path as volume": {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} },
+			executors.Denied, "is not the name of a volume"},
+		"tmpfs": {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
+		"unknown mount": {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied,
+			"is not a type of mount"},
 	} {
 		f := ok()
 		tt.edit(&f)
@@ -163,9 +174,10 @@ func TestRequestsBeyondGrantsAreRefused(t *testing.T) {
 }
 
 func TestArgumentsIsolateContainer(t *testing.T) {
-	f := function.Function{Image: "fn", Env: []string{"TOKEN=hush"}, Network: "net", Config: []byte("hush"), Limits: executors.Bounded(function.Limits{}), Mounts: []function.Mount{
-		{Type: "bind", Source: "/a", Dest: "/b"}, {Type: "bind", Source: "/c", Dest: "/d", Writable: true}, {Type: "tmpfs", Dest: "/e"},
-	}}
+	f := function.Function{Image: "fn", Env: []string{"TOKEN=hush"}, Network: "net", Config: []byte("hush"),
+		Limits: executors.Bounded(function.Limits{}), Mounts: []function.Mount{
+			{Type: "bind", Source: "/a", Dest: "/b"}, {Type: "bind", Source: "/c", Dest: "/d", Writable: true}, {Type: "tmpfs", Dest: "/e"},
+		}}
 	for _, engine := range []string{"podman", "docker"} {
 		c := &call{engine: Engine{engine, "/bin/" + engine}, function: f, image: "sha256:0", name: "krmflow-0", dir: "/run/x"}
 		args := strings.Join(c.args(), " ")
@@ -173,8 +185,10 @@ func TestArgumentsIsolateContainer(t *testing.T) {
 			t.Error(args)
 		}
 		for _, want := range []string{
-			"--pull never", "--network net", "--user 65534:65534", "--cap-drop all", "--security-opt no-new-privileges", "--read-only", "--name krmflow-0",
-			"--pids-limit 256", "--memory 2147483648", "--volume /run/x/local:/local:ro,Z", "--mount type=bind,source=/a,target=/b,readonly ",
+			"--pull never", "--network net", "--user 65534:65534", "--cap-drop all", "--security-opt no-new-privileges", "--read-only",
+			"--name krmflow-0",
+			"--pids-limit 256", "--memory 2147483648", "--volume /run/x/local:/local:ro,Z",
+			"--mount type=bind,source=/a,target=/b,readonly ",
 			"--mount type=bind,source=/c,target=/d ", "--mount type=tmpfs,target=/e ", " -- sha256:0",
 		} {
 			if !strings.Contains(args+" ", want) {

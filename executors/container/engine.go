@@ -31,7 +31,8 @@ func Detect(override string) (Engine, error) {
 	if override != "" {
 		name := strings.TrimSuffix(filepath.Base(override), ".exe")
 		if name != "podman" && name != "docker" {
-			return Engine{}, fmt.Errorf("%q is not a container runtime: expected podman, docker or a path that ends in one of these names", override)
+			return Engine{}, fmt.Errorf("%q is not a container runtime: expected podman, docker or a path that ends in one of these names",
+				override)
 		}
 		names = []string{override}
 	}

@@ -172,7 +172,8 @@ func (l *lab) head(name, tag string) (d krm.Digest, err error) {
 
 // serve starts the registry.
 func (l *lab) serve() error {
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/registry}, delete: {enabled: true}}\nhttp: {addr: %s}\n", l.dir, l.registry)
+	config := fmt.Sprintf(
+		"version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/registry}, delete: {enabled: true}}\nhttp: {addr: %s}\n", l.dir, l.registry)
 	path := filepath.Join(l.dir, "registry.yml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return err
@@ -250,7 +251,8 @@ func (l *lab) processes() string {
 // function returns the first version of the function with a configuration.
 func (l *lab) function(config string) function.Function {
 	return function.Function{
-		Name: "example.com/v1 Fn/fn", Runtime: function.RuntimeContainer, Image: l.registry + "/fn:tag", Digest: l.v1, Config: []byte(config),
+		Name: "example.com/v1 Fn/fn", Runtime: function.RuntimeContainer, Image: l.registry + "/fn:tag", Digest: l.v1,
+		Config: []byte(config),
 		Limits: function.Limits{Timeout: 30 * time.Second},
 	}
 }

@@ -28,7 +28,8 @@ func (c *call) explain(err error, out executors.Output) error {
 		return c.notStarted(said, out)
 	case code == 128+int(syscall.SIGKILL):
 		// Nothing else kills the function: the other ways to end a call were handled before.
-		return c.failed(executors.Limit, out, "it was killed (signal: killed) because it used more than %s of memory", diag.Size(c.function.Limits.Memory)).
+		return c.failed(executors.Limit, out, "it was killed (signal: killed) because it used more than %s of memory",
+			diag.Size(c.function.Limits.Memory)).
 			Hint("--fn-memory sets how much a function may use")
 	case code > 128 && code < 128+65:
 		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
@@ -70,10 +71,14 @@ func (e Engine) advice(said string) string {
 			`lower the limits in the file named by CONTAINERS_CONF: [containers] default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]`},
 		{"podman", []string{"systemd not running", "systemd cgroup", "sd-bus", "dial unix /run/systemd"},
 			`without systemd, set this in the file named by CONTAINERS_CONF: [engine] cgroup_manager = "cgroupfs"`},
-		{"podman", []string{"newuidmap", "newgidmap", "subuid", "insufficient uids"}, "rootless podman needs newuidmap, and ids for this user in /etc/subuid and /etc/subgid"},
-		{"", []string{"user namespace", "clone: operation not permitted", "unshare: operation not permitted"}, "this user cannot create user namespaces on this machine (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
-		{"", []string{"cgroup", "memory.max", "pids.max"}, "limits for memory and processes need control groups that this user can manage: the controllers memory and pids"},
-		{"docker", []string{"docker daemon", "docker.sock", "docker api"}, "the docker daemon is not running or denies access to this user; set DOCKER_HOST to use a different one"},
+		{"podman", []string{"newuidmap", "newgidmap", "subuid", "insufficient uids"},
+			"rootless podman needs newuidmap, and ids for this user in /etc/subuid and /etc/subgid"},
+		{"", []string{"user namespace", "clone: operation not permitted", "unshare: operation not permitted"},
+			"this user cannot create user namespaces on this machine (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
+		{"", []string{"cgroup", "memory.max", "pids.max"},
+			"limits for memory and processes need control groups that this user can manage: the controllers memory and pids"},
+		{"docker", []string{"docker daemon", "docker.sock", "docker api"},
+			"the docker daemon is not running or denies access to this user; set DOCKER_HOST to use a different one"},
 	} {
 		if (a.engine == "" || a.engine == e.Name) && containsAny(said, a.signs...) {
 			return a.advice

@@ -77,7 +77,8 @@ func (e Engine) inspect(ctx context.Context, name string) (im found, ok bool, er
 
 func missingImage(err error) bool {
 	msg := strings.ToLower(err.Error())
-	return strings.Contains(msg, "no such image") || strings.Contains(msg, "image not known") || strings.Contains(msg, "failed to find image") ||
+	return strings.Contains(msg, "no such image") || strings.Contains(msg, "image not known") ||
+		strings.Contains(msg, "failed to find image") ||
 		strings.Contains(msg, "not found") && strings.Contains(msg, "image")
 }
 

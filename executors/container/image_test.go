@@ -63,7 +63,8 @@ func TestDigestDecides(t *testing.T) {
 	wrong := l.v2
 	wrong[31] ^= 1
 	f.Digest = wrong
-	refused(t, x.Prepare(t.Context(), f), executors.Verification, "is not the image that was allowed", "want "+wrong.String(), "got  "+l.v2.String())
+	refused(t, x.Prepare(t.Context(), f), executors.Verification, "is not the image that was allowed", "want "+wrong.String(),
+		"got  "+l.v2.String())
 	f = l.function("cat")
 	f.Digest = wrong
 	refused(t, x.Prepare(t.Context(), f), executors.Verification, "want "+wrong.String())
@@ -168,7 +169,8 @@ func TestStoreReadsDigestsFromFiles(t *testing.T) {
 func (l *lab) label(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte("FROM scratch\nLABEL name="+name+"\nCOPY Containerfile /\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte("FROM scratch\nLABEL name="+name+"\nCOPY Containerfile /\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.must(t, "build", "-q", "-t", name, dir)
@@ -204,7 +206,8 @@ func (l *lab) pullIndex(t *testing.T, name string) krm.Digest {
 func TestStoreStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "storage.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "[storage]\ndriver = \"vfs\"\ngraphroot = %q # here\n", dir+"/graph"), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "[storage]\ndriver = \"vfs\"\ngraphroot = %q # here\n", dir+"/graph"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CONTAINERS_STORAGE_CONF", conf)
@@ -227,7 +230,8 @@ func TestStorageConf(t *testing.T) {
 	if err != nil || c.graph != "/a b" || c.rootless != "$HOME/x" || !slices.Equal(c.more, []string{"/one", "/two"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, text := range []string{"[storage]\ngraphroot = 3", "[storage]\ngraphroot = \"\"\"/x\"\"\"", "[storage]\nx", "[storage.options]\nadditionalimagestores = ["} {
+	for _, text := range []string{"[storage]\ngraphroot = 3", "[storage]\ngraphroot = \"\"\"/x\"\"\"", "[storage]\nx",
+		"[storage.options]\nadditionalimagestores = ["} {
 		if c, err := parseStorageConf(text); err == nil {
 			t.Errorf("%q: %+v", text, c)
 		}

@@ -38,7 +38,8 @@ func host(text string) {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		panic(err)
 	}
-	x, err := executors.Start(context.Background(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
+	x, err := executors.Start(context.Background(),
+		executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +63,8 @@ func TestExecutorConforms(t *testing.T) {
 	named := func(name string) function.Function { return l.function(behaviours[name]) }
 	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), named) })
 	t.Run("process", func(t *testing.T) {
-		x, err := executors.Start(t.Context(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
+		x, err := executors.Start(t.Context(),
+			executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

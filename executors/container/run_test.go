@@ -58,7 +58,8 @@ func TestContainersAreIsolated(t *testing.T) {
 	if d.UID != 65534 || d.GID != 65534 {
 		t.Errorf("the user is %d:%d", d.UID, d.GID)
 	}
-	for key, want := range map[string]string{"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+	for key, want := range map[string]string{"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "NoNewPrivs": "1",
+		"Seccomp": "2"} {
 		if got := d.Status[key]; got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
@@ -124,10 +125,13 @@ func TestFailuresHaveCodesAndMessages(t *testing.T) {
 		within time.Duration
 	}{
 		{"fail", function.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
-		{"hang", function.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
-		{"flood", function.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
-		{"memory", function.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed) because it used more than 64 MiB of memory\n" +
-			"  --fn-memory sets how much a function may use", 0},
+		{"hang", function.Limits{Timeout: 2 * time.Second}, executors.Timeout,
+			"example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
+		{"flood", function.Limits{Output: 64 << 20}, executors.Limit,
+			"example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
+		{"memory", function.Limits{Memory: 64 << 20}, executors.Limit,
+			"example.com/v1 Fn/fn: it was killed (signal: killed) because it used more than 64 MiB of memory\n" +
+				"  --fn-memory sets how much a function may use", 0},
 	} {
 		t.Run(tt.config, func(t *testing.T) {
 			f := l.function(tt.config)
@@ -284,7 +288,8 @@ func TestReplacedMount(t *testing.T) {
 		os.RemoveAll(dir + "/d")
 		os.RemoveAll(dir + "/e")
 		for path, text := range map[string]string{"d/data/file": "data", "secret/file": "hush", "podman": "#!/bin/sh\n" +
-			"if [ $1 = " + tt.when + " ] && [ -z \"$(find " + dir + " -name old)\" ]; then (cd " + dir + "; " + tt.swap + "); fi\nexec " + l.engine.Path + " \"$@\"\n"} {
+			"if [ $1 = " + tt.when + " ] && [ -z \"$(find " + dir + " -name old)\" ]; then (cd " + dir + "; " + tt.swap + "); fi\nexec " +
+			l.engine.Path + " \"$@\"\n"} {
 			os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755)
 			if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o755); err != nil {
 				t.Fatal(err)
@@ -328,8 +333,10 @@ func TestDeferredStartEndsNormally(t *testing.T) {
 		{"cat", function.Limits{}, list, ""},
 		{"deaf", function.Limits{}, []byte("deaf\n"), ""},
 		{"fail", function.Limits{}, list, "exit code 3"},
-		{"hang", function.Limits{Timeout: 2 * time.Second}, nil, "still running after 2s, stopped\n  --fn-timeout sets how long a function may take"},
-		{"flood", function.Limits{Output: 64 << 20}, nil, "wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write"},
+		{"hang", function.Limits{Timeout: 2 * time.Second}, nil,
+			"still running after 2s, stopped\n  --fn-timeout sets how long a function may take"},
+		{"flood", function.Limits{Output: 64 << 20},
+			nil, "wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write"},
 	} {
 		f := l.function(tt.config)
 		f.Limits = tt.limits

@@ -56,7 +56,8 @@ func (c *call) closeSources() {
 
 // replaced returns the error for a source whose path now leads to a different file.
 func (c *call) replaced(s source, then string) error {
-	return fail(c.function, executors.Verification, "mount %s: the source %s was replaced after it was checked; %s", s.mount.Dest, s.mount.Source, then)
+	return fail(c.function, executors.Verification, "mount %s: the source %s was replaced after it was checked; %s", s.mount.Dest,
+		s.mount.Source, then)
 }
 
 // unchanged returns an error if the path of a source now leads to a different file.

@@ -379,7 +379,8 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	case end.exhausted:
 		return out, c.exhausted()
 	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
-		return out, c.fail(executors.Limit, "failed after reaching the limit of %d processes", c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")
+		return out, c.fail(executors.Limit, "failed after reaching the limit of %d processes",
+			c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")
 	case end.err != nil:
 		return executors.Output{}, c.notStarted(end.err)
 	case end.signal == syscall.SIGKILL:

@@ -147,7 +147,8 @@ func TestTimeoutEndsAllProcesses(t *testing.T) {
 				_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 				took := time.Since(start) - f.Limits.Timeout
 				var e *executors.Error
-				if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Error(), "still running after "+test.limit.String()) ||
+				if !errors.As(err, &e) || e.Code != executors.Timeout ||
+					!strings.Contains(e.Error(), "still running after "+test.limit.String()) ||
 					string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
 					t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
 				}
@@ -202,11 +203,13 @@ func TestOutputSizesAreLimited(t *testing.T) {
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		flood := set(r.fn("flood"))
 		flood.Limits.Output = 32 << 20
-		if _, err := x.Execute(t.Context(), flood, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "more than 32 MiB") {
+		if _, err := x.Execute(t.Context(), flood, nil); code(err) != executors.Limit ||
+			!strings.Contains(err.Error(), "more than 32 MiB") {
 			t.Errorf("flood: %v", err)
 		}
 		out, err := x.Execute(t.Context(), set(r.fn("noise")), yaml.Chunks{[]byte(input)})
-		if err != nil || out.List.String() != input || len(out.Stderr) != executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
+		if err != nil || out.List.String() != input || len(out.Stderr) != executors.StderrTail ||
+			!bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
 			t.Errorf("noise: %v, %d bytes of stderr", err, len(out.Stderr))
 		}
 		large := bytes.Repeat([]byte(input), 20<<20/len(input))
@@ -298,7 +301,8 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	tree := r.root + "/kustomization.yaml"
 	os.WriteFile(tree, nil, 0o644)
 	got := run(r.fn("read", "/etc/passwd", "/etc/shadow", "/proc/1/environ", "/proc/1/cmdline", tree, "/etc/ld.so.cache"))
-	want := "false /etc/passwd\nfalse /etc/shadow\nfalse /proc/1/environ\nfalse /proc/1/cmdline\nfalse " + tree + "\ntrue /etc/ld.so.cache\n"
+	want := "false /etc/passwd\nfalse /etc/shadow\nfalse /proc/1/environ\nfalse /proc/1/cmdline\nfalse " + tree +
+		"\ntrue /etc/ld.so.cache\n"
 	if got != want {
 		t.Errorf("read: %s", got)
 	}
@@ -345,7 +349,8 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	}
 	hog := r.fn("hog")
 	hog.Limits.Memory = 256 << 20
-	if _, err := x.Execute(t.Context(), hog, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "used more than 256 MiB of memory") {
+	if _, err := x.Execute(t.Context(), hog, nil); code(err) != executors.Limit ||
+		!strings.Contains(err.Error(), "used more than 256 MiB of memory") {
 		t.Errorf("hog: %v", err)
 	}
 	// Memory that processes share is not counted for each of them.
@@ -403,7 +408,8 @@ func TestParallelCallsAreIndependent(t *testing.T) {
 		var calls sync.WaitGroup
 		for i := range 24 {
 			calls.Go(func() {
-				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), yaml.Chunks{[]byte(input)})
+				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])),
+					yaml.Chunks{[]byte(input)})
 				if err != nil || !strings.EqualFold(out.List.String(), input) {
 					t.Errorf("%d: %q, %v", i, out.List, err)
 				}

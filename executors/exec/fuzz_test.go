@@ -14,7 +14,8 @@ func FuzzInspect(f *testing.F) {
 		f.Add(self[:1024])
 		f.Add(self[:100])
 	}
-	for _, text := range []string{"#!/bin/sh\n", "#! /usr/bin/env -S A=b python3 -u\r\n", "#!", "#!sh", "MZ", "\x7fELF", "\xcf\xfa\xed\xfe", "text"} {
+	for _, text := range []string{"#!/bin/sh\n", "#! /usr/bin/env -S A=b python3 -u\r\n", "#!", "#!sh", "MZ", "\x7fELF", "\xcf\xfa\xed\xfe",
+		"text"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {

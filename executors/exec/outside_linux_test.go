@@ -98,7 +98,8 @@ func (o *outside) plantSockets(t *testing.T) {
 			}
 		}()
 	}
-	for _, s := range [][2]string{{"unixgram", o.tree + "/datagram"}, {"unixgram", "@" + o.abstract + "-datagram"}, {"udp", "127.0.0.1:0"}} {
+	for _, s := range [][2]string{{"unixgram", o.tree + "/datagram"}, {"unixgram", "@" + o.abstract + "-datagram"},
+		{"udp", "127.0.0.1:0"}} {
 		l, err := net.ListenPacket(s[0], s[1])
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +230,8 @@ func (o *outside) address() uint64 {
 
 // args returns the command line of testdata/syscalls.
 func (o *outside) args() []string {
-	return []string{"-tree=" + o.tree, "-abstract=" + o.abstract, "-queue=" + o.queue, fmt.Sprint("-tcp=", o.tcp), fmt.Sprint("-udp=", o.udp),
+	return []string{"-tree=" + o.tree, "-abstract=" + o.abstract, "-queue=" + o.queue, fmt.Sprint("-tcp=", o.tcp),
+		fmt.Sprint("-udp=", o.udp),
 		fmt.Sprint("-key=", o.key), fmt.Sprint("-shm=", o.shm), fmt.Sprint("-msg=", o.msg), fmt.Sprint("-sem=", o.sem),
 		fmt.Sprint("-victim=", o.victim.Pid), fmt.Sprint("-executor=", os.Getpid()), fmt.Sprint("-address=", o.address())}
 }
@@ -279,12 +281,15 @@ func (o *outside) look(t *testing.T) map[string]string {
 }
 
 var (
-	systemFiles = []string{"/", "/etc", "/etc/passwd", "/etc/shadow", "/etc/hosts", "/usr/bin/env", "/bin/sh", "/tmp", "/dev/null", "/dev/urandom",
+	systemFiles = []string{"/", "/etc", "/etc/passwd", "/etc/shadow", "/etc/hosts", "/usr/bin/env", "/bin/sh", "/tmp", "/dev/null",
+		"/dev/urandom",
 		"/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname", "/proc/sys/kernel/core_pattern", "/proc/sys/net/ipv4/ip_forward"}
 	droppings = []string{"/sys/fs/cgroup/" + hostile, "/sys/fs/cgroup/pids/" + hostile, "/sys/fs/cgroup/memory/" + hostile,
-		"/sys/fs/cgroup/unified/" + hostile, "/etc/" + hostile, "/usr/bin/" + hostile, "/var/tmp/" + hostile, "/run/" + hostile, "/" + hostile,
+		"/sys/fs/cgroup/unified/" + hostile, "/etc/" + hostile, "/usr/bin/" + hostile, "/var/tmp/" + hostile, "/run/" + hostile,
+		"/" + hostile,
 		"/dev/shm/" + hostile, "/dev/mqueue/" + hostile, "/tmp/" + hostile}
-	victimStatus   = []string{"Name", "Umask", "State", "TracerPid", "Uid", "Gid", "Groups", "SigPnd", "ShdPnd", "Cpus_allowed", "NoNewPrivs", "Seccomp"}
+	victimStatus = []string{"Name", "Umask", "State", "TracerPid", "Uid", "Gid", "Groups", "SigPnd", "ShdPnd", "Cpus_allowed",
+		"NoNewPrivs", "Seccomp"}
 	executorStatus = []string{"Name", "Umask", "TracerPid", "Uid", "Gid", "Groups", "Cpus_allowed", "NoNewPrivs", "Seccomp"}
 )
 
@@ -294,7 +299,8 @@ func describe(path string) string {
 	if err := unix.Lstat(path, &st); err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("mode %o, owner %d:%d, %d links, %d bytes, device %x, modified %d.%09d, changed %d.%09d", st.Mode, st.Uid, st.Gid, st.Nlink,
+	text := fmt.Sprintf("mode %o, owner %d:%d, %d links, %d bytes, device %x, modified %d.%09d, changed %d.%09d", st.Mode, st.Uid, st.Gid,
+		st.Nlink,
 		st.Size, st.Rdev, st.Mtim.Sec, st.Mtim.Nsec, st.Ctim.Sec, st.Ctim.Nsec)
 	var stx unix.Statx_t
 	unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &stx)

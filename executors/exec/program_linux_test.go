@@ -80,8 +80,10 @@ func TestPrepareRefuses(t *testing.T) {
 		{filepath.Join(dir, "bin/sh"), executors.Invalid, "escapes"},
 		{"/bin/sh", executors.Invalid, "is not below"},
 		{write("text", 0o755, []byte("echo hello\n")), executors.Invalid, `neither a program nor a script that begins with "#!"`},
-		{write("nointerp", 0o755, []byte("#!/opt/none/python\n")), executors.Invalid, "needs the interpreter /opt/none/python, which is not on this machine"},
-		{write("noenv", 0o755, []byte("#!/usr/bin/env -S nosuchthing -u\n")), executors.Invalid, "needs the interpreter nosuchthing, which is not"},
+		{write("nointerp", 0o755, []byte("#!/opt/none/python\n")), executors.Invalid,
+			"needs the interpreter /opt/none/python, which is not on this machine"},
+		{write("noenv", 0o755, []byte("#!/usr/bin/env -S nosuchthing -u\n")), executors.Invalid,
+			"needs the interpreter nosuchthing, which is not"},
 		{write("crlf", 0o755, []byte("#!/bin/sh\r\ncat\r\n")), executors.Invalid, "ends with a carriage return"},
 		{write("foreign", 0o755, foreign), executors.Invalid, "is a program for riscv64, but this machine is " + runtime.GOARCH},
 		{write("cut", 0o755, elf[:40]), executors.Invalid, "is truncated"},
@@ -97,7 +99,8 @@ func TestPrepareRefuses(t *testing.T) {
 	changed := r.script(t, "changed", string(script))
 	changed.Digest[31]++
 	err := x.Prepare(t.Context(), changed)
-	want := fmt.Sprintf("%s: %s does not match its digest; it was not run\n  want %s\n  got  %s", changed.Name, changed.Program, changed.Digest, krm.DigestOf(script))
+	want := fmt.Sprintf("%s: %s does not match its digest; it was not run\n  want %s\n  got  %s", changed.Name, changed.Program,
+		changed.Digest, krm.DigestOf(script))
 	if code(err) != executors.Verification || err.Error() != want {
 		t.Errorf("other digest: %v", err)
 	}

@@ -30,7 +30,8 @@ func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	barred, offline := false, false
 	for line := range strings.Lines(text) {
 		lower := strings.ToLower(line)
-		offline = offline || c.f.Network == "" && containsAny(lower, "could not resolve host", "name resolution", "name or service not known", "network is unreachable",
+		offline = offline || c.f.Network == "" && containsAny(lower, "could not resolve host", "name resolution",
+			"name or service not known", "network is unreachable",
 			"getaddrinfo", "eai_again", "dial tcp", "dial udp", "no such host", "socket: operation not permitted")
 		denied := containsAny(lower, "permission denied", "eacces")
 		readOnly := containsAny(lower, "read-only file system", "erofs")
@@ -48,11 +49,13 @@ func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	switch {
 	case len(found) > 0:
 		e.Hint("the sandbox refused it %s", strings.Join(found[:min(len(found), maxRefused)], ", "))
-		e.Hint("programs can read and run installed files, and write only to $HOME and $TMPDIR: pass data from the tree in the configuration")
+		e.Hint(
+			"programs can read and run installed files, and write only to $HOME and $TMPDIR: pass data from the tree in the configuration")
 	case offline:
 		e.Hint("the sandbox denies programs network access; a container gets it if its catalog entry has requireNetwork: true")
 	case barred:
-		e.Hint("the sandbox probably refused it: it denies operations on anything but the program itself, such as sockets, mounts, owners of files and other processes")
+		e.Hint(
+			"the sandbox probably refused it: it denies operations on anything but the program itself, such as sockets, mounts, owners of files and other processes")
 	default:
 		return e
 	}
@@ -103,7 +106,8 @@ func refusedAt(rules []sandbox.Rule, path string, writes bool) string {
 	}
 	shown := diag.Sanitise(diag.OneLine(path))
 	switch reads := allows(rules, real, unix.LANDLOCK_ACCESS_FS_READ_FILE); {
-	case writes && !allows(rules, real, unix.LANDLOCK_ACCESS_FS_WRITE_FILE) && (exists && may(real, unix.W_OK) || !exists && may(filepath.Dir(real), unix.W_OK)):
+	case writes && !allows(rules, real, unix.LANDLOCK_ACCESS_FS_WRITE_FILE) &&
+		(exists && may(real, unix.W_OK) || !exists && may(filepath.Dir(real), unix.W_OK)):
 		return "to write " + shown
 	case exists && !reads && may(real, unix.R_OK):
 		return "to read " + shown

@@ -126,7 +126,8 @@ func (c *call) startSandboxed() (process, error) {
 	b := &sandboxed{call: c, started: p, pidns: iso.UserNS, group: newGroup(p.cmd.Process.Pid, c.f.Limits)}
 	spec := iso.spec(c.own(), c.f.Limits.Memory/2)
 	spec.Path, spec.Args, spec.Env, spec.Dir = c.path, c.argv(), c.env(), c.f.Dir
-	spec.Network, spec.Counted, spec.Rules, spec.Limits = c.f.Network != "", b.group.memory != "", c.rules(b.group.memory != ""), limits(c.f.Limits)
+	spec.Network, spec.Counted, spec.Rules, spec.Limits = c.f.Network != "", b.group.memory != "", c.rules(b.group.memory != ""),
+		limits(c.f.Limits)
 	if spec.Mounts != nil {
 		spec.Mounts.Dirs = ownDirs
 		for _, m := range c.f.Mounts {

@@ -68,7 +68,8 @@ func isolations(several bool) []exec.Isolation {
 func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
 	for _, iso := range isolations(several) {
 		iso = exec.Try(iso)
-		t.Run(fmt.Sprintf("landlock=%d,userns=%v,mntns=%v,netns=%v,seccomp=%v", iso.Landlock, iso.UserNS, iso.MountNS, iso.NetNS, iso.Seccomp), func(t *testing.T) {
+		t.Run(fmt.Sprintf("landlock=%d,userns=%v,mntns=%v,netns=%v,seccomp=%v", iso.Landlock, iso.UserNS, iso.MountNS, iso.NetNS,
+			iso.Seccomp), func(t *testing.T) {
 			if iso.Enough() {
 				test(t, iso)
 				return
@@ -205,7 +206,8 @@ func TestAsNobody(t *testing.T) {
 	}
 	defer os.RemoveAll(home)
 	self, _ := os.Executable()
-	for name, from := range map[string]string{"test": self, "syscalls": filepath.Join(dir, "syscalls"), "kyaml": filepath.Join(dir, "kyaml")} {
+	for name, from := range map[string]string{"test": self, "syscalls": filepath.Join(dir, "syscalls"),
+		"kyaml": filepath.Join(dir, "kyaml")} {
 		data, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(home, name), data, 0o755)
@@ -216,7 +218,8 @@ func TestAsNobody(t *testing.T) {
 	}
 	const nobody = 65534
 	os.Chown(home, nobody, nobody)
-	cmd := osexec.CommandContext(t.Context(), filepath.Join(home, "test"), "-test.run=^(TestSyscallsCannotEscapeSandbox|TestLanguagesRunInSandbox)$",
+	cmd := osexec.CommandContext(t.Context(), filepath.Join(home, "test"),
+		"-test.run=^(TestSyscallsCannotEscapeSandbox|TestLanguagesRunInSandbox)$",
 		fmt.Sprint("-test.v=", testing.Verbose()))
 	cmd.Dir, cmd.Env = home, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "HOME=" + home, built + "=" + home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

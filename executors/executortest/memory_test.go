@@ -64,7 +64,8 @@ func (m memory) Execute(ctx context.Context, f function.Function, list yaml.Chun
 		}
 	}
 	if int64(out.List.Len()) > limits.Output {
-		return executors.Output{}, &executors.Error{Code: executors.Limit, Msg: fmt.Sprintf("%s: it wrote more than %d MiB", f.Name, limits.Output>>20)}
+		return executors.Output{}, &executors.Error{Code: executors.Limit,
+			Msg: fmt.Sprintf("%s: it wrote more than %d MiB", f.Name, limits.Output>>20)}
 	}
 	return out, nil
 }
@@ -89,7 +90,8 @@ func TestMemoryExecutorConforms(t *testing.T) {
 		}
 	}
 	function := func(name string) function.Function {
-		return function.Function{Name: "example.com/v1 Memory/" + name, Runtime: "memory", Program: filepath.Join(dir, name), Root: dir, Digest: krm.DigestOf([]byte(name))}
+		return function.Function{Name: "example.com/v1 Memory/" + name, Runtime: "memory", Program: filepath.Join(dir, name), Root: dir,
+			Digest: krm.DigestOf([]byte(name))}
 	}
 	t.Run("direct", func(t *testing.T) { executortest.Run(t, memory{}, function) })
 	t.Run("process", func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 // folder.
 func TestUnpackReversesPack(t *testing.T) {
 	long := strings.Repeat("long/", 60) + "name"
-	c := &chart.Chart{Folder: "web", Files: []chart.File{{Name: "empty"}, {Name: "a/b", Data: []byte(strings.Repeat("x", 512))}, {Name: long, Data: []byte("y")}},
+	c := &chart.Chart{Folder: "web", Files: []chart.File{{Name: "empty"}, {Name: "a/b", Data: []byte(strings.Repeat("x", 512))},
+		{Name: long, Data: []byte("y")}},
 		Values: []chart.File{{Name: "values.yaml", Data: []byte("z")}}}
 	packed, err := c.Pack()
 	if err != nil {
@@ -23,7 +24,8 @@ func TestUnpackReversesPack(t *testing.T) {
 	if err := unpack(packed, dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"charts/web/empty": "", "charts/web/a/b": strings.Repeat("x", 512), "charts/web/" + long: "y", "values.yaml": "z"} {
+	for name, want := range map[string]string{"charts/web/empty": "", "charts/web/a/b": strings.Repeat("x", 512), "charts/web/" + long: "y",
+		"values.yaml": "z"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}

@@ -15,9 +15,12 @@ import (
 // this program. It starts no process. It returns false if the digest cannot be determined.
 func Machine() (d krm.Digest, ok bool) {
 	h := sha256.New()
-	for _, name := range []string{"/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/self/attr/current",
-		"/proc/sys/kernel/unprivileged_userns_clone", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "/proc/sys/kernel/seccomp/actions_avail",
-		"/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_mnt_namespaces", "/proc/sys/user/max_net_namespaces", "/proc/sys/user/max_pid_namespaces"} {
+	for _, name := range []string{"/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/version",
+		"/proc/self/attr/current",
+		"/proc/sys/kernel/unprivileged_userns_clone", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+		"/proc/sys/kernel/seccomp/actions_avail",
+		"/proc/sys/user/max_user_namespaces", "/proc/sys/user/max_mnt_namespaces", "/proc/sys/user/max_net_namespaces",
+		"/proc/sys/user/max_pid_namespaces"} {
 		data, err := os.ReadFile(name)
 		if err != nil && name == "/proc/sys/kernel/random/boot_id" {
 			return d, false

@@ -13,7 +13,8 @@ func TestRightsIdentifyMachine(t *testing.T) {
 		writeRights(&b, bytes.ReplaceAll([]byte(status), []byte(old), []byte(new)))
 		return b.String()
 	}
-	for old, same := range map[string]bool{"10 kB": true, "Threads:\t3": true, "1000": false, "CapEff:\t0000": false, "NoNewPrivs:\t0": false, "Seccomp:\t0": false, "filters:\t0": false} {
+	for old, same := range map[string]bool{"10 kB": true, "Threads:\t3": true, "1000": false, "CapEff:\t0000": false,
+		"NoNewPrivs:\t0": false, "Seccomp:\t0": false, "filters:\t0": false} {
 		if got := rights(old, old+"1") == rights("", ""); got != same {
 			t.Errorf("another %q: the same is %t", old, got)
 		}

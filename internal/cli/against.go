@@ -30,7 +30,8 @@ func Against(ctx context.Context, dir, text string) string {
 // path of a directory.
 func looksLikePath(text string) bool {
 	slashed := filepath.ToSlash(text)
-	return filepath.IsAbs(text) || strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../") || strings.HasSuffix(slashed, "/") || slashed == "." || slashed == ".."
+	return filepath.IsAbs(text) || strings.HasPrefix(slashed, "./") || strings.HasPrefix(slashed, "../") ||
+		strings.HasSuffix(slashed, "/") || slashed == "." || slashed == ".."
 }
 
 // AgainstDir returns the directory in whose repository the revision of --against is looked up:

@@ -79,7 +79,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "also cache results of functions that read or produce Secrets")
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "render charts with your helm program")
 	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm `program`: a name on PATH, or a path")
-	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "API `version` for charts that do not set apiVersions; may be repeated")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions",
+		"API `version` for charts that do not set apiVersions; may be repeated")
 	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `version` for charts that do not set kubeVersion")
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "print helm's debug output for charts that fail")
 }
@@ -105,7 +106,8 @@ func (f *Flags) Validate() error {
 		{"log-format", f.LogFormat, []string{"text", "json"}},
 	} {
 		if c.value != "" && !slices.Contains(c.legal, c.value) {
-			return options.UsageError(diag.FlagValue.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
+			return options.UsageError(diag.FlagValue.Errorf("illegal value --%s %s; legal values: %s", c.name,
+				c.value, strings.Join(c.legal, ", ")))
 		}
 	}
 	if f.maxInput < 1 {

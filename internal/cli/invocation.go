@@ -147,7 +147,8 @@ func (a *Invocation) Engine(cmd *cobra.Command) (*engine.Engine, error) {
 		return nil, err
 	}
 	a.engine = engine.New(o, engine.Host{
-		Log: a.Log, Exits: &a.Exits, Usage: &a.Used, Steps: &a.Steps, Stop: a.Stop, Recorder: a.Recorder, Strict: a.StrictError, Watch: a.Watch,
+		Log: a.Log, Exits: &a.Exits, Usage: &a.Used, Steps: &a.Steps, Stop: a.Stop, Recorder: a.Recorder, Strict: a.StrictError,
+		Watch:  a.Watch,
 		Shared: a.shared, CheckRoots: checkConfigPlace, Progress: a.showProgress,
 		Planned: func(plan *planner.Plan, dirs []string) { a.planned, a.dirs = plan, dirs },
 	})
@@ -286,8 +287,9 @@ func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(co
 	rounds.Round = func(ctx context.Context, w *engine.Watch) (int, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: terminal.NewStdout(ctx, a.Stdout), Stderr: a.Stderr, Screen: a.Screen,
-			Watch: w, CommandLine: a.CommandLine, Perform: a.Perform}
+		round := &Invocation{Began: time.Now(), Name: a.Name, Stdin: a.Stdin, Stdout: terminal.NewStdout(ctx, a.Stdout), Stderr: a.Stderr,
+			Screen: a.Screen,
+			Watch:  w, CommandLine: a.CommandLine, Perform: a.Perform}
 		round.Used.Begin()
 		round.Stop = func(cause error) {
 			cancel(cause)

@@ -68,7 +68,8 @@ func (a *Invocation) WriteProfile() error {
 		pprof.StopCPUProfile()
 		runtime.GC() // a collection makes the figures of memory in use exact
 		var heap bytes.Buffer
-		errs = append(errs, f.Close(), pprof.Lookup("allocs").WriteTo(&heap, 0), os.WriteFile(filepath.Join(a.profile.pprof, "heap.pprof"), heap.Bytes(), 0o666))
+		errs = append(errs, f.Close(), pprof.Lookup("allocs").WriteTo(&heap, 0),
+			os.WriteFile(filepath.Join(a.profile.pprof, "heap.pprof"), heap.Bytes(), 0o666))
 	}
 	if a.Recorder != nil {
 		var p *profile.Profile
@@ -105,7 +106,8 @@ func CheckOwn(path, begins, what string) error {
 	defer f.Close()
 	start := make([]byte, len(begins))
 	if _, _ = io.ReadFull(f, start); string(start) != begins {
-		return &output.RefusedError{Path: path, Reason: "is not " + what + ", and would be replaced by one", Hint: "choose another file, or remove it"}
+		return &output.RefusedError{Path: path, Reason: "is not " + what + ", and would be replaced by one",
+			Hint: "choose another file, or remove it"}
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func (a *Invocation) SharedCache() (*shared.Client, error) {
 		return nil, options.UsageError(err)
 	}
 	if c.Plain() {
-		w := planner.Warning{Msg: fmt.Sprintf("--remote-cache %s has no TLS: who is on the way can read and change answers of functions", diag.Redact(f.address)), Code: diag.SharedCache}
+		w := planner.Warning{Msg: fmt.Sprintf("--remote-cache %s has no TLS: who is on the way can read and change answers of functions",
+			diag.Redact(f.address)), Code: diag.SharedCache}
 		w.Hints = []string{"use grpcs or https"}
 		a.Log.Warn(w)
 	}

@@ -34,7 +34,8 @@ func (a *Invocation) RefuseReports(folder string) error {
 	for _, file := range files {
 		if abs, err := filepath.Abs(file); file != "" && err == nil && diag.Within(abs, top) {
 			a.report, a.Recorder = nil, nil
-			return &output.RefusedError{Path: file, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
+			return &output.RefusedError{Path: file, Reason: "is in the output folder, which is for what is rendered",
+				Hint: "write the report beside it"}
 		}
 	}
 	return nil
@@ -169,7 +170,8 @@ func (a *Invocation) checkLoss(file string) error {
 	start := make([]byte, 64)
 	n, _ := io.ReadFull(f, start)
 	if !report.MayBe(start[:n]) {
-		return &output.RefusedError{Path: file, Reason: "is no report, and would be replaced by one", Hint: "choose another file, or remove it"}
+		return &output.RefusedError{Path: file, Reason: "is no report, and would be replaced by one",
+			Hint: "choose another file, or remove it"}
 	}
 	return nil
 }

@@ -84,9 +84,11 @@ func (f *SourceFlags) Validate() error {
 // Fetching converts the flags to options for fetching. The lock file and the vendor folder are
 // not included: they apply only to references in layers.
 func (a *Invocation) Fetching() render.Sources {
-	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: int64(a.MaxFetch), Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.MaxInput()}, Progress: a.Log.Fetch,
-	}}
+	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused,
+		NoCache: a.NoCache, Options: remote.Options{
+			Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: int64(a.MaxFetch), Total: &remote.Total{}, AllowHTTP: a.allowHTTP,
+			MaxTree: cache.Limits{Bytes: a.MaxInput()}, Progress: a.Log.Fetch,
+		}}
 }
 
 // warnCacheUnused prints, once, why the user's cache folder is not used in this run. The

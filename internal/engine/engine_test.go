@@ -51,7 +51,8 @@ func (l *recorder) Unchanged(dir string) { l.unchanged = append(l.unchanged, fil
 // options.
 func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *limits.Usage) {
 	t.Helper()
-	o := Options{Jobs: 2, Calls: 2, Limits: Limits{Input: 1 << 20}, Program: func(function.Runtime) executors.Program { return executors.Program{} }}
+	o := Options{Jobs: 2, Calls: 2, Limits: Limits{Input: 1 << 20},
+		Program: func(function.Runtime) executors.Program { return executors.Program{} }}
 	o.Plan.Jobs = 2
 	o.Plan.Cwd, _ = os.Getwd()
 	if change != nil {
@@ -59,7 +60,8 @@ func newEngine(t *testing.T, change func(*Options)) (*Engine, *recorder, *limits
 	}
 	log, usage, exits := &recorder{}, &limits.Usage{}, &limits.Exits{}
 	t.Cleanup(exits.Run)
-	return New(o, Host{Log: log, Exits: exits, Usage: usage, Steps: &limits.Steps{}, Stop: func(error) {}, Strict: func() error { return nil }}), log, usage
+	return New(o, Host{Log: log, Exits: exits, Usage: usage, Steps: &limits.Steps{}, Stop: func(error) {},
+		Strict: func() error { return nil }}), log, usage
 }
 
 // tree writes files below a new directory and returns it. It also gives the user an empty cache.
@@ -165,7 +167,8 @@ func TestChangeBeforePlan(t *testing.T) {
 // the others.
 func TestResultsOfAllRoots(t *testing.T) {
 	dir, dirs := treeOf(t, "a", "b", "c")
-	write(t, filepath.Join(dir, "b/kustomization.yaml"), "resources: [cm.yaml]\npatches: [{patch: '{kind: ConfigMap, apiVersion: v1, metadata: {name: other}}'}]\n")
+	write(t, filepath.Join(dir, "b/kustomization.yaml"),
+		"resources: [cm.yaml]\npatches: [{patch: '{kind: ConfigMap, apiVersion: v1, metadata: {name: other}}'}]\n")
 	for _, keepGoing := range []bool{false, true} {
 		e, _, _ := newEngine(t, func(o *Options) { o.KeepGoing = keepGoing; o.Recursive = true })
 		run, err := e.Plan(t.Context(), Request{Args: []string{dir}})

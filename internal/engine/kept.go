@@ -124,13 +124,16 @@ func (r *Run) Remember(text []byte) error {
 		all = append(all, record)
 		return true
 	})
-	if err != nil || r.reusing == nil || len(all) != len(r.dirs) || slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
+	if err != nil || r.reusing == nil || len(all) != len(r.dirs) ||
+		slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
 		return err
 	}
 	sum := r.key(all, r.States())
 	if debugs("cacheverify") {
 		if known, ok := r.reusing.cache.Kept(kindPlan, sum); ok && !bytes.Equal(known, text) {
-			return diag.Errorf(diag.Pos{}, "", "the cached text of this plan differs from the computed text, although none of its inputs changed").With(diag.NotDeterministic)
+			return diag.Errorf(diag.Pos{},
+				"",
+				"the cached text of this plan differs from the computed text, although none of its inputs changed").With(diag.NotDeterministic)
 		}
 	}
 	_ = r.reusing.cache.Keep(kindPlan, sum, text) // on failure, the next run makes it again

@@ -153,7 +153,8 @@ func unplaced(dirs []string) render.Roots {
 // reused. It prints the warnings. The errors of all roots are joined and returned, unless the
 // run keeps going and at least one root has no error: then they are in the plan.
 func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
-	r := &Run{e: e, request: q, roots: q.Roots, dirs: q.Dirs, keepGoing: e.o.KeepGoing || q.KeepGoing, log: e.host.Log, seen: cmp.Or(q.Lock.Seen, &lockfile.Seen{})}
+	r := &Run{e: e, request: q, roots: q.Roots, dirs: q.Dirs, keepGoing: e.o.KeepGoing || q.KeepGoing, log: e.host.Log,
+		seen: cmp.Or(q.Lock.Seen, &lockfile.Seen{})}
 	if q.Silent {
 		r.log = silent{}
 	}
@@ -297,7 +298,8 @@ func (r *Run) warnUnlocked() {
 		return
 	}
 	for _, c := range r.seen.Unlocked(file) {
-		r.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"add it with krmflow lock"}, Code: diag.Unlocked})
+		r.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()),
+			Hints: []string{"add it with krmflow lock"}, Code: diag.Unlocked})
 	}
 }
 
@@ -369,7 +371,8 @@ func (e *Engine) warnCacheUnused(why error) {
 
 // CacheUnused returns the message for a user's cache that cannot be used.
 func CacheUnused(why error) planner.Warning {
-	return planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"set a different folder with --cache-dir, or add --no-cache"}, Code: diag.CacheFolder}
+	return planner.Warning{Msg: "the cache is not used: " + why.Error(),
+		Hints: []string{"set a different folder with --cache-dir, or add --no-cache"}, Code: diag.CacheFolder}
 }
 
 // beside returns the path of a file or folder that belongs to the roots, or "" if it is not

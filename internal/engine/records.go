@@ -72,7 +72,8 @@ func (r *Run) usable(dir string, record *records.Record) bool {
 func (r *Run) startReuse(ctx context.Context) []string {
 	e, dirs, o := r.e, r.dirs, &r.options.Plan
 	noCache := e.o.Sources.NoCache && e.host.Watch == nil
-	if len(dirs) == 0 || !r.request.wantsReuse() || noCache || e.o.Fresh || r.request.Lock.Learn || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if len(dirs) == 0 || !r.request.wantsReuse() || noCache || e.o.Fresh || r.request.Lock.Learn || len(o.Instead) > 0 || o.Free != nil ||
+		mixed(dirs) {
 		return dirs
 	}
 	c := e.cache()
@@ -83,7 +84,8 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	if !ok {
 		return dirs
 	}
-	r.reusing = &reusing{cache: c, known: map[string]*records.Record{}, failed: map[string]*records.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
+	r.reusing = &reusing{cache: c, known: map[string]*records.Record{}, failed: map[string]*records.Record{}, used: map[string]bool{},
+		ran:     map[string][]planner.Warning{},
 		records: e.openRecords(c, settings, r.fetching(ctx, c))}
 	o.Observe, e.reuses = true, true
 	e.host.Usage.Made.Add(int64(len(dirs)) * rootWorth)
@@ -410,10 +412,12 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		if fails {
 			record.Unavailable = unavailable(f)
 		}
-		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
+		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) &&
+			(was == nil || !bytes.Equal(before, record.Bytes())) {
 			all[absolute(dir, x.options.Plan.Cwd)] = record
 			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
-				return diag.Errorf(diag.Pos{File: dir}, "", "the cached result of this root differs from the computed result, although none of its inputs changed").With(diag.NotDeterministic)
+				return diag.Errorf(diag.Pos{File: dir}, "",
+					"the cached result of this root differs from the computed result, although none of its inputs changed").With(diag.NotDeterministic)
 			}
 		}
 	}
@@ -569,7 +573,8 @@ func hasOthers(plan *planner.Plan) bool {
 	for _, src := range plan.Files() {
 		files[src.File] = true
 	}
-	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] && !strings.HasPrefix(string(w.Code), "KF03") })
+	return slices.ContainsFunc(plan.Warnings,
+		func(w planner.Warning) bool { return !files[w.Pos.File] && !strings.HasPrefix(string(w.Code), "KF03") })
 }
 
 // byRoot returns the warnings of steps, grouped by the roots that depend on them.

@@ -95,7 +95,8 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 			if h.Only != nil && !h.Only(diag.Redact(dir)) {
 				continue
 			}
-			if record := r.Known(dir).Record; record != nil && !yield(Result{Root: graph.Root{Dir: diag.Redact(dir)}, Record: record}, nil) {
+			if record := r.Known(dir).Record; record != nil &&
+				!yield(Result{Root: graph.Root{Dir: diag.Redact(dir)}, Record: record}, nil) {
 				return
 			}
 		}

@@ -238,7 +238,8 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
 	for _, err := range f.Errs {
 		name := diag.AsError(err).Pos.File
-		if i := slices.IndexFunc(files, func(src *yaml.Source) bool { return src.File == name }); i >= 0 && !slices.Contains(w.sources, files[i]) {
+		if i := slices.IndexFunc(files, func(src *yaml.Source) bool { return src.File == name }); i >= 0 &&
+			!slices.Contains(w.sources, files[i]) {
 			w.sources = append(w.sources, files[i])
 		}
 	}

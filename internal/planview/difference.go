@@ -154,7 +154,8 @@ func (d *Document) things(known bool) things {
 // item in its list: both change when an unrelated line or item is added, and the step still does
 // the same.
 func (n *Node) thing() thing {
-	t := thing{"verb": n.Verb, "summary": n.Summary, "layer": n.Layer, "file": n.Origin.File, "field": n.Origin.Field, "inputs": n.Inputs, "after": n.After}
+	t := thing{"verb": n.Verb, "summary": n.Summary, "layer": n.Layer, "file": n.Origin.File, "field": n.Origin.Field, "inputs": n.Inputs,
+		"after": n.After}
 	changes := n.Changes
 	if n.Item != nil {
 		changes = n.Item.Changes
@@ -299,7 +300,8 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 	t := &Text{style: style}
 	for _, kind := range d.Kinds() {
 		for _, c := range kind.Changes {
-			mark, color := Mark(c.What), map[string]terminal.Color{Added: terminal.Green, Removed: terminal.Red, Changed: terminal.Yellow}[c.What]
+			mark, color := Mark(c.What),
+				map[string]terminal.Color{Added: terminal.Green, Removed: terminal.Red, Changed: terminal.Yellow}[c.What]
 			fmt.Fprintf(&t.b, "%s %s\n", t.paint(color, mark+" "+kind.One), clean(c.Name))
 			for _, f := range c.Fields {
 				fmt.Fprintf(&t.b, "    %s\n", f)
@@ -366,7 +368,8 @@ type KindOfChanges struct {
 
 // Kinds returns the changes by kind, in the order of the text form.
 func (d *Difference) Kinds() []KindOfChanges {
-	return []KindOfChanges{{"root", d.Roots}, {"catalog", d.Catalogs}, {"remote", d.Fetched}, {"layer", d.Layers}, {"file", d.Files}, {"step", d.Nodes}}
+	return []KindOfChanges{{"root", d.Roots}, {"catalog", d.Catalogs}, {"remote", d.Fetched}, {"layer", d.Layers}, {"file", d.Files},
+		{"step", d.Nodes}}
 }
 
 // String returns a one-line summary.

@@ -17,7 +17,8 @@ func random(r *rand.Rand) *Document {
 		if r.IntN(3) > 0 {
 			n := Node{ID: name, Verb: "transform", Summary: fmt.Sprint(r.IntN(2)), Inputs: []string{fmt.Sprint(r.IntN(2))}}
 			if r.IntN(2) == 0 {
-				n.Function = &Function{Allowed: r.IntN(2) == 0, Grants: []Grant{{Capability: fmt.Sprint(r.IntN(2)), By: "flag"}}, ConfigLine: r.IntN(100), Cache: fmt.Sprint(r.IntN(100))}
+				n.Function = &Function{Allowed: r.IntN(2) == 0, Grants: []Grant{{Capability: fmt.Sprint(r.IntN(2)), By: "flag"}},
+					ConfigLine: r.IntN(100), Cache: fmt.Sprint(r.IntN(100))}
 			}
 			d.Nodes = append(d.Nodes, n)
 		}
@@ -63,10 +64,12 @@ func TestCompareRandom(t *testing.T) {
 // digests are never printed.
 func TestCompareSecrets(t *testing.T) {
 	plan := func(value string, more ...File) *Document {
-		return &Document{Files: append([]File{{Path: "s", Secret: true}}, more...), Secrets: value, secret: map[string]krm.Digest{"s": krm.DigestOf([]byte(value))}}
+		return &Document{Files: append([]File{{Path: "s", Secret: true}}, more...), Secrets: value,
+			secret: map[string]krm.Digest{"s": krm.DigestOf([]byte(value))}}
 	}
 	want := []FieldChange{{Field: "digest", Old: "hidden", New: "hidden, changed"}}
-	if d := Compare(plan("a"), plan("b", File{Path: "t"})); d.Secrets != "" || len(d.Files) != 2 || !slices.EqualFunc(d.Files[0].Fields, want, func(a, b FieldChange) bool { return a.String() == b.String() }) {
+	if d := Compare(plan("a"), plan("b", File{Path: "t"})); d.Secrets != "" || len(d.Files) != 2 ||
+		!slices.EqualFunc(d.Files[0].Fields, want, func(a, b FieldChange) bool { return a.String() == b.String() }) {
 		t.Errorf("in one process: %+v", d)
 	}
 	read := func(d *Document) *Document { d.secret = nil; return d }

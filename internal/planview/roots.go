@@ -75,7 +75,8 @@ func rootsOf(p *planner.Plan, made *Preview) []*root {
 	s := &visitor{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
 	all := make([]*root, 0, len(p.Graph.Roots)+len(p.Failed))
 	for i, r := range p.Graph.Roots {
-		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{}, makes: map[string]int{}}
+		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{},
+			makes: map[string]int{}}
 		s.of(root, r.Node, i+1)
 		if len(warnings) > 0 {
 			for _, file := range root.files() {

@@ -107,7 +107,8 @@ func (x *row) notes(t *Text) string {
 		what  string
 		color terminal.Color
 	}{
-		{len(x.mistakes), "mistake", terminal.Red}, {x.denied, "denied function", terminal.Red}, {x.functions - x.denied, "function", terminal.Green},
+		{len(x.mistakes), "mistake", terminal.Red}, {x.denied, "denied function", terminal.Red},
+		{x.functions - x.denied, "function", terminal.Green},
 		{x.charts, "chart", terminal.Green}, {x.warnings, "warning", terminal.Yellow},
 	} {
 		if c.n > 0 {

@@ -238,7 +238,8 @@ func Values(old, now yaml.Value, node schema.Node, hide *secret.Set) []Edit {
 
 // match pairs the resources of two lists by identity. The pairs are positions in before and after.
 func match(before, after []*krm.Resource) *matching {
-	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after)), renames: map[string]string{}}
+	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after)),
+		renames: map[string]string{}}
 	m.by(func(id krm.ID) krm.ID { return key(id, id.Group, id.Name) })
 	// Match kinds that moved to a different group next.
 	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) })

@@ -77,7 +77,8 @@ func TestListsReportsChanges(t *testing.T) {
 	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: s%s}\ndata: {same: c2FtZQ==, k: %s}\nstringData: {t: %s}\n"
 	for name, c := range map[string]struct{ old, now, want string }{
 		"the same": {deployment, strings.ReplaceAll(deployment, "replicas: 1", "replicas: 0x1"), ""},
-		"merge keys": {deployment, strings.NewReplacer(`image: "w:1"`, `image: "w:2"`, "{containerPort: 80}, ", "", "{name: side, image", "{name: new, image").Replace(deployment),
+		"merge keys": {deployment, strings.NewReplacer(`image: "w:1"`, `image: "w:2"`, "{containerPort: 80}, ", "", "{name: side, image",
+			"{name: new, image").Replace(deployment),
 			`changed apps/v1 Deployment web
   remove spec.template.spec.containers[name=side] {"image":"s:1","name":"side"}
   add spec.template.spec.containers[name=new] {"image":"s:1","name":"new"}
@@ -91,7 +92,8 @@ func TestListsReportsChanges(t *testing.T) {
 `},
 		"hash": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf-2456789bcd}\ndata: {k: a}\n---\n" + deployment,
-			strings.ReplaceAll("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf-2456789bcd}\ndata: {k: b}\n---\n"+deployment, "2456789bcd", "mmmmmmmmmm"),
+			strings.ReplaceAll("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf-2456789bcd}\ndata: {k: b}\n---\n"+deployment,
+				"2456789bcd", "mmmmmmmmmm"),
 			`changed v1 ConfigMap conf-mmmmmmmmmm (conf)
   replace data.k "a" "b"
   replace metadata.name follows conf
@@ -106,7 +108,8 @@ changed apps/v1 Deployment web
 changed autoscaling/v2 HorizontalPodAutoscaler h
   replace apiVersion "autoscaling/v1" "autoscaling/v2"
 `},
-		"added and removed": {deployment, strings.ReplaceAll(deployment, "{name: web}", "{name: web2}"), "removed apps/v1 Deployment web\nadded apps/v1 Deployment web2\n"},
+		"added and removed": {deployment, strings.ReplaceAll(deployment, "{name: web}", "{name: web2}"),
+			"removed apps/v1 Deployment web\nadded apps/v1 Deployment web2\n"},
 		"secret": {fmt.Sprintf(secret, "", "b2xk", "old"), fmt.Sprintf(secret, "", "bmV3", "new") + "type: Opaque\n",
 			"changed v1 Secret s\n  replace data.k hidden\n  replace stringData.t hidden\n  add type \"Opaque\"\n"},
 		"secret in texts": {
@@ -152,7 +155,8 @@ func shownSides(c *Changes) string {
 // marks the values that differ.
 func TestShownSides(t *testing.T) {
 	c := Lists(list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: b2xk, l: bA==}\n"),
-		list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: bmV3, l: bA==, m: bQ==}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {k: secret}\n"), nil)
+		list(t,
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: bmV3, l: bA==, m: bQ==}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {k: secret}\n"), nil)
 	want := "apiVersion: v1\ndata:\n  k: (hidden)\n  l: (hidden)\nkind: Secret\nmetadata:\n  name: s\n" +
 		"apiVersion: v1\ndata:\n  k: (hidden, changed)\n  l: (hidden)\n  m: (hidden)\nkind: Secret\nmetadata:\n  name: s\n" +
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: t\nstringData:\n  k: (hidden)\n"
@@ -181,7 +185,8 @@ func (r random) value(depth int) yaml.Value {
 	case 3:
 		return yaml.Number(yaml.Float, []string{"1.50", "1e3", "0.1", "12345678901234567890"}[r.IntN(4)])
 	case 4, 5, 6:
-		return yaml.Str([]string{"", "a", "b", "x\ny\nz\n", "x\nz", "{\"a\": [1, 2]}", "{\"a\": [2]}", "a: 1\nb: {c: 2}\n", "a: 2\n# c\nb: {c: 3}\n", "l: [x]\nm: [y]\n"}[r.IntN(10)])
+		return yaml.Str([]string{"", "a", "b", "x\ny\nz\n", "x\nz", "{\"a\": [1, 2]}", "{\"a\": [2]}", "a: 1\nb: {c: 2}\n",
+			"a: 2\n# c\nb: {c: 3}\n", "l: [x]\nm: [y]\n"}[r.IntN(10)])
 	case 7:
 		items := make([]yaml.Value, r.IntN(5))
 		keyed := r.IntN(2) == 0
@@ -313,8 +318,12 @@ func TestListsOfRandom(t *testing.T) {
 	make1 := func(n int) *krm.List {
 		var rs []*krm.Resource
 		for range n {
-			v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str([]string{"v1", "v2", "g/v1"}[r.IntN(3)])}, yaml.Field{Key: "kind", Value: yaml.Str([]string{"ConfigMap", "Pod"}[r.IntN(2)])},
-				yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str([]string{"a", "b", "c", "a-2222222222", "a-4444444444"}[r.IntN(5)])})}, yaml.Field{Key: "x", Value: r.value(2)})
+			v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str([]string{"v1", "v2", "g/v1"}[r.IntN(3)])},
+				yaml.Field{Key: "kind", Value: yaml.Str([]string{"ConfigMap", "Pod"}[r.IntN(2)])},
+				yaml.Field{Key: "metadata",
+					Value: yaml.MapOf(yaml.Field{Key: "name",
+						Value: yaml.Str([]string{"a", "b", "c", "a-2222222222", "a-4444444444"}[r.IntN(5)])})},
+				yaml.Field{Key: "x", Value: r.value(2)})
 			rs = append(rs, krm.NewResource(v, nil))
 		}
 		return krm.NewList(rs...)

@@ -351,7 +351,8 @@ func (m *moving) explains(e *Edit) bool {
 	if m != nil && len(e.Inside) > 0 && !slices.ContainsFunc(e.Inside, func(in Edit) bool { return !in.Moves }) {
 		return true
 	}
-	if m == nil || len(e.Path) == 0 || e.Op == Move || e.Old.Exists() && e.Old.Type() != yaml.String || e.New.Exists() && e.New.Type() != yaml.String {
+	if m == nil || len(e.Path) == 0 || e.Op == Move || e.Old.Exists() && e.Old.Type() != yaml.String ||
+		e.New.Exists() && e.New.Type() != yaml.String {
 		return false
 	}
 	old, now := e.Old.Text(), e.New.Text()

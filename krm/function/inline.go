@@ -115,7 +115,8 @@ func Without(config yaml.Value, place string) yaml.Value {
 func Misplaced(meta yaml.Cursor) (found bool) {
 	for _, key := range []string{PlaceProvider, PlaceRuntime} {
 		if c := meta.Field(key); c.Exists() {
-			c.Errorf("a function must not be named in metadata").With(diag.BadFunction).Hint("move it beside metadata, as %s:", PlaceRuntime)
+			c.Errorf("a function must not be named in metadata").With(diag.BadFunction).Hint("move it beside metadata, as %s:",
+				PlaceRuntime)
 			found = true
 		}
 	}
@@ -369,7 +370,8 @@ func mountList(mounts []Mount) yaml.Value {
 	}
 	items := make([]yaml.Value, len(mounts))
 	for i, m := range mounts {
-		items[i] = yaml.MapOf(yaml.Field{Key: "type", Value: yaml.Str(m.Type)}, yaml.Field{Key: "src", Value: yaml.Str(m.Source)}, yaml.Field{Key: "dst", Value: yaml.Str(m.Dest)},
+		items[i] = yaml.MapOf(yaml.Field{Key: "type", Value: yaml.Str(m.Type)}, yaml.Field{Key: "src", Value: yaml.Str(m.Source)},
+			yaml.Field{Key: "dst", Value: yaml.Str(m.Dest)},
 			yaml.Field{Key: "rw", Value: yaml.BoolValue(m.Writable)})
 	}
 	return yaml.SeqOf(items...)

@@ -23,17 +23,26 @@ const fnHead = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: x\n"
 func TestReadInline(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"none", fnHead, "<nil>"},
-		{"the reserved field", fnHead + "runtime: {exec: {path: ./fn.sh, args: [-a, b c]}}\n", "{exec: {path: fn.sh, args: [-a, b c]}} runtime"},
-		{"provider is the same field", fnHead + "provider:\n  container: {image: x:v1, network: true}\n", "{container: {image: x:v1, network: true}} provider"},
-		{"network false is kept", fnHead + "provider:\n  container: {image: x:v1, network: false}\n", "{container: {image: x:v1, network: false}} provider"},
-		{"an annotation of YAML", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec:\n        path: a/b\n", "{exec: {path: a/b}} config.kubernetes.io/function"},
-		{"an annotation of JSON", fnHead + "  annotations:\n    config.k8s.io/function: '{\"exec\":{\"path\":\"a\"}}'\n", "{exec: {path: a}} config.k8s.io/function"},
-		{"metadata.configFn", fnHead + "  configFn:\n    container:\n      image: gcr.io/e/nginx-template:v1.0.0\n", "{container: {image: gcr.io/e/nginx-template:v1.0.0}} metadata.configFn"},
-		{"the oldest annotation", fnHead + "  annotations: {config.kubernetes.io/container: 'x:v1'}\n", "{container: {image: x:v1}} config.kubernetes.io/container"},
-		{"all places agree", fnHead + "  annotations:\n    config.kubernetes.io/container: x:v1\n    config.kubernetes.io/function: 'container: {image: \"x:v1\"}'\n" +
+		{"the reserved field", fnHead + "runtime: {exec: {path: ./fn.sh, args: [-a, b c]}}\n",
+			"{exec: {path: fn.sh, args: [-a, b c]}} runtime"},
+		{"provider is the same field", fnHead + "provider:\n  container: {image: x:v1, network: true}\n",
+			"{container: {image: x:v1, network: true}} provider"},
+		{"network false is kept", fnHead + "provider:\n  container: {image: x:v1, network: false}\n",
+			"{container: {image: x:v1, network: false}} provider"},
+		{"an annotation of YAML", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec:\n        path: a/b\n",
+			"{exec: {path: a/b}} config.kubernetes.io/function"},
+		{"an annotation of JSON", fnHead + "  annotations:\n    config.k8s.io/function: '{\"exec\":{\"path\":\"a\"}}'\n",
+			"{exec: {path: a}} config.k8s.io/function"},
+		{"metadata.configFn", fnHead + "  configFn:\n    container:\n      image: gcr.io/e/nginx-template:v1.0.0\n",
+			"{container: {image: gcr.io/e/nginx-template:v1.0.0}} metadata.configFn"},
+		{"the oldest annotation", fnHead + "  annotations: {config.kubernetes.io/container: 'x:v1'}\n",
+			"{container: {image: x:v1}} config.kubernetes.io/container"},
+		{"all places agree", fnHead +
+			"  annotations:\n    config.kubernetes.io/container: x:v1\n    config.kubernetes.io/function: 'container: {image: \"x:v1\"}'\n" +
 			"  configFn: {container: {image: 'x:v1'}}\nruntime: {container: {image: 'x:v1'}}\nprovider: {container: {image: 'x:v1'}}\n",
 			"{container: {image: x:v1}} runtime provider config.kubernetes.io/function metadata.configFn config.kubernetes.io/container"},
-		{"mounts and envs", fnHead + "runtime: {container: {image: x, mounts: [{type: bind, src: a, dst: /b, rw: true}], envs: [A=b, C]}}\n",
+		{"mounts and envs",
+			fnHead + "runtime: {container: {image: x, mounts: [{type: bind, src: a, dst: /b, rw: true}], envs: [A=b, C]}}\n",
 			"{container: {image: x, mounts: [{type: bind, src: a, dst: /b, rw: true}], envs: [A=b, C]}} runtime"},
 		{"of a third party", fnHead + "runtime: {wasm: {path: ./fn.wasm, args: [-a]}}\n", "{wasm: {path: fn.wasm, args: [-a]}} runtime"},
 		{"starlark, a string", fnHead + "runtime: {starlark: 'https://e.co/f'}\n", "{starlark: https://e.co/f} runtime"},
@@ -79,14 +88,18 @@ func TestReadInlineMistakes(t *testing.T) {
 		{"unknown keys are errors", fnHead + "runtime:\n  starlrk: x\n", `fn.yaml:6: runtime.starlrk: unknown field "starlrk"`},
 		{"in annotations, too", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec: {pth: x}\n",
 			`fn.yaml:6: metadata.annotations."config.kubernetes.io/function".exec.pth: unknown field "pth"`},
-		{"both container and exec", fnHead + "runtime: {container: {image: x}, exec: {path: y}}\n", "names more than one of container, exec and starlark"},
+		{"both container and exec", fnHead + "runtime: {container: {image: x}, exec: {path: y}}\n",
+			"names more than one of container, exec and starlark"},
 		{"two of third parties", fnHead + "runtime: {wasm: {path: x}, other: {path: y}}\n", `unknown field "other"`},
 		{"exec and that of a third party", fnHead + "runtime: {exec: {path: x}, wasm: {path: y}}\n", "names more than one"},
 		{"no name of a runtime", fnHead + "runtime: {Wasm: {path: x}}\n", `unknown field "Wasm"`},
 		{"neither", fnHead + "runtime: {}\n", "must name a container or exec"},
 		{"null is neither", fnHead + "runtime:\n", "must be a mapping, not null"},
-		{"a key that occurs twice", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: a}\n      exec: {path: b}\n", "line 2 of its text: the key \"exec\" occurs twice"},
-		{"metadata.provider has a hint that names provider", fnHead + "  provider: {exec: {path: a}}\n", "fn.yaml:5: metadata.provider: a function must not be named in metadata"},
+		{"a key that occurs twice", fnHead +
+			"  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: a}\n      exec: {path: b}\n",
+			"line 2 of its text: the key \"exec\" occurs twice"},
+		{"metadata.provider has a hint that names provider", fnHead + "  provider: {exec: {path: a}}\n",
+			"fn.yaml:5: metadata.provider: a function must not be named in metadata"},
 		{"an image that is an option", fnHead + "runtime: {container: {image: '--privileged'}}\n", "is not valid"},
 		{"an image with spaces", fnHead + "runtime: {container: {image: 'a b'}}\n", "is not valid"},
 		{"an image in upper case", fnHead + "runtime: {container: {image: Foo}}\n", "is not valid"},
@@ -107,7 +120,8 @@ func TestReadInlineMistakes(t *testing.T) {
 func TestReadInlineConflict(t *testing.T) {
 	places := []string{PlaceRuntime, PlaceProvider, PlaceAnnotation, PlaceAnnotation2, PlaceConfigFn, PlaceContainer}
 	build := func(place string, n int) yaml.Value {
-		spec := yaml.MapOf(yaml.Field{Key: "container", Value: yaml.MapOf(yaml.Field{Key: "image", Value: yaml.Str(fmt.Sprintf("a:%d", n))})})
+		spec := yaml.MapOf(yaml.Field{Key: "container",
+			Value: yaml.MapOf(yaml.Field{Key: "image", Value: yaml.Str(fmt.Sprintf("a:%d", n))})})
 		switch place {
 		case PlaceRuntime, PlaceProvider:
 			return yaml.MapOf(yaml.Field{Key: place, Value: spec})
@@ -159,8 +173,10 @@ func TestReadInlineConflict(t *testing.T) {
 func TestFunctionConfigText(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"nothing to cut", fnHead + "a: 1 # one\n", fnHead + "a: 1 # one\n"},
-		{"comments and style stay", "# head\n" + fnHead + "runtime:\n  # about it\n  exec:\n    path: 'x'\n\n# about b\nb:   'q'   # end\n", "# head\n" + fnHead + "# about b\nb:   'q'   # end\n"},
-		{"both fields, the last at the end", fnHead + "provider: {exec: {path: x}}\nb: 0x10\nruntime:\n  exec: {path: x}\n", fnHead + "b: 0x10\n"},
+		{"comments and style stay", "# head\n" + fnHead + "runtime:\n  # about it\n  exec:\n    path: 'x'\n\n# about b\nb:   'q'   # end\n",
+			"# head\n" + fnHead + "# about b\nb:   'q'   # end\n"},
+		{"both fields, the last at the end", fnHead + "provider: {exec: {path: x}}\nb: 0x10\nruntime:\n  exec: {path: x}\n",
+			fnHead + "b: 0x10\n"},
 		{"a nested runtime stays", fnHead + "spec:\n  runtime: java\n", fnHead + "spec:\n  runtime: java\n"},
 		{"flow style over several lines", fnHead + "runtime: {exec: {\n  path: x\n}}\nb: 1\n", fnHead + "b: 1\n"},
 		{"JSON is written anew", `{"apiVersion":"v1","kind":"Fn","metadata":{"name":"x"},"runtime":{"exec":{"path":"x"}},"b":"1"}`,
@@ -243,7 +259,8 @@ func TestParseImage(t *testing.T) {
 			t.Errorf("%q is accepted as %s", text, m)
 		}
 	}
-	for text, want := range map[string]string{"TOKEN@h.io/x:v1": `"xxxxx@h.io/x:v1"`, "u:TOKEN@h.io/x": `"u:xxxxx@h.io/x"`, "nginx@sha256:abc": `"nginx@sha256:abc"`} {
+	for text, want := range map[string]string{"TOKEN@h.io/x:v1": `"xxxxx@h.io/x:v1"`, "u:TOKEN@h.io/x": `"u:xxxxx@h.io/x"`,
+		"nginx@sha256:abc": `"nginx@sha256:abc"`} {
 		if _, err := ParseImage(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -76,7 +76,8 @@ func (d *wireDecoder) owner(it *yaml.Item) (int, error) {
 	}
 	owner := d.meant(it, i)
 	if other := cmp.Or(d.carriers[i], d.owners[owner]); other != nil {
-		return -1, d.errorf(diag.FieldPath(it.Path), "%s has the same id as %s, %s", objectName(it.Value), diag.FieldPath(other.Path), objectName(other.Value)).
+		return -1, d.errorf(diag.FieldPath(it.Path), "%s has the same id as %s, %s", objectName(it.Value), diag.FieldPath(other.Path),
+			objectName(other.Value)).
 			Hint("remove the annotation %s from copies of a resource", idAnnotation)
 	}
 	d.carriers[i], d.owners[owner] = it, it
@@ -129,7 +130,8 @@ func (d *wireDecoder) warnLocal(it *yaml.Item, r *krm.Resource, from int) {
 		from = at[0]
 	}
 	if from >= 0 && !d.in.At(from).IsLocal() {
-		d.warn(diag.FieldPath(it.Path), "%s annotated %s with %s, so it will not be in the output", d.Name, d.in.At(from).ID(), krm.LocalConfigAnnotation)
+		d.warn(diag.FieldPath(it.Path), "%s annotated %s with %s, so it will not be in the output", d.Name, d.in.At(from).ID(),
+			krm.LocalConfigAnnotation)
 	}
 }
 

@@ -199,7 +199,8 @@ func (d *wireDecoder) checkList(v yaml.Value, kind string) error {
 	}
 	for i, x := range list.Items() {
 		if got := x.Get("kind").Text(); kind != "List" && got+"List" != kind {
-			return d.errorf(diag.FieldPath([]any{"items", i}), "expected a ResourceList, found the kind %s with an item of kind %q", kind, got)
+			return d.errorf(diag.FieldPath([]any{"items", i}), "expected a ResourceList, found the kind %s with an item of kind %q",
+				kind, got)
 		}
 	}
 	return nil

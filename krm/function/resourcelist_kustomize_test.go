@@ -53,9 +53,12 @@ func TestFunctionsLikeKustomize(t *testing.T) {
 	for _, tt := range []struct{ name, field, script string }{
 		{"unchanged", "transformers", "cat"},
 		{"renamed", "transformers", `sed 's/^    name: p-b$/    name: p-z/'`},
-		{"swapped", "transformers", `sed 's/^    name: p-a$/    name: X/; s/^    name: p-b$/    name: p-a/; s/^    name: X$/    name: p-b/'`},
-		{"new item", "transformers", `sed 's/^items:/items:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, annotations: {kustomize.config.k8s.io\/needs-hash: "true"}}}/'`},
-		{"new local item", "transformers", `sed 's/^items:/items:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, annotations: {config.kubernetes.io\/local-config: "true"}}}/'`},
+		{"swapped", "transformers",
+			`sed 's/^    name: p-a$/    name: X/; s/^    name: p-b$/    name: p-a/; s/^    name: X$/    name: p-b/'`},
+		{"new item", "transformers",
+			`sed 's/^items:/items:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, annotations: {kustomize.config.k8s.io\/needs-hash: "true"}}}/'`},
+		{"new local item", "transformers",
+			`sed 's/^items:/items:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, annotations: {config.kubernetes.io\/local-config: "true"}}}/'`},
 		{"written anew", "transformers", "cat <<EOF\n" + `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
 items:
@@ -79,8 +82,10 @@ folded: >-
   c
 n: [012, 1.10, 0x1F, 1e3, 2001-01-01, ~, TRUE, .5, 1_000]
 ` + "EOF\n"},
-		{"lists in lists", "transformers", `echo "{apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: p-b}, data: {x: 012}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: new}}]}"`},
-		{"JSON", "transformers", `echo '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"p-c"},"x":1.50}]}'`},
+		{"lists in lists", "transformers",
+			`echo "{apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: p-b}, data: {x: 012}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: new}}]}"`},
+		{"JSON", "transformers",
+			`echo '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"p-c"},"x":1.50}]}'`},
 		{"generated", "generators", "cat <<EOF\n" + `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
 items:

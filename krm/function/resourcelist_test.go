@@ -74,13 +74,15 @@ functionConfig:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := EncodeResourceList(nil, yaml.Value{}, WireOptions{Version: ResourceListV1alpha1}).String(); got != "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\nitems: []\n" {
+	if got := EncodeResourceList(nil, yaml.Value{},
+		WireOptions{Version: ResourceListV1alpha1}).String(); got != "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\nitems: []\n" {
 		t.Errorf("an empty list is\n%s", got)
 	}
 	generator := call
 	generator.Role = GeneratorRole
 	got = EncodeResourceList(nil, config, generator).String()
-	if items, fc, _ := strings.Cut(got, "functionConfig:"); strings.Count(items, "local-config") != 1 || strings.Count(fc, "local-config") != 1 {
+	if items, fc, _ := strings.Cut(got, "functionConfig:"); strings.Count(items, "local-config") != 1 ||
+		strings.Count(fc, "local-config") != 1 {
 		t.Errorf("a generator does not find its configuration as an item:\n%s", got)
 	}
 }
@@ -125,10 +127,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{"empty", "", "output of x/v1 T/t: the function returned no ResourceList: its output is empty"},
 		{"comment", "# nothing\n---\n", "output of x/v1 T/t: the function returned no ResourceList: its output is empty"},
 		{"text", "Error: no\nsuch thing\n", `the function wrote text to stdout and no ResourceList: "Error: no"` + "\n"},
-		{"word", "done\n", `the function wrote text to stdout and no ResourceList: "done"` + "\n  write only the ResourceList to stdout, and messages to stderr"},
-		{"text before", "starting\n" + head + "items: []\n", `the function wrote text to stdout before the ResourceList: "starting"` + "\n"},
+		{"word", "done\n", `the function wrote text to stdout and no ResourceList: "done"` +
+			"\n  write only the ResourceList to stdout, and messages to stderr"},
+		{"text before", "starting\n" + head + "items: []\n", `the function wrote text to stdout before the ResourceList: "starting"` +
+			"\n"},
 		{"text before a separator", "starting\n---\n" + head + "items: []\n", `before the ResourceList: "starting"` + "\n"},
-		{"text before JSON", "starting\n" + `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": []}` + "\n", `before the ResourceList: "starting"`},
+		{"text before JSON", "starting\n" + `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": []}` + "\n",
+			`before the ResourceList: "starting"`},
 		{"text before resources", "\nreading config\n" + cm, `before the ResourceList: "reading config"`},
 		{"JSON log before", `{"level": "info"}` + "\n" + head + "items: []\n", "before the ResourceList\n"},
 		{"text after", head + "items: []\ndone: it took 3s: long\nall good\n", ":4: "},
@@ -145,7 +150,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"long text before", strings.Repeat("long ", 20) + "\n" + head + "items: []\n", strings.Repeat("long ", 12) + `..."` + "\n"},
 		{"control characters before", "\x1b[31mstarting now\n" + head + "items: []\n", `before the ResourceList: "\x1b[31mstarting now"`},
 		{"json list", `[{"apiVersion": "v1"}]`, "expected a ResourceList, found a list"},
-		{"no items", head, "output of x/v1 T/t: items: the ResourceList has no items; a function without resources must return an empty list"},
+		{"no items", head,
+			"output of x/v1 T/t: items: the ResourceList has no items; a function without resources must return an empty list"},
 		{"items a mapping", head + "items: {}\n", "items: must be a list, not a mapping"},
 		{"items a string", head + "items: none\n", "items: must be a list, not a string"},
 		{"null item", head + "items:\n- " + cm + "- \n", "items[1]: must be a resource, not null"},
@@ -154,33 +160,46 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no kind", head + "items:\n- " + cm + "- apiVersion: v1\n  metadata: {name: x}\n", "items[1].kind: is missing (x)"},
 		{"no metadata", head + "items:\n- apiVersion: v1\n  kind: X\n", "items[0].metadata.name: is missing (X)"},
 		{"empty name", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: ''}}\n", "items[0].metadata.name: is empty (X)"},
-		{"name a list", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: [x]}}\n", "items[0].metadata.name: must be a string, not a list (X)"},
-		{"metadata a list", head + "items:\n- {apiVersion: v1, kind: X, metadata: []}\n", "items[0].metadata: must be a mapping, not a list (X)"},
-		{"annotations", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: x, annotations: {a: {}}}}\n", "items[0].metadata.annotations.a: must be a string, not a mapping (X x)"},
-		{"labels", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: x, labels: []}}\n", "items[0].metadata.labels: must be a mapping, not a list (X x)"},
-		{"two lists", head + "items: []\n---\n" + head + "items: []\n", "expected one ResourceList, found 2 documents; number 1 is a ResourceList"},
-		{"list and resource", cm + "---\n" + head + "items: []\n", "expected one ResourceList, found 2 documents; number 2 is a ResourceList"},
+		{"name a list", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: [x]}}\n",
+			"items[0].metadata.name: must be a string, not a list (X)"},
+		{"metadata a list", head + "items:\n- {apiVersion: v1, kind: X, metadata: []}\n",
+			"items[0].metadata: must be a mapping, not a list (X)"},
+		{"annotations", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: x, annotations: {a: {}}}}\n",
+			"items[0].metadata.annotations.a: must be a string, not a mapping (X x)"},
+		{"labels", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: x, labels: []}}\n",
+			"items[0].metadata.labels: must be a mapping, not a list (X x)"},
+		{"two lists", head + "items: []\n---\n" + head + "items: []\n",
+			"expected one ResourceList, found 2 documents; number 1 is a ResourceList"},
+		{"list and resource", cm + "---\n" + head + "items: []\n",
+			"expected one ResourceList, found 2 documents; number 2 is a ResourceList"},
 		{"second document behind ...", head + "items: []\n...\n" + cm, ":5: found a second document after a document marker"},
 		{"second document without line end", head + "items: []\n--- x", ":4: found a second document after a document marker"},
 		{"text behind the separator", head + "items: []\n--- x\n", ":4: found text after the document separator ---"},
 		{"cut in a key", head + "items:\n- " + cm + "- apiVersion: v1\n  kind: X\n  metad", "expected a colon after the key"},
-		{"cut in a name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n    name: long-na", "the output stops in the middle of a line: it is incomplete"},
+		{"cut in a name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n    name: long-na",
+			"the output stops in the middle of a line: it is incomplete"},
 		{"cut before the name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n", "items[0].metadata.name: is missing (X)"},
 		{"cut in JSON", `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [`, "the closing bracket is missing"},
-		{"other version", "apiVersion: foo/v1\nkind: ResourceList\nitems: []\n", `apiVersion: unknown version "foo/v1" of the ResourceList; expected config.kubernetes.io/v1`},
+		{"other version", "apiVersion: foo/v1\nkind: ResourceList\nitems: []\n",
+			`apiVersion: unknown version "foo/v1" of the ResourceList; expected config.kubernetes.io/v1`},
 		{"number as version", "apiVersion: 1.0\nkind: ResourceList\nitems: []\n", `apiVersion: unknown version "1.0" of the ResourceList`},
-		{"other version of a List", "apiVersion: foo/v1\nkind: List\nitems: []\n", `apiVersion: unknown version "foo/v1" of the List; expected v1`},
+		{"other version of a List", "apiVersion: foo/v1\nkind: List\nitems: []\n",
+			`apiVersion: unknown version "foo/v1" of the List; expected v1`},
 		{"List without items", "apiVersion: v1\nkind: List\n", "items: the List has no items"},
 		{"other kind without items", "apiVersion: v1\nkind: NotAList\n", "expected a ResourceList, found the kind NotAList without items"},
-		{"other kind with no items", "apiVersion: v1\nkind: NotAList\nitems: []\n", "expected a ResourceList, found the kind NotAList without items"},
-		{"other kind with items", "apiVersion: v1\nkind: NotAList\nitems:\n- " + cm, `items[0]: expected a ResourceList, found the kind NotAList with an item of kind "ConfigMap"`},
+		{"other kind with no items", "apiVersion: v1\nkind: NotAList\nitems: []\n",
+			"expected a ResourceList, found the kind NotAList without items"},
+		{"other kind with items", "apiVersion: v1\nkind: NotAList\nitems:\n- " + cm,
+			`items[0]: expected a ResourceList, found the kind NotAList with an item of kind "ConfigMap"`},
 		{"bare without name", "apiVersion: v1\nkind: X\n", "document 1: metadata.name: is missing"},
 		{"second bare a string", cm + "---\nhello\n", `after the ResourceList: "hello"`},
 		{"NUL", head + "items: [\"\x00\"]\n", ":3: found the control character U+0000"},
 		{"ESC", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: \x1b[2J}}\n", ":4: found the control character U+001B"},
 		{"not UTF-8", head + "items: [\"\xff\"]\n", ":3: found the byte 0xFF, which is not UTF-8"},
 		{"duplicate", head + "items:\n- " + cm + "- " + cm, "items[1]: duplicate resource v1 ConfigMap a: it is also items[0]"},
-		{"duplicate by namespace", head + "items:\n- " + cm + "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}\n", "items[1]: duplicate resource v1 ConfigMap default/a: it is also items[0]"},
+		{"duplicate by namespace", head + "items:\n- " + cm +
+			"- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}\n",
+			"items[1]: duplicate resource v1 ConfigMap default/a: it is also items[0]"},
 		{"duplicate key", head + "items:\n- {apiVersion: v1, kind: X, kind: X, metadata: {name: x}}\n", "kind"},
 		{"endless alias", head + "items: &a [*a]\n", ":3: "},
 		{"bomb", bomb(), ""},
@@ -235,19 +254,31 @@ func TestDecodeCut(t *testing.T) {
 func TestDecodeAccepts(t *testing.T) {
 	const cm = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
 	for _, tt := range []struct{ name, out, want, warning string }{
-		{"JSON", `{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":1000}]}`, "X/x", ""},
-		{"JSON over lines", "{\n\t\"apiVersion\": \"config.kubernetes.io/v1\",\n\t\"kind\": \"ResourceList\",\n\t\"items\": [\n\t\t{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"x\"}}\n\t]\n}", "X/x", ""},
+		{"JSON",
+			`{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":1000}]}`, "X/x", ""},
+		{"JSON over lines",
+			"{\n\t\"apiVersion\": \"config.kubernetes.io/v1\",\n\t\"kind\": \"ResourceList\",\n\t\"items\": [\n\t\t{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"x\"}}\n\t]\n}", "X/x", ""},
 		{"null items", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: null\n", "", ""},
-		{"List", "apiVersion: v1\nkind: List\nitems:\n- " + cm, "ConfigMap/a", "output of x/v1 T/t: the function returned a List; it should return a ResourceList"},
+		{"List", "apiVersion: v1\nkind: List\nitems:\n- " + cm, "ConfigMap/a",
+			"output of x/v1 T/t: the function returned a List; it should return a ResourceList"},
 		{"marker first", "---\napiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- " + cm + "---\n", "ConfigMap/a", ""},
-		{"byte order mark, CRLF", "\ufeffapiVersion: config.kubernetes.io/v1\r\nkind: ResourceList\r\nitems:\r\n- " + cm, "ConfigMap/a", ""},
-		{"bare", cm + "---\n" + strings.Replace(cm, "a}", "b}", 1), "ConfigMap/a ConfigMap/b", "output of x/v1 T/t: the function returned bare documents; it should return a ResourceList"},
-		{"bare without line end", "apiVersion: v1\nkind: X\nmetadata:\n  name: x", "X/x", "the output does not end with a newline: it may be incomplete"},
-		{"no version", "kind: ResourceList\nitems:\n- " + cm, "ConfigMap/a", "apiVersion: is missing from the ResourceList; expected config.kubernetes.io/v1"},
+		{"byte order mark, CRLF", "\ufeffapiVersion: config.kubernetes.io/v1\r\nkind: ResourceList\r\nitems:\r\n- " + cm, "ConfigMap/a",
+			""},
+		{"bare", cm + "---\n" + strings.Replace(cm, "a}", "b}", 1), "ConfigMap/a ConfigMap/b",
+			"output of x/v1 T/t: the function returned bare documents; it should return a ResourceList"},
+		{"bare without line end", "apiVersion: v1\nkind: X\nmetadata:\n  name: x", "X/x",
+			"the output does not end with a newline: it may be incomplete"},
+		{"no version", "kind: ResourceList\nitems:\n- " + cm, "ConfigMap/a",
+			"apiVersion: is missing from the ResourceList; expected config.kubernetes.io/v1"},
 		{"list of a kind", "apiVersion: v1\nkind: ConfigMapList\nitems:\n- " + cm, "ConfigMap/a", "the function returned bare documents"},
-		{"empty inner list", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: PodList, items: []}\n- " + cm, "ConfigMap/a", "items[0]: the PodList contains no resource"},
-		{"inner list", "kind: ResourceList\napiVersion: config.kubernetes.io/v1\nitems:\n- apiVersion: v1\n  kind: ConfigMapList\n  items:\n  - " + cm + "- {apiVersion: v1, kind: X, metadata: {name: x}}\n", "X/x ConfigMap/a", ""},
-		{"aliases", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: X\n  metadata: &m {name: x}\n- apiVersion: v1\n  kind: Y\n  metadata: *m\n", "X/x Y/x", ""},
+		{"empty inner list",
+			"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: PodList, items: []}\n- " + cm,
+			"ConfigMap/a", "items[0]: the PodList contains no resource"},
+		{"inner list",
+			"kind: ResourceList\napiVersion: config.kubernetes.io/v1\nitems:\n- apiVersion: v1\n  kind: ConfigMapList\n  items:\n  - " +
+				cm + "- {apiVersion: v1, kind: X, metadata: {name: x}}\n", "X/x ConfigMap/a", ""},
+		{"aliases",
+			"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: X\n  metadata: &m {name: x}\n- apiVersion: v1\n  kind: Y\n  metadata: *m\n", "X/x Y/x", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reply, err := DecodeResourceList(yaml.Chunks{[]byte(tt.out)}, nil, call)
@@ -330,10 +361,12 @@ func TestDecodeState(t *testing.T) {
 			t.Errorf("after exchanged ids, resource %d is %+v", i, r)
 		}
 	}
-	if len(reply.Warnings) != 2 || !strings.HasSuffix(reply.Warnings[0].Error(), "items[0]: v1 ConfigMap p-a has the id annotation of v1 ConfigMap p-b; its name takes precedence") {
+	if len(reply.Warnings) != 2 || !strings.HasSuffix(reply.Warnings[0].Error(),
+		"items[0]: v1 ConfigMap p-a has the id annotation of v1 ConfigMap p-b; its name takes precedence") {
 		t.Errorf("warnings: %v", reply.Warnings)
 	}
-	reply, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"2\n", prefix+"2\n", prefix+"0\n", "  data:\n", "  more: x\n  data:\n")
+	reply, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"2\n", prefix+"2\n", prefix+"0\n", "  data:\n",
+		"  more: x\n  data:\n")
 	if err != nil || len(reply.Warnings) != 3 || reply.List.At(0).OrigID().Name != "a" || reply.List.At(2).OrigID().Name != "c" {
 		t.Errorf("after a circle of exchanged ids: %v, %+v", err, reply)
 	}
@@ -422,12 +455,14 @@ items:
 		}
 	}
 	// A resource keeps its earlier annotations, except for the one that kustomize removes.
-	list := listOf(t, "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {internal.config.kubernetes.io/helm-generated: 'true', kustomize.config.k8s.io/id: '7'}}\n")
+	list := listOf(t,
+		"apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {internal.config.kubernetes.io/helm-generated: 'true', kustomize.config.k8s.io/id: '7'}}\n")
 	reply, err := DecodeResourceList(EncodeResourceList(list, yaml.Value{}, call), list, call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(yaml.AppendYAML(nil, reply.List.At(0).Annotations())); got != "internal.config.kubernetes.io/helm-generated: \"true\"\n" {
+	if got := string(yaml.AppendYAML(nil,
+		reply.List.At(0).Annotations())); got != "internal.config.kubernetes.io/helm-generated: \"true\"\n" {
 		t.Errorf("annotations are\n%s", got)
 	}
 }
@@ -436,7 +471,8 @@ func TestDecodeGenerator(t *testing.T) {
 	o := call
 	o.Role = GeneratorRole
 	item := func(annotations string) yaml.Chunks {
-		return yaml.Chunks{[]byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {" + annotations + "}}}\n")}
+		return yaml.Chunks{[]byte(
+			"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {" + annotations + "}}}\n")}
 	}
 	for _, tt := range []struct {
 		annotations, behavior string
@@ -447,7 +483,8 @@ func TestDecodeGenerator(t *testing.T) {
 		{"kustomize.config.k8s.io/needs-hash: 'false', kustomize.config.k8s.io/behavior: merge", "merge", false, ""},
 		{"kustomize.config.k8s.io/needs-hash: '1', kustomize.config.k8s.io/behavior: replace", "replace", true, ""},
 		{"kustomize.config.k8s.io/behavior: Merge", "", false, ""},
-		{"kustomize.config.k8s.io/needs-hash: maybe", "", false, `items[0].metadata.annotations."kustomize.config.k8s.io/needs-hash": must be true or false, not "maybe"`},
+		{"kustomize.config.k8s.io/needs-hash: maybe", "", false,
+			`items[0].metadata.annotations."kustomize.config.k8s.io/needs-hash": must be true or false, not "maybe"`},
 	} {
 		reply, err := DecodeResourceList(item(tt.annotations), nil, o)
 		if tt.err != "" {
@@ -483,13 +520,16 @@ folded: >
 	if reply, err := DecodeResourceList(nil, list, o); err != nil || reply.List != list {
 		t.Errorf("silence is refused: %v", err)
 	}
-	if reply, err := DecodeResourceList(yaml.Chunks{[]byte("kind: ResourceList\napiVersion: config.kubernetes.io/v1\nresults: [{message: m}]\n")}, list, o); err != nil || reply.List != list || len(reply.Results) != 1 {
+	if reply, err := DecodeResourceList(
+		yaml.Chunks{[]byte("kind: ResourceList\napiVersion: config.kubernetes.io/v1\nresults: [{message: m}]\n")}, list, o); err != nil ||
+		reply.List != list || len(reply.Results) != 1 {
 		t.Errorf("results alone are refused: %v", err)
 	}
 	if reply, err := DecodeResourceList(EncodeResourceList(list, yaml.Value{}, o), list, o); err != nil || reply.List != list {
 		t.Errorf("the unchanged list is refused: %v", err)
 	}
-	if _, err := edited(t, list, o, "    name: a\n", "    name: a\n    labels: {validated-by: me}\n", "    labels: {}\n", "    labels: {validated-by: me}\n"); err != nil {
+	if _, err := edited(t, list, o, "    name: a\n", "    name: a\n    labels: {validated-by: me}\n", "    labels: {}\n",
+		"    labels: {validated-by: me}\n"); err != nil {
 		t.Errorf("the label is refused: %v", err)
 	}
 	for _, tt := range []struct{ from, to, want string }{
@@ -545,7 +585,9 @@ results:
 	if want := `{"message":"too many","severity":"warning","resourceRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d","namespace":"ns"},"field":{"path":"spec.replicas","currentValue":"10","proposedValue":"2"},"file":{"path":"d.yaml","index":2},"tags":{"rule":"r1"}}`; string(j) != want {
 		t.Errorf("got %s", j)
 	}
-	if got := ParseResults(yaml.Chunks{[]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")}); len(got) != 1 || got[0].String() != "error: old form" {
+	if got := ParseResults(
+		yaml.Chunks{[]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")}); len(got) != 1 ||
+		got[0].String() != "error: old form" {
 		t.Errorf("the old form is %v", got)
 	}
 	if got := ParseResults(yaml.Chunks{[]byte("no list: [")}); got != nil {
@@ -590,7 +632,8 @@ func TestResourceListKeepsTrees(t *testing.T) {
 
 func numbersAsNames(l *krm.List) bool {
 	for _, r := range l.All() {
-		for _, v := range []yaml.Value{r.Value().Get("apiVersion"), r.Value().Get("kind"), r.Value().At("metadata", "name"), r.Value().At("metadata", "namespace")} {
+		for _, v := range []yaml.Value{r.Value().Get("apiVersion"), r.Value().Get("kind"), r.Value().At("metadata", "name"),
+			r.Value().At("metadata", "namespace")} {
 			if v.Exists() && v.Type() != yaml.String {
 				return true
 			}
@@ -654,7 +697,8 @@ func TestDecodeLarge(t *testing.T) {
 	if err != nil || reply.List.Len() != 70 || len(reply.Results) != 1 || reply.List.At(69).ID().Name != "c69" {
 		t.Errorf("70 MiB: %v", err)
 	}
-	inner := []byte("- apiVersion: v1\n  kind: XList\n  items:\n" + strings.Repeat("  - {apiVersion: v1, kind: X, metadata: {name: x}}\n", 10000))
+	inner := []byte("- apiVersion: v1\n  kind: XList\n  items:\n" + strings.Repeat("  - {apiVersion: v1, kind: X, metadata: {name: x}}\n",
+		10000))
 	for _, tt := range []struct {
 		name   string
 		answer yaml.Chunks
@@ -663,12 +707,16 @@ func TestDecodeLarge(t *testing.T) {
 		{"items", large(krm.MaxResources+1, "{}"), "output of x/v1 T/t: items: has more than 262144 items"},
 		{"item", large(1, text(yaml.MaxFile)), "output of x/v1 T/t:4: items[0]: it has 67,1"},
 		{"values", large(6500, "{a: ["+strings.Repeat("x,", 4096)+"]}"), "the values exceed the memory limit for function output"},
-		{"rare YAML", large(1, "{a: &a x, b: ["+strings.Repeat("*a,", 1<<19)+"]}"), "it uses anchors, tags or other rare YAML and has more than 524288 values"},
+		{"rare YAML", large(1, "{a: &a x, b: ["+strings.Repeat("*a,", 1<<19)+"]}"),
+			"it uses anchors, tags or other rare YAML and has more than 524288 values"},
 		{"items of rare YAML", large(1200, "{a: &a x, b: ["+strings.Repeat("*a,", 4096)+"]}"), "anchors, tags or other rare YAML"},
-		{"JSON", yaml.Chunks{[]byte(`{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [` + strings.Repeat(" ", yaml.MaxFile) + "]}\n")},
+		{"JSON", yaml.Chunks{[]byte(`{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [` +
+			strings.Repeat(" ", yaml.MaxFile) + "]}\n")},
 			" bytes; more than 64 MiB is allowed only if each item of the list starts on a separate line with a dash"},
-		{"results", append(large(1, "{}"), []byte("- message: "+strings.Repeat("x", yaml.MaxFile)+"\n")), "output of x/v1 T/t:9: the part after the items has 67,1"},
-		{"inner items", append(yaml.Chunks{[]byte(head)}, slices.Repeat(yaml.Chunks{inner}, 27)...), "the lists have more than 262144 resources"},
+		{"results", append(large(1, "{}"), []byte("- message: "+strings.Repeat("x", yaml.MaxFile)+"\n")),
+			"output of x/v1 T/t:9: the part after the items has 67,1"},
+		{"inner items", append(yaml.Chunks{[]byte(head)}, slices.Repeat(yaml.Chunks{inner}, 27)...),
+			"the lists have more than 262144 resources"},
 	} {
 		_, err := DecodeResourceList(tt.answer, nil, call)
 		if err == nil || !diag.IsTooLarge(err) || !strings.Contains(err.Error(), tt.want) {
@@ -678,7 +726,8 @@ func TestDecodeLarge(t *testing.T) {
 	// An error in a large list has a position.
 	broken := large(70, text(1<<20))
 	broken[50] = []byte("- a: b\n  c\n")
-	if _, err := DecodeResourceList(broken, nil, call); diag.IsTooLarge(err) || !strings.HasPrefix(err.Error(), "output of x/v1 T/t:250: items[49]: expected a colon after the key") {
+	if _, err := DecodeResourceList(broken, nil, call); diag.IsTooLarge(err) ||
+		!strings.HasPrefix(err.Error(), "output of x/v1 T/t:250: items[49]: expected a colon after the key") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -686,7 +735,8 @@ func TestDecodeLarge(t *testing.T) {
 func BenchmarkResourceList(b *testing.B) {
 	rs := make([]*krm.Resource, 10000)
 	for i := range rs {
-		r := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\n  labels: {a: b}\ndata:\n  text: |\n%s", i, strings.Repeat("    line of text that is about sixty characters long, as they are\n", 29))
+		r := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\n  labels: {a: b}\ndata:\n  text: |\n%s",
+			i, strings.Repeat("    line of text that is about sixty characters long, as they are\n", 29))
 		parsed, err := krm.Resources(&yaml.Source{File: "x", Data: []byte(r)}, nil)
 		if err != nil {
 			b.Fatal(err)

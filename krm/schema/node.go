@@ -73,7 +73,8 @@ func builtinKind(g Kind) *schemaKind {
 
 // builtinDefinition returns the definition of that name in the Kubernetes schema.
 func (s *Schema) builtinDefinition(name string) Node {
-	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name, func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
+	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name,
+		func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
 	if !ok {
 		return Node{}
 	}

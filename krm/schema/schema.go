@@ -146,7 +146,8 @@ func (s *Schema) For(g Kind) Node {
 	k := builtinKind(g)
 	own := k != nil && k.node != 0
 	switch {
-	case s == nil, g.Group == "kustomize.config.k8s.io" && k != nil, own && s.builtin == Deferred, s.builtin == Read && !s.kinds[g].Exists():
+	case s == nil, g.Group == "kustomize.config.k8s.io" && k != nil, own && s.builtin == Deferred, s.builtin == Read &&
+		!s.kinds[g].Exists():
 		if !own {
 			return Node{}
 		}

@@ -51,7 +51,8 @@ func (w *schemaWalk) compare(path string, n Node, want *openapi.ResourceSchema) 
 }
 
 func kyamlKinds(t *testing.T) map[kyaml.TypeMeta]bool {
-	kinds := map[kyaml.TypeMeta]bool{{}: true, {APIVersion: "v1", Kind: "Unknown"}: true, {APIVersion: "example.com/v1", Kind: "Deployment"}: true}
+	kinds := map[kyaml.TypeMeta]bool{{}: true, {APIVersion: "v1", Kind: "Unknown"}: true,
+		{APIVersion: "example.com/v1", Kind: "Deployment"}: true}
 	for _, k := range schemaKinds {
 		kinds[kyaml.TypeMeta{APIVersion: apiVersion(k.group, k.version), Kind: k.kind}] = true
 	}
@@ -173,7 +174,8 @@ func TestCustomSchemaAgreesWithKyaml(t *testing.T) {
 	}
 	w := schemaWalk{t: t, seen: map[string]bool{}}
 	for _, gvk := range []Kind{
-		{"example.com", "v1", "Thing"}, {"", "v1", "Thing"}, {"example.com", "v1", "World"}, {"apps", "v1", "Deployment"}, {"", "v1", "Pod"}, {"", "v1", "Node"},
+		{"example.com", "v1", "Thing"}, {"", "v1", "Thing"}, {"example.com", "v1", "World"}, {"apps", "v1", "Deployment"},
+		{"", "v1", "Pod"}, {"", "v1", "Node"},
 		{"kustomize.config.k8s.io", "v1beta1", "Kustomization"},
 	} {
 		k := kyaml.TypeMeta{APIVersion: apiVersion(gvk.Group, gvk.Version), Kind: gvk.Kind}
@@ -200,7 +202,8 @@ func TestParseSchemaErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", doc, err, want)
 		}
 	}
-	loop, err := Parse(schemaDoc(t, "definitions: {a: {properties: {p: {$ref: '#/definitions/b'}}, x-kubernetes-group-version-kind: [{kind: A, version: v1}]}, b: {$ref: '#/definitions/b'}}"))
+	loop, err := Parse(schemaDoc(t,
+		"definitions: {a: {properties: {p: {$ref: '#/definitions/b'}}, x-kubernetes-group-version-kind: [{kind: A, version: v1}]}, b: {$ref: '#/definitions/b'}}"))
 	if err != nil || loop.For(Kind{"", "v1", "A"}).Field("p").Exists() {
 		t.Errorf("a circle of references: %v", err)
 	}
@@ -240,7 +243,8 @@ func BenchmarkBuiltinSchema(b *testing.B) {
 	b.ReportAllocs()
 	var s *Schema
 	for b.Loop() {
-		if len(s.For(Kind{"apps", "v1", "Deployment"}).Field("spec").Field("template").Field("spec").Field("containers").Elem().Field("ports").MergeKeys()) != 2 {
+		if len(s.For(Kind{"apps", "v1", "Deployment"}).Field("spec").Field("template").Field("spec").Field("containers").Elem().Field(
+			"ports").MergeKeys()) != 2 {
 			b.Fatal("wrong answer")
 		}
 	}
@@ -292,7 +296,8 @@ definitions:
 		s := own.With(c.state)
 		thing := s.For(Kind{"example.com", "v1", "Thing"})
 		got := []string{
-			containers(s.For(Kind{"apps", "v1", "Deployment"})), containers(s.For(Kind{"apps", "v1", "StatefulSet"}).Field("spec")), containers(thing),
+			containers(s.For(Kind{"apps", "v1", "Deployment"})), containers(s.For(Kind{"apps", "v1", "StatefulSet"}).Field("spec")),
+			containers(thing),
 			fmt.Sprint(thing.Field("selector").Exists()),
 		}
 		if want := []string{c.deployment, c.sts, c.thing, c.labels}; !slices.Equal(got, want) {

@@ -27,7 +27,8 @@ const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Is reports whether v itself is a Secret.
 func Is(v yaml.Value) bool {
-	return isCore(v, "Secret") && slices.ContainsFunc([]string{"metadata", "data", "stringData"}, func(field string) bool { return v.Get(field).Exists() })
+	return isCore(v, "Secret") && slices.ContainsFunc([]string{"metadata", "data", "stringData"},
+		func(field string) bool { return v.Get(field).Exists() })
 }
 
 func isCore(v yaml.Value, kind string) bool {

@@ -15,10 +15,11 @@ var forms = map[string]struct {
 	text   string
 	values []string
 }{
-	"plain":                {text: `{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: CANARY}}`},
-	"data":                 {text: `{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: CANARY}}`},
-	"no apiVersion":        {text: `{kind: Secret, data: {a: CANARY}}`},
-	"several":              {text: `{kind: Secret, data: {a: b, c: 1}, stringData: {d: [CANARY, {e: f}]}}`, values: []string{"b", "1", "CANARY", "f"}},
+	"plain":         {text: `{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: CANARY}}`},
+	"data":          {text: `{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: CANARY}}`},
+	"no apiVersion": {text: `{kind: Secret, data: {a: CANARY}}`},
+	"several": {text: `{kind: Secret, data: {a: b, c: 1}, stringData: {d: [CANARY, {e: f}]}}`,
+		values: []string{"b", "1", "CANARY", "f"}},
 	"no mapping":           {text: `{kind: Secret, data: CANARY}`},
 	"list":                 {text: `{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: CANARY}}]}`},
 	"list of lists":        {text: `{kind: List, items: [{kind: FooList, items: [{kind: Secret, data: {a: CANARY}}]}]}`},
@@ -66,7 +67,8 @@ func TestFindsSecrets(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: values %q, want %q", name, got, want)
 		}
-		if shown := string(yaml.AppendYAML(nil, secret.Hide(v))); strings.Contains(shown, "CANARY") || !strings.Contains(shown, secret.Hidden) {
+		if shown := string(yaml.AppendYAML(nil, secret.Hide(v))); strings.Contains(shown, "CANARY") ||
+			!strings.Contains(shown, secret.Hidden) {
 			t.Errorf("%s: shown as\n%s", name, shown)
 		}
 	}

@@ -14,7 +14,9 @@ import (
 
 func TestSetHide(t *testing.T) {
 	s := secret.NewSet(func(s *secret.Set) {
-		s.Add(read(t, `{kind: Secret, stringData: {a: hunter22, b: 'say "hi"', c: abcd, d: "true", e: "5432", f: "123456", g: rookery, "x_y.pass-word": pass-word, i: default, j: admin, h: "one long first line\nand a second one\n"}}`))
+		s.Add(
+			read(t,
+				`{kind: Secret, stringData: {a: hunter22, b: 'say "hi"', c: abcd, d: "true", e: "5432", f: "123456", g: rookery, "x_y.pass-word": pass-word, i: default, j: admin, h: "one long first line\nand a second one\n"}}`))
 		s.Add(read(t, `{kind: Secret, data: {a: `+base64.StdEncoding.EncodeToString([]byte("encoded one"))+`}}`))
 		s.AddTaken("tkn1")
 		s.AddTaken("42")

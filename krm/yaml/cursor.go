@@ -235,7 +235,8 @@ func (c Cursor) Either(keys ...string) Cursor {
 		case !found.Exists():
 			found = next
 		case !found.v.Equal(next.v):
-			next.Errorf("conflicts with %s, which is the same setting; remove one of them", diag.FieldPath(found.Path())).With(diag.Exclusive)
+			next.Errorf("conflicts with %s, which is the same setting; remove one of them",
+				diag.FieldPath(found.Path())).With(diag.Exclusive)
 		}
 	}
 	return found

@@ -259,7 +259,8 @@ func TestDecodeWrapper(t *testing.T) {
 	if errs := Decode(v, &got); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if len(got.A.list) != 2 || got.A.list[1] != "w" || got.B == nil || got.B.list == nil || got.C != nil || got.D.list[0] != "z" || got.D.known != nil {
+	if len(got.A.list) != 2 || got.A.list[1] != "w" || got.B == nil || got.B.list == nil || got.C != nil || got.D.list[0] != "z" ||
+		got.D.known != nil {
 		t.Errorf("got %+v", got)
 	}
 	v, _ = (&Source{Data: []byte("a: [x, [w]]\n")}).Value()

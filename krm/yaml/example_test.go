@@ -7,7 +7,8 @@ import (
 )
 
 func Example() {
-	src := &yaml.Source{File: "web.yaml", Data: []byte("apiVersion: v1\nkind: Service\nmetadata:\n    name: web\nspec:\n    ports: [{port: 0x50}]\n")}
+	src := &yaml.Source{File: "web.yaml",
+		Data: []byte("apiVersion: v1\nkind: Service\nmetadata:\n    name: web\nspec:\n    ports: [{port: 0x50}]\n")}
 	docs, err := src.Documents()
 	if err != nil {
 		fmt.Println(err)

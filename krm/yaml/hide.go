@@ -13,7 +13,8 @@ func (s *Source) MayHoldSecrets() bool {
 	if err != nil || s.original().secret.Load() {
 		return true
 	}
-	return s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d Document) bool { return words.Kind(d.Value.Get("kind").Text()) }) || words.File(text)
+	return s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d Document) bool { return words.Kind(d.Value.Get("kind").Text()) }) ||
+		words.File(text)
 }
 
 // HoldSecret records that the file is read for a Secret.

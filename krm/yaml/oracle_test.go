@@ -53,7 +53,8 @@ func TestRealFilesMatchOracle(t *testing.T) {
 	}
 	var files, fastFiles, bytes, fastBytes int
 	filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !(strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml") || strings.HasSuffix(path, ".json")) {
+		if err != nil || d.IsDir() || !(strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml") ||
+			strings.HasSuffix(path, ".json")) {
 			return nil
 		}
 		data, err := os.ReadFile(path)

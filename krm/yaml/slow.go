@@ -55,7 +55,8 @@ func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	if s.answer {
 		n := marks(pc.text)
 		if s.rare += n; n > maxMarks || s.rare > maxRare {
-			return Value{}, c.limitf(1, "it uses anchors, tags or other rare YAML and has more than %d values, or %d together with others", maxMarks, maxRare)
+			return Value{}, c.limitf(1, "it uses anchors, tags or other rare YAML and has more than %d values, or %d together with others",
+				maxMarks, maxRare)
 		}
 	}
 	d := yaml.NewDecoder(strings.NewReader(pc.text))
@@ -309,7 +310,8 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(words.Path(c.path)), "the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
+			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(words.Path(c.path)),
+				"the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
 		}
 		if differs(v) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)

@@ -31,14 +31,16 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 			return done, err
 		}
 		if first, ok := lines[key]; ok {
-			twice := diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "%s occurs twice in one mapping; the first is on line %d", c.called(key, "%q"), c.line+first).With(diag.RepeatedKey)
+			twice := diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line},
+				"", "%s occurs twice in one mapping; the first is on line %d", c.called(key, "%q"), c.line+first).With(diag.RepeatedKey)
 			if !c.parser.first {
 				return done, twice
 			}
 			if c.source.repeated == nil {
 				c.source.repeated = twice
 			}
-			c.source.warn(diag.RepeatedKey, c.line+k.Line, "", "%s occurs twice in one mapping; this value replaces the one on line %d", c.called(key, "%q"), c.line+first)
+			c.source.warn(diag.RepeatedKey, c.line+k.Line, "", "%s occurs twice in one mapping; this value replaces the one on line %d",
+				c.called(key, "%q"), c.line+first)
 		}
 		lines[key] = k.Line
 		v, err := c.child(key, n.Content[i+1], depth+1)
@@ -130,7 +132,8 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 		k = k.Alias
 	}
 	if k.Kind != yaml.ScalarNode {
-		err := diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "the key of a mapping is itself a list or mapping").With(diag.OddValue)
+		err := diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "",
+			"the key of a mapping is itself a list or mapping").With(diag.OddValue)
 		if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
 			err.Hint("if {{ is meant for a template engine, expand the template first")
 		}
@@ -156,7 +159,8 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 		if v.typ != Null {
 			c.source.badKey = true
 		}
-		return "", diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.Article()).With(diag.OddValue)
+		return "", diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "%s is %s, not a string; put it in quotes",
+			c.called(k.Value, "%s"), v.typ.Article()).With(diag.OddValue)
 	}
 	c.source.warn(diag.OddValue, c.line+k.Line, "", "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.Article())
 	switch {

@@ -30,7 +30,8 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", diag.TooLargef(diag.Pos{File: file}, "", "the file has %s; the limit is %s", diag.Size(int64(len(data))), diag.Size(MaxFile))
+		return "", diag.TooLargef(diag.Pos{File: file}, "", "the file has %s; the limit is %s", diag.Size(int64(len(data))),
+			diag.Size(MaxFile))
 	}
 	return plainText(file, data)
 }
@@ -60,7 +61,8 @@ func decodeUTF16(file string, data []byte, order binary.ByteOrder) (string, erro
 	line := 1
 	for i := 0; i < len(data); i += 2 {
 		if i+1 == len(data) {
-			return "", diag.Errorf(diag.Pos{File: file, Line: line}, "", "the UTF-16 text ends in the middle of a character").With(diag.BadEncoding)
+			return "", diag.Errorf(diag.Pos{File: file, Line: line}, "",
+				"the UTF-16 text ends in the middle of a character").With(diag.BadEncoding)
 		}
 		r := rune(order.Uint16(data[i:]))
 		if utf16.IsSurrogate(r) {
@@ -92,7 +94,8 @@ func (s *Source) split(text string) ([]piece, error) {
 		}
 		here := line + strings.Count(rest[:start+1], "\n")
 		if c := strings.TrimSpace(rest[start+4 : end]); c != "" && c[0] != '#' {
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "", "found text after the document separator ---").With(diag.IgnoredText).
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "",
+				"found text after the document separator ---").With(diag.IgnoredText).
 				Hint("start the document on the next line")
 		}
 		pieces = append(pieces, piece{rest[:start+1], line, plain})
@@ -372,7 +375,8 @@ func (s *Source) inlineLists(docs []Document) ([]Document, error) {
 			if items.IsNull() {
 				continue
 			}
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: d.Line}, "items", "expected a list in the %s, found %s", kind, items.typ.Article()).With(diag.BadList)
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: d.Line}, "items", "expected a list in the %s, found %s",
+				kind, items.typ.Article()).With(diag.BadList)
 		}
 		d.Value = MapOf(Field{"items", normalized(items)})
 		var inner []Document

@@ -115,12 +115,14 @@ func (w *itemReader) items() ([]Value, error) {
 func (w *itemReader) part(name string, from, to place) (Value, error) {
 	n := w.lines.distance(from, to)
 	if n > MaxFile {
-		return Value{}, diag.TooLargef(diag.Pos{File: w.stream.Name, Line: w.line}, "", "%s has %s; the limit is %s", name, diag.Size(int64(n)), diag.Size(MaxFile))
+		return Value{}, diag.TooLargef(diag.Pos{File: w.stream.Name, Line: w.line}, "", "%s has %s; the limit is %s", name,
+			diag.Size(int64(n)), diag.Size(MaxFile))
 	}
 	pc := piece{text: w.lines.text(from, to), line: w.line}
 	if pc.plain = simpleText(pc.text); !pc.plain {
 		if at, _ := badCharacter(pc.text); at < 0 {
-			return Value{}, diag.Errorf(diag.Pos{File: w.stream.Name, Line: pc.line}, "", "found a line break or mark that some versions of YAML do not accept")
+			return Value{}, diag.Errorf(diag.Pos{File: w.stream.Name, Line: pc.line},
+				"", "found a line break or mark that some versions of YAML do not accept")
 		}
 	}
 	if w.source.rare > w.collected+maxMarks/2 {

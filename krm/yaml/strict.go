@@ -46,7 +46,8 @@ func (s *Source) Strict() (*StrictDocument, error) {
 			return nil, err
 		case v.IsNull():
 		case doc.Value.Exists():
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; only one is allowed").With(diag.IgnoredText)
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "",
+				"the file has a second document; only one is allowed").With(diag.IgnoredText)
 		default:
 			doc.Value, doc.piece = v, pc
 		}
@@ -92,7 +93,8 @@ func checkStrict(file string, pc piece) (err error) {
 		}
 		if n := foreignTag(&root); n != nil {
 			if words.Text(pc.text) {
-				return diag.Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes").With(diag.InvalidYAML)
+				return diag.Errorf(at(n.Line), "",
+					"tags are not allowed here; a value that starts with ! needs quotes").With(diag.InvalidYAML)
 			}
 			return diag.Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag()).With(diag.InvalidYAML)
 		}

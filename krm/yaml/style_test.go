@@ -47,13 +47,15 @@ list:
 		}
 		v := docs[0].Value
 		for path, quoted := range map[string]bool{
-			"plain": false, "double": true, "single": true, "escaped": true, "literal": true, "folded": true, "kind": false, "flow.plain": false, "flow.quoted": true,
+			"plain": false, "double": true, "single": true, "escaped": true, "literal": true, "folded": true, "kind": false,
+			"flow.plain": false, "flow.quoted": true,
 		} {
 			if got := v.At(strings.Split(path, ".")...); got.Quoted() != quoted {
 				t.Errorf("%s: quoted: got %v, want %v", path, got.Quoted(), quoted)
 			}
 		}
-		for path, omitted := range map[string]bool{"nothing": true, "tilde": false, "word": false, "flow.nothing": true, "flow.word": false} {
+		for path, omitted := range map[string]bool{"nothing": true, "tilde": false, "word": false, "flow.nothing": true,
+			"flow.word": false} {
 			if got := v.At(strings.Split(path, ".")...); got.IsOmitted() != omitted {
 				t.Errorf("%s: omitted: got %v, want %v", path, got.IsOmitted(), omitted)
 			}
@@ -65,7 +67,8 @@ list:
 }
 
 func TestListItemsAreQuoted(t *testing.T) {
-	docs, err := (&Source{Data: []byte("kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n")}).Documents()
+	docs, err := (&Source{Data: []byte(
+		"kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n")}).Documents()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,8 @@ func TestListItemsAreQuoted(t *testing.T) {
 }
 
 func TestSetStr(t *testing.T) {
-	for s, quoted := range map[string]bool{"": false, "a": false, "yes": true, "y": true, "5": true, "1.5": true, "true": true, "~": true, "2020-01-01": false, "a\nb": true, "{a: b}": true} {
+	for s, quoted := range map[string]bool{"": false, "a": false, "yes": true, "y": true, "5": true, "1.5": true, "true": true, "~": true,
+		"2020-01-01": false, "a\nb": true, "{a: b}": true} {
 		if got := SetStr(s); got.Quoted() != quoted || got.Text() != s {
 			t.Errorf("%q: quoted: got %v, want %v", s, got.Quoted(), quoted)
 		}

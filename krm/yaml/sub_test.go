@@ -34,7 +34,8 @@ func TestPartsKeepPositions(t *testing.T) {
 		{changed, []any{"b", 0}, "a.yaml", "list[0].b[0]", 4},
 		{file, []any{"x"}, "a.yaml", "x", 1},
 	} {
-		if pos, field := tt.src.Locate(0, tt.path...), tt.src.Field(tt.path); pos != (diag.Pos{File: tt.file, Line: tt.line}) || field != tt.field {
+		if pos, field := tt.src.Locate(0, tt.path...), tt.src.Field(tt.path); pos != (diag.Pos{File: tt.file, Line: tt.line}) ||
+			field != tt.field {
 			t.Errorf("%v: %s %s, want %s:%d %s", tt.path, pos, field, tt.file, tt.line, tt.field)
 		}
 	}

@@ -24,7 +24,8 @@ import (
 )
 
 // settings apply to every call and override the configuration of repositories and of the user.
-var settings = []string{"--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
+var settings = []string{"--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
+	"-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 
 // A Git runs git. It must not be used concurrently.
 type Git struct {
@@ -49,7 +50,8 @@ func New(settings ...string) (*Git, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Git{program: program, Settings: settings, Env: []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1"}}, nil
+	return &Git{program: program, Settings: settings,
+		Env: []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1"}}, nil
 }
 
 // Inherit adds variables from the environment of krmflow to Env, as far as they are set.

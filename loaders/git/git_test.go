@@ -36,7 +36,8 @@ func TestRunRefusesPartialOutput(t *testing.T) {
 		t.Error(err)
 	}
 	var failed *Error
-	if _, err := g.Run(t.Context(), "rev-parse", "HEAD"); !errors.As(err, &failed) || !strings.HasPrefix(failed.Text, "not a git repository") {
+	if _, err := g.Run(t.Context(), "rev-parse", "HEAD"); !errors.As(err, &failed) ||
+		!strings.HasPrefix(failed.Text, "not a git repository") {
 		t.Error(err)
 	}
 	why := errors.New("enough")

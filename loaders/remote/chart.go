@@ -203,7 +203,8 @@ func (reg *registry) tags(ctx context.Context) (all []string, err error) {
 			return all, nil
 		}
 		if len(all) > maxTags {
-			return nil, diag.Limitf("there are more than %s", diag.Count(maxTags, "tag")).Hint("use an exact version, which does not need the list of tags")
+			return nil, diag.Limitf("there are more than %s",
+				diag.Count(maxTags, "tag")).Hint("use an exact version, which does not need the list of tags")
 		}
 		path = "tags/list?" + next
 	}

@@ -98,7 +98,8 @@ func of(r reference.Reference, err error) error {
 	if errors.As(err, &offline) && offline == err {
 		return &OfflineError{Reference: r.String()}
 	}
-	if !errors.As(err, &e) || error(e) != err || !errors.As(e.Err, &known) || known.about.Scheme != r.Scheme || known.about.Location != r.Location {
+	if !errors.As(err, &e) || error(e) != err || !errors.As(e.Err, &known) || known.about.Scheme != r.Scheme ||
+		known.about.Location != r.Location {
 		return err
 	}
 	text, ok := strings.CutPrefix(e.Msg, known.about.String()+": ")

@@ -62,8 +62,10 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 // explainGit adds a hint if the server requires credentials or rejects them.
 func explainGit(err error) error {
 	var said *git.Error
-	if errors.As(err, &said) && (strings.Contains(said.Text, "could not read Username") || strings.Contains(said.Text, "Authentication failed")) {
-		return diag.AsError(diag.NoCredentials.Of(err)).Hint("the server requires valid credentials; provide them with a git credential helper or ssh")
+	if errors.As(err, &said) && (strings.Contains(said.Text, "could not read Username") ||
+		strings.Contains(said.Text, "Authentication failed")) {
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint(
+			"the server requires valid credentials; provide them with a git credential helper or ssh")
 	}
 	return err
 }
@@ -178,7 +180,8 @@ func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string
 
 func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, commit string, options []string) error {
 	get := func(name string) error {
-		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options, []string{"--", g.url, name})
+		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options,
+			[]string{"--", g.url, name})
 		_, err := g.network(ctx, args...)
 		return err
 	}
@@ -276,7 +279,8 @@ func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits,
 		files = append(files, gitFile{mode: fields[0], id: fields[2], name: name})
 		ids.WriteString(fields[2] + "\n")
 	}
-	err = g.Stream(ctx, &ids, func(r io.Reader) error { return storeFiles(w, files, bufio.NewReaderSize(r, 64<<10)) }, "cat-file", "--batch", "--buffer")
+	err = g.Stream(ctx, &ids, func(r io.Reader) error { return storeFiles(w, files, bufio.NewReaderSize(r, 64<<10)) }, "cat-file",
+		"--batch", "--buffer")
 	if err != nil {
 		return nil, err
 	}

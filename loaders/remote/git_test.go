@@ -126,7 +126,8 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_NOSYSTEM=1")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
+		"GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -173,7 +174,8 @@ func TestGitRefs(t *testing.T) {
 	for _, base := range []string{g.URL + "/r.git", "file://" + g.dir + "/r.git"} {
 		s := session(t, Options{})
 		for ref, want := range map[string]string{
-			"": "3", "?ref=main": "3", "?ref=v1": "1", "?ref=refs/tags/v2": "2", "?ref=dev/x_y": "1", "?ref=tags/v2": "2", "?version=v2": "2", "?ref=" + ids[1]: "2",
+			"": "3", "?ref=main": "3", "?ref=v1": "1", "?ref=refs/tags/v2": "2", "?ref=dev/x_y": "1", "?ref=tags/v2": "2",
+			"?version=v2": "2", "?ref=" + ids[1]: "2",
 		} {
 			if got, err := read(t, s, base+"//a/x.yaml"+ref); got != want || err != nil {
 				t.Errorf("%s%s: %q, %v; want %q", base, ref, got, err, want)
@@ -253,7 +255,8 @@ func TestGitOncePerRun(t *testing.T) {
 func TestGitTree(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{
-		"base/kustomization.yaml": "k", "link": "-> base", "out": "-> ../../etc", ".gitattributes": "*.yaml filter=evil export-ignore\n", "base/crlf.yaml": "a\r\n",
+		"base/kustomization.yaml": "k", "link": "-> base", "out": "-> ../../etc", ".gitattributes": "*.yaml filter=evil export-ignore\n",
+		"base/crlf.yaml": "a\r\n",
 	})
 	s := session(t, Options{})
 	for path, want := range map[string]string{"base/kustomization.yaml": "k", "link/kustomization.yaml": "k", "base/crlf.yaml": "a\r\n"} {
@@ -278,7 +281,8 @@ func TestGitTree(t *testing.T) {
 // whatever a repository contains.
 func TestGitStartsNothing(t *testing.T) {
 	g := serveGit(t)
-	g.repo(t, "r", map[string]string{".gitattributes": "* filter=evil diff=evil\n", "x.yaml": "1", ".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::touch% canary\n"})
+	g.repo(t, "r", map[string]string{".gitattributes": "* filter=evil diff=evil\n", "x.yaml": "1",
+		".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::touch% canary\n"})
 	canary := filepath.Join(t.TempDir(), "canary")
 	hooks := t.TempDir()
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"} {
@@ -286,8 +290,11 @@ func TestGitStartsNothing(t *testing.T) {
 		os.Chmod(filepath.Join(hooks, hook), 0o700)
 	}
 	evil := "touch " + canary
-	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), fmt.Sprintf("[core]\n\thooksPath = %s\n\tfsmonitor = %q\n\tpager = %q\n\taskPass = %q\n[filter \"evil\"]\n\tsmudge = %q\n\tclean = %q\n"+
-		"[init]\n\ttemplateDir = %s\n[protocol]\n\tallow = always\n[submodule]\n\trecurse = true\n[fetch]\n\trecurseSubmodules = true\n", hooks, evil, evil, evil, evil, evil, hooks))
+	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"),
+		fmt.Sprintf(
+			"[core]\n\thooksPath = %s\n\tfsmonitor = %q\n\tpager = %q\n\taskPass = %q\n[filter \"evil\"]\n\tsmudge = %q\n\tclean = %q\n"+
+				"[init]\n\ttemplateDir = %s\n[protocol]\n\tallow = always\n[submodule]\n\trecurse = true\n[fetch]\n\trecurseSubmodules = true\n",
+			hooks, evil, evil, evil, evil, evil, hooks))
 	if got, err := read(t, session(t, Options{}), g.URL+"/r.git//x.yaml"); got != "1" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -301,7 +308,8 @@ func TestGitSSH(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "ssh"), "#!/bin/sh\n(: </dev/tty) 2>/dev/null && touch "+dir+"/terminal\necho \"$@\" >>"+dir+"/calls\nfor last; do :; done\nexec sh -c \"$last\"\n")
+	write(t, filepath.Join(dir, "ssh"), "#!/bin/sh\n(: </dev/tty) 2>/dev/null && touch "+dir+"/terminal\necho \"$@\" >>"+
+		dir+"/calls\nfor last; do :; done\nexec sh -c \"$last\"\n")
 	t.Setenv("GIT_SSH_COMMAND", "sh "+filepath.Join(dir, "ssh"))
 	t.Setenv("GIT_SSH_VARIANT", "ssh")
 	for _, text := range []string{"git@host:" + g.dir + "/r.git//x", "ssh://git@host:2222" + g.dir + "/r.git//x?ref=main", "git::ssh://git@host" + g.dir + "/r.git//x", "git@host:" + g.dir + "/r.git/x@v1"} {

@@ -28,7 +28,8 @@ type gitRun struct {
 
 // settings apply to every call.
 var settings = []string{
-	"-c", "core.symlinks=false", "-c", "submodule.recurse=false", "-c", "transfer.fsckObjects=true", "-c", "fetch.writeCommitGraph=false", "-c", "advice.detachedHead=false",
+	"-c", "core.symlinks=false", "-c", "submodule.recurse=false", "-c", "transfer.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
+	"-c", "advice.detachedHead=false",
 }
 
 // git returns a gitRun for a reference.
@@ -57,7 +58,8 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	allowed := "https"
 	if from == FromUser {
 		g.Inherit("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
-		g.Inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
+		g.Inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND",
+			"GIT_SSH_VARIANT",
 			"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME")
 		allowed = "https:ssh:" + r.Protocol()
 		config = append(git.UserConfig(), config...)

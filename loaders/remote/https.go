@@ -58,7 +58,8 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 
 // remembered calls fetch, which must put the content into the cache, and returns its version. If
 // an earlier session has fetched the content, it returns that version instead.
-func (s *Session) remembered(ctx context.Context, r reference.Reference, from Origin, fetch func() (reference.Version, error)) (reference.Version, error) {
+func (s *Session) remembered(ctx context.Context, r reference.Reference, from Origin,
+	fetch func() (reference.Version, error)) (reference.Version, error) {
 	if s.opt.Offline {
 		return fetch()
 	}
@@ -125,7 +126,8 @@ func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Ori
 func explain(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
-		return diag.AsError(diag.NoCredentials.Of(err)).Hint("anonymous read is required: files are fetched without credentials; use git or a registry for private content")
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint(
+			"anonymous read is required: files are fetched without credentials; use git or a registry for private content")
 	}
 	return err
 }

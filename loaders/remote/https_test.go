@@ -57,7 +57,8 @@ const yamlText = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 func TestHTTPSOncePerRun(t *testing.T) {
 	var n atomic.Int64
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.String() != "/a//b.yaml?b=2&a=1&archive=x&filename=y&checksumx=1" || r.Method != "GET" || r.Header.Get("User-Agent") != "krmflow" {
+		if r.URL.String() != "/a//b.yaml?b=2&a=1&archive=x&filename=y&checksumx=1" || r.Method != "GET" ||
+			r.Header.Get("User-Agent") != "krmflow" {
 			t.Errorf("%s %s %s", r.Method, r.URL, r.Header)
 		}
 		if r.Header.Get("Authorization")+r.Header.Get("Cookie")+r.Header.Get("Accept-Encoding") != "" {
@@ -86,7 +87,8 @@ func TestHTTPSOncePerRun(t *testing.T) {
 		t.Errorf("%d requests", srv.requests.Load())
 	}
 	// The next run sees the current content of the server.
-	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Transport: s.opt.Transport}), text); got != yamlText+"# 2\n" || err != nil {
+	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Transport: s.opt.Transport}), text); got != yamlText+"# 2\n" ||
+		err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -96,7 +98,8 @@ func TestHTTPSPinned(t *testing.T) {
 	opt := srv.options()
 	right, wrong := krm.DigestOf([]byte(yamlText)), krm.DigestOf([]byte("x"))
 	s := session(t, opt)
-	if _, err := read(t, s, srv.URL+"/x.yaml?checksum="+wrong.String()); !errors.Is(err, ErrVerification) || !strings.Contains(err.Error(), right.String()) || !strings.Contains(err.Error(), wrong.String()) {
+	if _, err := read(t, s, srv.URL+"/x.yaml?checksum="+wrong.String()); !errors.Is(err, ErrVerification) ||
+		!strings.Contains(err.Error(), right.String()) || !strings.Contains(err.Error(), wrong.String()) {
 		t.Error(err)
 	}
 	opt.Cache = s.opt.Cache
@@ -144,19 +147,24 @@ func TestHTTPSBadServers(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, long)
 		}, ErrRetrieval, "encoding", 1},
-		"web page":      {func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "\n<!DOCTYPE html><html>") }, ErrRetrieval, "web page", 1},
-		"not found":     {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }, ErrRetrieval, "404 Not Found", 1},
-		"no content":    {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) }, ErrRetrieval, "204", 1},
-		"part":          {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(206) }, ErrRetrieval, "206", 1},
-		"forbidden":     {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, ErrRetrieval, "without credentials", 1},
-		"broken":        {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "0"); w.WriteHeader(500) }, ErrRetrieval, "500", 4},
-		"busy for long": {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "600"); w.WriteHeader(503) }, ErrRetrieval, "503", 1},
-		"to http":       {redirect("http://example.com/x"), ErrRetrieval, "from https to http", 1},
-		"to file":       {redirect("file:///etc/passwd"), ErrRetrieval, "from https to file", 1},
-		"to another":    {redirect("https://example.com/x"), ErrRetrieval, "to example.com", 1},
-		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, ErrRetrieval, "more than 3 times", 4},
-		"hangs up":      {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 0},
-		"many headers":  {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }, ErrRetrieval, "header", 1},
+		"web page": {func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "\n<!DOCTYPE html><html>") }, ErrRetrieval,
+			"web page", 1},
+		"not found":  {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }, ErrRetrieval, "404 Not Found", 1},
+		"no content": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) }, ErrRetrieval, "204", 1},
+		"part":       {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(206) }, ErrRetrieval, "206", 1},
+		"forbidden":  {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, ErrRetrieval, "without credentials", 1},
+		"broken": {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "0"); w.WriteHeader(500) },
+			ErrRetrieval, "500", 4},
+		"busy for long": {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "600"); w.WriteHeader(503) },
+			ErrRetrieval, "503", 1},
+		"to http":    {redirect("http://example.com/x"), ErrRetrieval, "from https to http", 1},
+		"to file":    {redirect("file:///etc/passwd"), ErrRetrieval, "from https to file", 1},
+		"to another": {redirect("https://example.com/x"), ErrRetrieval, "to example.com", 1},
+		"to itself": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) },
+			ErrRetrieval, "more than 3 times", 4},
+		"hangs up": {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 0},
+		"many headers": {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }, ErrRetrieval,
+			"header", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +174,8 @@ func TestHTTPSBadServers(t *testing.T) {
 			s := session(t, opt)
 			start := time.Now()
 			got, err := read(t, s, srv.URL+"/dir/canary.yaml?token=secret")
-			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "canary.yaml") {
+			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") ||
+				!strings.Contains(err.Error(), "canary.yaml") {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
 			if n := srv.requests.Load(); n != test.tries && test.tries > 0 {
@@ -260,7 +269,8 @@ func TestHTTPSRedirects(t *testing.T) {
 
 func TestHTTPSCertificates(t *testing.T) {
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, yamlText) })
-	if _, err := read(t, session(t, Options{}), srv.URL+"/x.yaml"); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "certificate") {
+	if _, err := read(t, session(t, Options{}), srv.URL+"/x.yaml"); !errors.Is(err, ErrRetrieval) ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Error(err)
 	}
 	if srv.requests.Load() > 0 {
@@ -268,7 +278,8 @@ func TestHTTPSCertificates(t *testing.T) {
 	}
 	closed := serve(t, nil)
 	closed.Close()
-	if _, err := read(t, session(t, closed.options()), closed.URL+"/x.yaml"); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "refused") {
+	if _, err := read(t, session(t, closed.options()), closed.URL+"/x.yaml"); !errors.Is(err, ErrRetrieval) ||
+		!strings.Contains(err.Error(), "refused") {
 		t.Error(err)
 	}
 }
@@ -311,7 +322,8 @@ func TestAmbiguousURLPrefersFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Tree == nil || c.Version.Commit != ids[0] || c.Reference.Path != "d" || c.Reference.Location != g.URL+"/org/r" || c.Reference.Mutable() {
+		if c.Tree == nil || c.Version.Commit != ids[0] || c.Reference.Path != "d" || c.Reference.Location != g.URL+"/org/r" ||
+			c.Reference.Mutable() {
 			t.Errorf("%+v", c)
 		}
 		there.Store(true)
@@ -323,7 +335,8 @@ func TestAmbiguousURLPrefersFile(t *testing.T) {
 	if _, err := s.Open(t.Context(), parse(t, text), FromUser); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Offline: true}), text[:strings.Index(text, "?")]+"/x?ref="+ids[0]); got != "1" || err != nil {
+	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Offline: true}), text[:strings.Index(text, "?")]+"/x?ref="+
+		ids[0]); got != "1" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -387,7 +400,8 @@ func archives(t *testing.T, files ...tar.Header) map[string][]byte {
 func tarFile(name string) tar.Header { return tar.Header{Name: name} }
 
 func TestArchivesAreUnpackedSafely(t *testing.T) {
-	good := archives(t, tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/x.yaml"}, tar.Header{Name: "top/run", Mode: 0o755},
+	good := archives(t, tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/", Typeflag: tar.TypeDir,
+		Mode: 0o755}, tar.Header{Name: "top/x.yaml"}, tar.Header{Name: "top/run", Mode: 0o755},
 		tar.Header{Name: "top/link", Typeflag: tar.TypeSymlink, Linkname: "x.yaml"})
 	for suffix, data := range good {
 		srv := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
@@ -453,7 +467,8 @@ func TestArchivesAreUnpackedSafely(t *testing.T) {
 	gz = gzip.NewWriter(&headers)
 	tw = tar.NewWriter(gz)
 	for range 80 {
-		tw.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": strings.Repeat("x", 1<<20-100)}})
+		tw.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header",
+			PAXRecords: map[string]string{"comment": strings.Repeat("x", 1<<20-100)}})
 	}
 	tw.WriteHeader(&tar.Header{Name: "x", Mode: 0o644})
 	if err := errors.Join(tw.Close(), gz.Close()); err != nil {

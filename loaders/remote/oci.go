@@ -267,7 +267,8 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	for _, layer := range layers {
 		name := layer.Annotations[titleAnnotation]
 		if name == "" || isTar(layer.MediaType) {
-			return nil, fmt.Errorf("the artifact has %d layers, but one with the media type %q is not a named file", len(layers), layer.MediaType)
+			return nil, fmt.Errorf("the artifact has %d layers, but one with the media type %q is not a named file", len(layers),
+				layer.MediaType)
 		}
 		data, err := s.layer(layer)
 		if err != nil {

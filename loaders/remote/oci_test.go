@@ -55,7 +55,8 @@ func serveRegistry(t *testing.T, secure bool) *registryServer {
 	}
 	r := &registryServer{host: l.Addr().String(), transport: &http.Transport{}}
 	l.Close()
-	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/data}}\nhttp: {addr: %s%%s}\n", dir, r.host)
+	config := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s/data}}\nhttp: {addr: %s%%s}\n",
+		dir, r.host)
 	if secure {
 		pool := certificate(t, dir)
 		r.transport.TLSClientConfig = &tls.Config{RootCAs: pool}
@@ -99,7 +100,8 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{{127, 0, 0, 1}}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{{127, 0, 0, 1}},
+		IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +141,8 @@ func TestOCI(t *testing.T) {
 	second := srv.push(t, "org/cat", "v2", Layer{catalogType, "catalog.yaml", []byte("2")})
 	s := session(t, Options{})
 	base := "oci://" + srv.host + "/org/cat"
-	for text, want := range map[string]string{base + ":v1": "1", base + ":v2": "2", base + "@" + first.String(): "1", base + ":v1@" + second.String(): "2"} {
+	for text, want := range map[string]string{base + ":v1": "1", base + ":v2": "2", base + "@" + first.String(): "1",
+		base + ":v1@" + second.String(): "2"} {
 		if got, err := read(t, s, text); got != want || err != nil {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
@@ -181,7 +184,8 @@ func TestOCITrees(t *testing.T) {
 	srv.push(t, "org/out", "v1", Layer{"text/yaml", "../x.yaml", []byte("1")}, Layer{"text/yaml", "x", []byte("2")})
 	s := session(t, Options{})
 	base := "oci://" + srv.host + "/org/"
-	for text, want := range map[string]string{base + "packed:v1//d/x.yaml": "1\n", base + "files:v1//a/x.yaml": "1", base + "files:v1//b.yaml": "2"} {
+	for text, want := range map[string]string{base + "packed:v1//d/x.yaml": "1\n", base + "files:v1//a/x.yaml": "1",
+		base + "files:v1//b.yaml": "2"} {
 		if got, err := read(t, s, text); got != want || err != nil {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
@@ -241,20 +245,23 @@ func TestOCILies(t *testing.T) {
 	var manifests, blobs atomic.Int64
 	var lie atomic.Value
 	lie.Store("")
-	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }, ModifyResponse: func(r *http.Response) error {
-		isBlob := strings.Contains(r.Request.URL.Path, "/blobs/")
-		if isBlob {
-			blobs.Add(1)
-		} else if strings.Contains(r.Request.URL.Path, "/manifests/") {
-			manifests.Add(1)
-		}
-		if data, err := io.ReadAll(r.Body); err == nil && (lie.Load() == "blob" && isBlob || lie.Load() == "manifest" && !isBlob && r.Request.Method == "GET") {
-			r.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("honest"), []byte("h0nest")), []byte("size"), []byte("Size"))))
-		} else {
-			r.Body = io.NopCloser(bytes.NewReader(data))
-		}
-		return nil
-	}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) },
+		ModifyResponse: func(r *http.Response) error {
+			isBlob := strings.Contains(r.Request.URL.Path, "/blobs/")
+			if isBlob {
+				blobs.Add(1)
+			} else if strings.Contains(r.Request.URL.Path, "/manifests/") {
+				manifests.Add(1)
+			}
+			if data, err := io.ReadAll(r.Body); err == nil &&
+				(lie.Load() == "blob" && isBlob || lie.Load() == "manifest" && !isBlob && r.Request.Method == "GET") {
+				r.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("honest"), []byte("h0nest")),
+					[]byte("size"), []byte("Size"))))
+			} else {
+				r.Body = io.NopCloser(bytes.NewReader(data))
+			}
+			return nil
+		}}
 	front := httptest.NewServer(proxy)
 	defer front.Close()
 	host := strings.TrimPrefix(front.URL, "http://")
@@ -270,7 +277,8 @@ func TestOCILies(t *testing.T) {
 	if _, err := read(t, session(t, Options{MaxBytes: 1000}), "oci://"+host+"/org/large:v1"); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
-	srv.push(t, "org/sum", "v1", Layer{"text/yaml", "a", []byte(strings.Repeat("x", 600))}, Layer{"text/yaml", "b", []byte(strings.Repeat("y", 600))})
+	srv.push(t, "org/sum", "v1", Layer{"text/yaml", "a", []byte(strings.Repeat("x", 600))},
+		Layer{"text/yaml", "b", []byte(strings.Repeat("y", 600))})
 	if _, err := read(t, session(t, Options{MaxBytes: 1000}), "oci://"+host+"/org/sum:v1//a"); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
@@ -294,8 +302,10 @@ func TestOCILies(t *testing.T) {
 func TestMediaType(t *testing.T) {
 	for text, want := range map[string]string{
 		catalogType: "catalog", "application/vnd.cncf.kubernetes.krm-plugin-catalog.layer.v1+yaml": "catalog",
-		"application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml": "definition", "application/vnd.cncf.kubernetes.krm-plugin-provider-exec.layer.v1": "runtime-exec",
-		"application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1": "runtime-exec", "text/yaml": "", "application/vnd.cncf.kubernetes.krm-func-x": "",
+		"application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml": "definition",
+		"application/vnd.cncf.kubernetes.krm-plugin-provider-exec.layer.v1": "runtime-exec",
+		"application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1":    "runtime-exec", "text/yaml": "",
+		"application/vnd.cncf.kubernetes.krm-func-x": "",
 	} {
 		what, ok := MediaType(text)
 		if ok != (want != "") || ok && what != want {
@@ -330,7 +340,8 @@ func TestPushIsIdempotent(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	text = "oci://" + strings.TrimPrefix(none.URL, "http://") + "/org/cat:v1"
-	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "is not writable") {
+	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) ||
+		!strings.Contains(err.Error(), "is not writable") {
 		t.Error(err)
 	}
 }

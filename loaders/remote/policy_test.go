@@ -15,8 +15,10 @@ import (
 
 func TestIsPublic(t *testing.T) {
 	for text, want := range map[string]bool{
-		"8.8.8.8": true, "2606:4700::1": true, "127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "0.0.0.0": false,
-		"100.64.0.1": false, "255.255.255.255": false, "224.0.0.1": false, "::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fd00::1": false, "::ffff:127.0.0.1": false,
+		"8.8.8.8": true, "2606:4700::1": true, "127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
+		"169.254.169.254": false, "0.0.0.0": false,
+		"100.64.0.1": false, "255.255.255.255": false, "224.0.0.1": false, "::1": false, "::": false, "fe80::1": false,
+		"fe80::1%eth0": false, "fd00::1": false, "::ffff:127.0.0.1": false,
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "ff02::1": false,
 	} {
 		if got := address.IsPublic(netip.MustParseAddr(text)); got != want {
@@ -24,7 +26,8 @@ func TestIsPublic(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{
-		"example.com": true, "example.com:8443": true, "localhost": false, "LOCALHOST:1": false, "x.localhost": false, "localhost.": false, "printer.local": false, "127.1": false,
+		"example.com": true, "example.com:8443": true, "localhost": false, "LOCALHOST:1": false, "x.localhost": false, "localhost.": false,
+		"printer.local": false, "127.1": false,
 		"0x7f000001": false, "2130706433": false, "[::1]:443": false, "1.2.3.4": true, "metadata.google.internal": false, "": false,
 	} {
 		if got := address.IsPublicName(text); got != want {
@@ -114,8 +117,9 @@ func TestGitEnvironment(t *testing.T) {
 	t.Setenv("GIT_CONFIG_KEY_0", "url.https://canary2@host/.insteadOf")
 	t.Setenv("GIT_CONFIG_VALUE_0", "https://host/")
 	for from, want := range map[Origin][]string{
-		FromUser:    {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
-		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false"},
+		FromUser: {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
+		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_1=http.followRedirects",
+			"GIT_CONFIG_VALUE_1=false"},
 	} {
 		g, err := newGit(t.Context(), parse(t, "https://8.8.8.8/r.git"), from)
 		if err != nil {
@@ -127,7 +131,8 @@ func TestGitEnvironment(t *testing.T) {
 				t.Errorf("%d: no %s in\n%s", from, w, env)
 			}
 		}
-		if strings.Contains(env, "canary\n") || from == FromFetched && (strings.Contains(env, "canary2") || strings.Contains(env, "agent")) {
+		if strings.Contains(env, "canary\n") ||
+			from == FromFetched && (strings.Contains(env, "canary2") || strings.Contains(env, "agent")) {
 			t.Errorf("%d: git gets\n%s", from, env)
 		}
 	}

@@ -126,7 +126,8 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 	}
 	// runtime-starlark is accepted because an example uses it for programs.
 	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" {
-		return nil, diag.BadProgram.Errorf("the media type %q is not for programs: expected %s", diag.Sanitise(layer.MediaType), ProgramLayer)
+		return nil, diag.BadProgram.Errorf("the media type %q is not for programs: expected %s", diag.Sanitise(layer.MediaType),
+			ProgramLayer)
 	}
 	return s.layer(layer)
 }
@@ -140,7 +141,8 @@ func (s *Session) member(data []byte, name string) ([]byte, error) {
 	defer tree.Close()
 	program, err := tree.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Errorf(diag.Pos{}, "", "the archive has no %q", name).With(diag.BadProgram).Hint("it has %s", strings.Join(members(tree), ", "))
+		return nil, diag.Errorf(diag.Pos{}, "", "the archive has no %q", name).With(diag.BadProgram).Hint("it has %s",
+			strings.Join(members(tree), ", "))
 	}
 	return program, err
 }

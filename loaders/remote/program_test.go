@@ -54,7 +54,8 @@ func TestProgramIsVerifiedEachRun(t *testing.T) {
 			}
 			before := srv.requests.Load()
 			again := NewSession(Options{Cache: s.opt.Cache, Offline: true})
-			if p, err := again.Program(t.Context(), blob(t, text), "bin/fn", d, FromUser); err != nil || string(p.Data) != want || srv.requests.Load() != before {
+			if p, err := again.Program(t.Context(), blob(t, text), "bin/fn", d, FromUser); err != nil || string(p.Data) != want ||
+				srv.requests.Load() != before {
 				t.Errorf("%s from the cache: %v", kind, err)
 			}
 			damage(t, s.opt.Cache)
@@ -67,12 +68,14 @@ func TestProgramIsVerifiedEachRun(t *testing.T) {
 			t.Errorf("%s: another digest: %v", kind, err)
 		}
 		_, err := s.Program(t.Context(), blob(t, text), "fn", krm.DigestOf(data), FromUser)
-		if err == nil || !strings.Contains(err.Error(), `the archive has no "fn"`) || !strings.Contains(err.Error(), "it has README, bin/fn") {
+		if err == nil || !strings.Contains(err.Error(), `the archive has no "fn"`) ||
+			!strings.Contains(err.Error(), "it has README, bin/fn") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
 	s := session(t, opt)
-	if p, err := s.Program(t.Context(), blob(t, srv.URL+"/plain"), "", krm.DigestOf([]byte("plain")), FromUser); err != nil || string(p.Data) != "plain" {
+	if p, err := s.Program(t.Context(), blob(t, srv.URL+"/plain"), "", krm.DigestOf([]byte("plain")), FromUser); err != nil ||
+		string(p.Data) != "plain" {
 		t.Errorf("plain: %v", err)
 	}
 	if _, err := s.Program(t.Context(), blob(t, srv.URL+"/plain"), "", other, FromUser); !errors.Is(err, ErrVerification) {

@@ -50,7 +50,8 @@ func (s *Session) registry(r reference.Reference, from Origin, use func(*registr
 		}
 	}
 	err := use(reg)
-	if err != nil && from == FromUser && address.IsLoopbackName(reg.host) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+	if err != nil && from == FromUser && address.IsLoopbackName(reg.host) &&
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		reg.base = "http://" + reg.host
 		err = use(reg)
 	}
@@ -217,7 +218,8 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		return "", err
 	}
 	client := *reg.http
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the credentials are only for the realm
+	// the credentials are only for the realm
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err

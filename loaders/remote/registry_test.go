@@ -69,7 +69,8 @@ func TestTokensComeFromRealm(t *testing.T) {
 			write(t, filepath.Join(dir, "auth.json"), file)
 			t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(dir, "auth.json"))
 			helper := filepath.Join(dir, "bin/docker-credential-fake")
-			write(t, helper, "#!/bin/sh\nread server; test \"$server\" = "+host+" || exit 1\necho '{\"Username\": \"me\", \"Secret\": \"canary\"}'\n")
+			write(t, helper, "#!/bin/sh\nread server; test \"$server\" = "+
+				host+" || exit 1\necho '{\"Username\": \"me\", \"Secret\": \"canary\"}'\n")
 			if err := os.Chmod(helper, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,8 @@ func TestStoredCredential(t *testing.T) {
 	write(t, path, fmt.Sprintf(`{"auths": {"https://index.docker.io/v1/": %s, "host": %s, "host/org": %s, "host/org/special": %s}}`, entry("hub"), entry("host"), entry("org"), entry("special")))
 	t.Setenv("REGISTRY_AUTH_FILE", path)
 	for ref, want := range map[string]string{
-		"docker.io/library/x": "hub", "host/a": "host", "host/org/a": "org", "host/org/special": "special", "host/organ": "host", "host2/a": "", "host:5000/a": "",
+		"docker.io/library/x": "hub", "host/a": "host", "host/org/a": "org", "host/org/special": "special", "host/organ": "host",
+		"host2/a": "", "host:5000/a": "",
 	} {
 		host, repository, _ := strings.Cut(ref, "/")
 		if c, err := credentials.Stored(t.Context(), host, repository); c.Name != want || err != nil {

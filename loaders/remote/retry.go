@@ -51,7 +51,8 @@ func isReset(err error) bool {
 // Permanent errors, such as denied access or a missing repository, are not included.
 var passing = []string{
 	"returned error: 429", "returned error: 500", "returned error: 502", "returned error: 503", "returned error: 504",
-	"onnection reset", "onnection closed by", "Recv failure", "Send failure", "Empty reply from server", "SSL_read", "SSL_ERROR_SYSCALL", "SSL connect error",
+	"onnection reset", "onnection closed by", "Recv failure", "Send failure", "Empty reply from server", "SSL_read", "SSL_ERROR_SYSCALL",
+	"SSL connect error",
 	"TLS connection was non-properly terminated", "RPC failed; curl", "transfer closed with", "early EOF", "unexpected disconnect",
 }
 
@@ -60,7 +61,8 @@ func (g *gitRun) network(ctx context.Context, args ...string) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := g.Run(ctx, args...)
 		var said *git.Error
-		if !errors.As(err, &said) || attempt > maxRetries || !slices.ContainsFunc(passing, func(text string) bool { return strings.Contains(said.Text, text) }) {
+		if !errors.As(err, &said) || attempt > maxRetries ||
+			!slices.ContainsFunc(passing, func(text string) bool { return strings.Contains(said.Text, text) }) {
 			return out, err
 		}
 		if !pause(ctx, attempt, backoff(attempt), g.retried) {

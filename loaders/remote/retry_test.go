@@ -110,7 +110,8 @@ func TestPushRetries(t *testing.T) {
 	}
 	always.Store(true)
 	clear(tries)
-	if _, err := session(t, srv.options()).Push(t.Context(), ref, "application/x-test", []Layer{{catalogType, "", []byte("x")}}); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "503") {
+	if _, err := session(t, srv.options()).Push(t.Context(), ref, "application/x-test",
+		[]Layer{{catalogType, "", []byte("x")}}); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 	if n := tries["POST /v2/org/cat/blobs/uploads/"]; n != 1+maxRetries {

@@ -308,7 +308,8 @@ func (s *Session) bounded(ctx context.Context, r reference.Reference, begin Stat
 	s.tell(Event{Reference: r.String(), State: begin})
 	err := run(limited)
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		err = notFetched(r, errTimeout, "the fetch took longer than %s", limit).With(diag.FetchTimeout).Hint("--fetch-timeout sets how long it may take")
+		err = notFetched(r, errTimeout, "the fetch took longer than %s",
+			limit).With(diag.FetchTimeout).Hint("--fetch-timeout sets how long it may take")
 	} else if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

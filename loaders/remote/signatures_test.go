@@ -20,7 +20,9 @@ func TestSignaturesAreFoundInRegistry(t *testing.T) {
 	manifest := func(mediaType, data, annotation string) string {
 		d := krm.DigestOf([]byte(data))
 		files["blobs/"+d.String()] = data
-		return fmt.Sprintf(`{"layers": [{"mediaType": %q, "digest": %q, "size": %d, "annotations": {"dev.cosignproject.cosign/signature": %q}}]}`, mediaType, d, len(data), annotation)
+		return fmt.Sprintf(
+			`{"layers": [{"mediaType": %q, "digest": %q, "size": %d, "annotations": {"dev.cosignproject.cosign/signature": %q}}]}`,
+			mediaType, d, len(data), annotation)
 	}
 	var referrers []string
 	refer := func(artifactType, text string) {
@@ -51,7 +53,8 @@ func TestSignaturesAreFoundInRegistry(t *testing.T) {
 	refer("application/spdx+json", manifest(signedLayer, "no signature", "no"))
 	refer(signedArtifact, manifest(signedLayer, "two", "sig two"))
 	refer(signedArtifact, manifest("text/plain", "no form", "no"))
-	refer("application/vnd.dev.sigstore.bundle.v0.3+json", manifest("application/vnd.dev.sigstore.bundle.v0.3+json", "three", "no part of a bundle"))
+	refer("application/vnd.dev.sigstore.bundle.v0.3+json",
+		manifest("application/vnd.dev.sigstore.bundle.v0.3+json", "three", "no part of a bundle"))
 	want := "one sig one;two sig two;three ;"
 	shown := func(s *Session) (text string) {
 		list, err := s.Signatures(t.Context(), r, FromUser)

@@ -10,7 +10,8 @@ import (
 // repository of a different user as safe. It does not inherit GIT_DIR and similar variables,
 // which are set in git hooks: the directory alone selects the repository.
 func newGit(dir string) (*git.Git, error) {
-	g, err := git.New("-c", "core.warnAmbiguousRefs=true", "-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c", "credential.helper=")
+	g, err := git.New("-c", "core.warnAmbiguousRefs=true", "-c", "core.quotePath=false", "-c", "protocol.allow=never", "-c",
+		"credential.helper=")
 	if err != nil {
 		return nil, diag.NoRevision.Errorf("%s needs git, which is not on PATH", Prefix)
 	}

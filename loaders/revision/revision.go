@@ -132,7 +132,8 @@ func check(rev string) error {
 	case strings.Contains(rev, ".."):
 		return bad("%q is a range, not one revision", shown).Hint("name only the older one")
 	case strings.Contains(rev, ":"):
-		return bad("%q names a path in a revision, not a revision", shown).Hint("name only the revision, and pass the directory as an argument")
+		return bad("%q names a path in a revision, not a revision",
+			shown).Hint("name only the revision, and pass the directory as an argument")
 	case strings.ContainsFunc(rev, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return bad("%q is not a revision: it contains control characters", shown)
 	}
@@ -161,7 +162,8 @@ func existing(path string) string {
 func (t *Tree) find(start string) error {
 	about := []string{"rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix"}
 	out, err := t.git.Run(t.ctx, append(about, t.rev+"^{commit}")...)
-	if lines := strings.SplitAfter(string(out), "\n"); err == nil && t.git.Said == "" && len(lines) == 6 && isID(strings.TrimSpace(lines[4])) {
+	if lines := strings.SplitAfter(string(out), "\n"); err == nil && t.git.Said == "" && len(lines) == 6 &&
+		isID(strings.TrimSpace(lines[4])) {
 		t.commit = strings.TrimSpace(lines[4])
 		out = []byte(strings.Join(lines[:4], ""))
 	} else if out, err = t.git.Run(t.ctx, about...); err != nil {
@@ -191,7 +193,8 @@ func (t *Tree) explain(err error, start string) error {
 	case strings.Contains(said.Text, "not a git repository"):
 		e = diag.Errorf(diag.Pos{}, "", "%s%s: %q is not in a git repository", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
 	case strings.Contains(said.Text, "dubious ownership"):
-		e = diag.Errorf(diag.Pos{}, "", "%s%s: git does not trust the repository of %q, which belongs to a different user", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
+		e = diag.Errorf(diag.Pos{}, "", "%s%s: git does not trust the repository of %q, which belongs to a different user",
+			Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
 		return e.Hint("if you trust it, run git config --global --add safe.directory with the path of the repository")
 	}
 	return e
@@ -205,7 +208,8 @@ func (t *Tree) resolve() (string, error) {
 	var said *git.Error
 	switch {
 	case errors.As(err, &said) && strings.Contains(said.Text, "is ambiguous"):
-		return "", diag.Errorf(diag.Pos{}, "", "%s%s: several objects have ids with this prefix", Prefix, shown).With(diag.NoRevision).Hint("write more digits of the commit")
+		return "", diag.Errorf(diag.Pos{}, "", "%s%s: several objects have ids with this prefix",
+			Prefix, shown).With(diag.NoRevision).Hint("write more digits of the commit")
 	case errors.As(err, &said) && strings.Contains(said.Text, "expected commit type"):
 		return "", diag.Errorf(diag.Pos{}, "", "%s%s is not a commit", Prefix, shown).With(diag.NoRevision)
 	case errors.As(err, &said):
@@ -213,7 +217,8 @@ func (t *Tree) resolve() (string, error) {
 	case err != nil:
 		return "", err
 	case strings.Contains(t.git.Said, "is ambiguous"):
-		e := diag.Errorf(diag.Pos{}, "", "%s%s: the name is ambiguous: several refs have it, such as a branch and a tag", Prefix, shown).With(diag.NoRevision)
+		e := diag.Errorf(diag.Pos{}, "", "%s%s: the name is ambiguous: several refs have it, such as a branch and a tag",
+			Prefix, shown).With(diag.NoRevision)
 		return "", e.Hint("write refs/heads/%s or refs/tags/%s", shown, shown)
 	case !isID(id):
 		return "", diag.NoRevision.Errorf("%s%s: git returned %q, which is not a commit", Prefix, shown, diag.OneLine(id))
@@ -228,7 +233,8 @@ func isID(text string) bool { return text != "" && strings.Trim(text, "012345678
 func (t *Tree) missing(shown string) error {
 	e := diag.Errorf(diag.Pos{}, "", "%s%s: the repository in %q has no such commit", Prefix, shown, t.top).With(diag.NoRevision)
 	if t.shallow {
-		return e.Hint("this clone is shallow and lacks older commits: run git fetch --unshallow; in CI, fetch the whole history (fetch-depth: 0, GIT_DEPTH: 0)")
+		return e.Hint(
+			"this clone is shallow and lacks older commits: run git fetch --unshallow; in CI, fetch the whole history (fetch-depth: 0, GIT_DEPTH: 0)")
 	}
 	if _, err := t.git.Run(t.ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil && t.ctx.Err() == nil {
 		return e.Hint("it has no commits yet on this branch")
@@ -316,7 +322,8 @@ func (t *Tree) Name(path string) (string, error) {
 		abs = real
 	}
 	if !diag.Within(abs, t.top) {
-		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of the repository in %q, so %s%s has no such directory", path, t.top, Prefix, diag.OneLine(t.rev)).With(diag.OutsideDirectory)
+		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of the repository in %q, so %s%s has no such directory", path, t.top, Prefix,
+			diag.OneLine(t.rev)).With(diag.OutsideDirectory)
 	}
 	rel, err := filepath.Rel(t.top, abs)
 	return filepath.ToSlash(rel), err

@@ -22,7 +22,8 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a",
 		"GIT_COMMITTER_EMAIL=a@b", "GIT_ALLOW_PROTOCOL=file")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -76,8 +77,9 @@ func open(t *testing.T, dir, rev string) *Tree {
 }
 
 var someFiles = map[string]string{
-	"a.yaml": "a", "dir/b.yaml": "b\n", "dir/sub/c.yaml": "", "dir.yaml": "d", "with space/ü.yaml": "u", "link": "-> dir/b.yaml", "dirlink": "-> dir",
-	"dir/up": "-> ../a.yaml", "same": "a",
+	"a.yaml": "a", "dir/b.yaml": "b\n", "dir/sub/c.yaml": "", "dir.yaml": "d", "with space/ü.yaml": "u", "link": "-> dir/b.yaml",
+	"dirlink": "-> dir",
+	"dir/up":  "-> ../a.yaml", "same": "a",
 }
 
 func TestTreeReadsCommittedFiles(t *testing.T) {
@@ -86,7 +88,8 @@ func TestTreeReadsCommittedFiles(t *testing.T) {
 	if err := fstest.TestFS(tree, "a.yaml", "dir/b.yaml", "dir/sub/c.yaml", "with space/ü.yaml", "link"); err != nil {
 		t.Error(err)
 	}
-	for name, want := range map[string]string{"a.yaml": "a", "link": "b\n", "dirlink/b.yaml": "b\n", "dirlink/up": "a", "dir/sub/c.yaml": "", "same": "a"} {
+	for name, want := range map[string]string{"a.yaml": "a", "link": "b\n", "dirlink/b.yaml": "b\n", "dirlink/up": "a",
+		"dir/sub/c.yaml": "", "same": "a"} {
 		for range 2 { // reading twice works
 			if data, err := fs.ReadFile(tree, name); err != nil || string(data) != want {
 				t.Errorf("%s: %q, %v", name, data, err)
@@ -97,10 +100,12 @@ func TestTreeReadsCommittedFiles(t *testing.T) {
 	if tree.Source("a.yaml") != nil {
 		t.Error("there is a file that nobody has read")
 	}
-	if !tree.Shares("a.yaml", of("a")) || !tree.Shares("link", of("b\n")) || tree.Shares("a.yaml", of("b")) || tree.Shares("dir", of("")) || tree.Shares("none", of("")) {
+	if !tree.Shares("a.yaml", of("a")) || !tree.Shares("link", of("b\n")) || tree.Shares("a.yaml", of("b")) || tree.Shares("dir", of("")) ||
+		tree.Shares("none", of("")) {
 		t.Error("what has the tree?")
 	}
-	if src := tree.Source("same"); src == nil || string(src.Data) != "a" || tree.Source("dir") != nil || tree.Source("none") != nil || tree.Source("dir/sub/c.yaml") != nil {
+	if src := tree.Source("same"); src == nil || string(src.Data) != "a" || tree.Source("dir") != nil || tree.Source("none") != nil ||
+		tree.Source("dir/sub/c.yaml") != nil {
 		t.Errorf("%+v", src)
 	}
 	if data, err := fs.ReadFile(tree, "same"); err != nil || string(data) != "a" {
@@ -126,7 +131,8 @@ func TestTreeReadsCommittedFiles(t *testing.T) {
 func TestNotTheWorkTree(t *testing.T) {
 	repo := repository(t, map[string]string{"a.yaml": "old", ".gitattributes": "*.yaml filter=evil eol=crlf ident"})
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, c := range [][]string{{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran + "; cat"}, {"core.fsmonitor", "touch " + ran},
+	for _, c := range [][]string{{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran + "; cat"},
+		{"core.fsmonitor", "touch " + ran},
 		{"core.pager", "touch " + ran}, {"diff.external", "touch " + ran}, {"core.sshCommand", "touch " + ran}} {
 		gitIn(t, repo, "config", c[0], c[1])
 	}
@@ -200,7 +206,8 @@ func TestUnreadableFilesSayWhy(t *testing.T) {
 	gitIn(t, repo, "commit", "-qm", "two")
 	tree := open(t, repo, "HEAD")
 	for name, want := range map[string]string{
-		"sub/module": "submodule", "sub/module/x.yaml": "submodule", "out": "leads out", "abs": "leads out", "loop": "too many links", "large": "larger than",
+		"sub/module": "submodule", "sub/module/x.yaml": "submodule", "out": "leads out", "abs": "leads out", "loop": "too many links",
+		"large": "larger than",
 	} {
 		if _, err := fs.ReadFile(tree, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
@@ -228,7 +235,8 @@ func TestRepositoriesAreFound(t *testing.T) {
 	gitIn(t, repo, "add", "-A")
 	gitIn(t, repo, "commit", "-qm", "two")
 	gitIn(t, base, "clone", "-q", "--depth=1", "file://"+repo, shallow)
-	for _, dir := range []string{bare, linked, filepath.Join(linked, "dir"), filepath.Join(repo, "dir"), filepath.Join(repo, "gone/and/away"), shallow} {
+	for _, dir := range []string{bare, linked, filepath.Join(linked, "dir"), filepath.Join(repo, "dir"),
+		filepath.Join(repo, "gone/and/away"), shallow} {
 		tree := open(t, dir, "HEAD")
 		if data, err := fs.ReadFile(tree, "dir/a.yaml"); string(data) != "a" || err != nil {
 			t.Errorf("%s: %q, %v", dir, data, err)
@@ -241,7 +249,8 @@ func TestRepositoriesAreFound(t *testing.T) {
 	if err := os.Symlink(filepath.Join(repo, "dir"), filepath.Join(base, "way")); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{repo: ".", filepath.Join(repo, "dir"): "dir", filepath.Join(repo, "gone/away"): "gone/away", filepath.Join(base, "way"): "dir"} {
+	for path, want := range map[string]string{repo: ".", filepath.Join(repo, "dir"): "dir", filepath.Join(repo, "gone/away"): "gone/away",
+		filepath.Join(base, "way"): "dir"} {
 		if name, err := tree.Name(path); name != want || err != nil {
 			t.Errorf("%s: %q, %v", path, name, err)
 		}

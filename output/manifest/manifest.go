@@ -81,7 +81,8 @@ func RecordOf(path string, data []byte, secret bool) Record {
 
 // New returns an empty Manifest.
 func New() *Manifest {
-	return &Manifest{Roots: map[string]bool{}, Files: map[string]map[string]Record{}, Torn: map[string]bool{}, also: map[string][]Record{}, texts: map[string]string{}}
+	return &Manifest{Roots: map[string]bool{}, Files: map[string]map[string]Record{}, Torn: map[string]bool{}, also: map[string][]Record{},
+		texts: map[string]string{}}
 }
 
 // maxVersions is the limit for the records of a file.
@@ -125,7 +126,8 @@ func (m *Manifest) Is(dir, name string, rec Record) bool {
 func (m *Manifest) Written(dir, name string, data []byte) bool {
 	if was, ok := m.Files[dir][name]; !ok {
 		return false
-	} else if file := path.Join(dir, name); RecordOf(file, data, was.Secret) == was || slices.ContainsFunc(m.also[file], func(rec Record) bool { return RecordOf(file, data, rec.Secret) == rec }) {
+	} else if file := path.Join(dir, name); RecordOf(file, data, was.Secret) == was ||
+		slices.ContainsFunc(m.also[file], func(rec Record) bool { return RecordOf(file, data, rec.Secret) == rec }) {
 		return true
 	}
 	ours, theirs, ok := versions(data)

@@ -79,7 +79,8 @@ func TestEachFileHasOneOwner(t *testing.T) {
 
 // Manifests of earlier versions list all roots.
 func TestReadOld(t *testing.T) {
-	old := oldHeader + "\nroot \".\"\n" + sum + " \"x.yaml\"\nroot \"a/b\"\nsecret " + sum + " \"x.yaml\"\n" + sum + " \"y.yaml\"\nfiles 3\n"
+	old := oldHeader + "\nroot \".\"\n" + sum + " \"x.yaml\"\nroot \"a/b\"\nsecret " + sum + " \"x.yaml\"\n" +
+		sum + " \"y.yaml\"\nfiles 3\n"
 	m := readAll(t, map[string]string{".": old})
 	if !m.Roots["."] || !m.Roots["a/b"] || len(m.Files["a/b"]) != 2 || !m.Is("a/b", "x.yaml", Record{Secret: true}) || len(m.Torn) > 0 {
 		t.Errorf("%+v", m)
@@ -100,11 +101,16 @@ func TestReadMerged(t *testing.T) {
 	digest := func(n byte) Record { return Record{Sum: krm.Digest{n}} }
 	line := func(n byte) string { return strings.TrimSuffix(string(appendRecord(nil, digest(n))), "\n") }
 	for name, text := range map[string]string{
-		"marks":        header + "\n\"a.yaml\"\n<<<<<<< ours\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n=======\n" + line(3) + "\n\"c.yaml\"\n" + line(4) + "\n>>>>>>> theirs\n",
-		"diff3":        header + "\n\"a.yaml\"\n<<<<<<< ours\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n||||||| base\n" + line(9) + "\n=======\n" + line(3) + "\n\"c.yaml\"\n" + line(4) + "\n>>>>>>> theirs\n",
-		"union":        header + "\n\"a.yaml\"\n" + line(1) + "\n" + line(3) + "\n\"b.yaml\"\n" + line(2) + "\n\"c.yaml\"\n" + line(4) + "\n",
-		"twice":        header + "\n\"a.yaml\"\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n" + header + "\n\"a.yaml\"\n" + line(3) + "\n\"c.yaml\"\n" + line(4) + "\n",
-		"windows ends": strings.ReplaceAll(header+"\n\"a.yaml\"\n"+line(1)+"\n"+line(3)+"\n\"b.yaml\"\n"+line(2)+"\n\"c.yaml\"\n"+line(4)+"\n", "\n", "\r\n"),
+		"marks": header + "\n\"a.yaml\"\n<<<<<<< ours\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n=======\n" +
+			line(3) + "\n\"c.yaml\"\n" + line(4) + "\n>>>>>>> theirs\n",
+		"diff3": header + "\n\"a.yaml\"\n<<<<<<< ours\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n||||||| base\n" + line(9) +
+			"\n=======\n" + line(3) + "\n\"c.yaml\"\n" + line(4) + "\n>>>>>>> theirs\n",
+		"union": header + "\n\"a.yaml\"\n" + line(1) + "\n" + line(3) + "\n\"b.yaml\"\n" + line(2) + "\n\"c.yaml\"\n" + line(4) +
+			"\n",
+		"twice": header + "\n\"a.yaml\"\n" + line(1) + "\n\"b.yaml\"\n" + line(2) + "\n" + header + "\n\"a.yaml\"\n" + line(3) +
+			"\n\"c.yaml\"\n" + line(4) + "\n",
+		"windows ends": strings.ReplaceAll(header+"\n\"a.yaml\"\n"+line(1)+"\n"+line(3)+"\n\"b.yaml\"\n"+line(2)+"\n\"c.yaml\"\n"+line(4)+
+			"\n", "\n", "\r\n"),
 	} {
 		m := readAll(t, map[string]string{"r": text})
 		for file, recs := range map[string][]Record{"a.yaml": {digest(1), digest(3)}, "b.yaml": {digest(2)}, "c.yaml": {digest(4)}} {
@@ -171,8 +177,10 @@ func TestReadRefuses(t *testing.T) {
 		strings.Replace(good, `"x`, `"`+strings.Repeat("x", 255), 1), strings.Replace(good, `"x`, `"a`+deep+deep+`/x`, 1),
 		strings.Replace(good, sum, sum[2:], 1), strings.Replace(good, "000\n", "00g\n", 1), strings.Replace(good, "\"x.yaml\"\n", "", 1),
 		strings.Replace(good, " "+sum, " secret secret "+sum, 1), strings.Replace(good, " "+sum, sum+` "y.yaml"`, 1),
-		strings.Replace(good, `"../k"`, `"a/../k"`, 1), strings.Replace(good, `"../k"`, "k", 1), good + "files 1\n", good + "\n", good + "<<<<<<<\nmine\n",
-		good + "root \"..\"\n", good + "root \"/a\"\n", good + "root \"a/../../b\"\n", good + "root \".krmflow-x\"\n", good + "root \"a" + deep + deep + "\"\n",
+		strings.Replace(good, `"../k"`, `"a/../k"`, 1), strings.Replace(good, `"../k"`, "k", 1), good + "files 1\n", good + "\n",
+		good + "<<<<<<<\nmine\n",
+		good + "root \"..\"\n", good + "root \"/a\"\n", good + "root \"a/../../b\"\n", good + "root \".krmflow-x\"\n",
+		good + "root \"a" + deep + deep + "\"\n",
 	} {
 		if m := New(); m.Read(".", bad) == nil {
 			t.Errorf("accepted %.200q: %v", bad, m)
@@ -212,7 +220,8 @@ func FuzzRead(f *testing.F) {
 					t.Errorf("%q: the root r has %q", text, folder)
 				}
 				for name := range files {
-					if file := folder + "/" + name; strings.Contains("/"+file, "/../") || strings.HasPrefix(name, ".") || strings.ContainsRune(file, 0) {
+					if file := folder + "/" + name; strings.Contains("/"+file, "/../") || strings.HasPrefix(name, ".") ||
+						strings.ContainsRune(file, 0) {
 						t.Errorf("%q: file %q", text, file)
 					}
 				}

@@ -241,7 +241,8 @@ func ValidRoot(root string) error {
 	if len(root) > maxPath {
 		return fmt.Errorf("%q... is longer than %d bytes", root[:40], maxPath)
 	}
-	if strings.HasPrefix(root, "/") || path.Clean(root) != root || strings.ContainsRune(root, 0) || !filepath.IsLocal(filepath.FromSlash(root)) {
+	if strings.HasPrefix(root, "/") || path.Clean(root) != root || strings.ContainsRune(root, 0) ||
+		!filepath.IsLocal(filepath.FromSlash(root)) {
 		return fmt.Errorf("%q is not a folder inside the output folder", root)
 	}
 	for dir := range strings.SplitSeq(root, "/") {

@@ -68,7 +68,8 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	case text == "single", text == "hydrator":
 		y.template = []piece{{text: Stream}}
 	case !strings.Contains(text, "{"):
-		e := diag.Errorf(diag.Pos{}, "", "--layout: %q is not files, single, hydrator or a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
+		e := diag.Errorf(diag.Pos{}, "", "--layout: %q is not files, single, hydrator or a template such as {namespace}/{kind}-{name}.yaml",
+			text).With(diag.FlagValue)
 		e.Hints = diag.DidYouMean(text, []string{"files", "single", "hydrator"})
 		return Layout{}, e
 	default:
@@ -245,7 +246,8 @@ func (y Layout) id(r *krm.Resource) krm.ID {
 		return id
 	}
 	const hash = 10 // length of kustomize's hash
-	if n := len(id.Name) - hash - 1; n > 0 && id.Name[n] == '-' && slices.ContainsFunc(r.Prev, func(p krm.ID) bool { return p.Name == id.Name[:n] }) {
+	if n := len(id.Name) - hash - 1; n > 0 && id.Name[n] == '-' &&
+		slices.ContainsFunc(r.Prev, func(p krm.ID) bool { return p.Name == id.Name[:n] }) {
 		id.Name = id.Name[:n]
 	}
 	return id

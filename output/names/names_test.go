@@ -18,7 +18,8 @@ func object(apiVersion, kind, ns, name, data string) *krm.Resource {
 	if ns != "" {
 		meta = append(meta, yaml.Field{Key: "namespace", Value: yaml.Str(ns)})
 	}
-	return krm.NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)},
+	return krm.NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)},
+		yaml.Field{Key: "kind", Value: yaml.Str(kind)},
 		yaml.Field{Key: "metadata", Value: yaml.MapOf(meta...)}, yaml.Field{Key: "data", Value: yaml.Str(data)}), nil)
 }
 
@@ -118,7 +119,8 @@ func wantDistinct(t *testing.T, names []string) {
 // TestFileNamesProperty draws names from a small adversarial alphabet.
 func TestFileNamesProperty(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	parts := []string{"a", "A", "b", "/", ".", "..", "\x00", "_", "-", "%2F", "con", "ſ", "s", "\n", "\x1b", "\xff", "é", "É", strings.Repeat("x", 120), strings.Repeat("é", 60)}
+	parts := []string{"a", "A", "b", "/", ".", "..", "\x00", "_", "-", "%2F", "con", "ſ", "s", "\n", "\x1b", "\xff", "é",
+		"É", strings.Repeat("x", 120), strings.Repeat("é", 60)}
 	text := func(n int) string {
 		var b strings.Builder
 		for range rng.IntN(n) {
@@ -146,7 +148,8 @@ func TestFileNamesProperty(t *testing.T) {
 			count[FoldCase(escape(kustomizeName(r.ID(), prefix)))]++
 		}
 		for i, name := range names {
-			if !Valid(name) || filepath.Base(name) != name || len(name) > 255 || !utf8.ValidString(name) || !strings.HasSuffix(name, ".yaml") {
+			if !Valid(name) || filepath.Base(name) != name || len(name) > 255 || !utf8.ValidString(name) ||
+				!strings.HasSuffix(name, ".yaml") {
 				t.Fatalf("unsafe name %q", name)
 			}
 			plain := kustomizeName(l.At(i).ID(), prefix)

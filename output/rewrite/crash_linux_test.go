@@ -46,7 +46,8 @@ func TestSurvivesKill(t *testing.T) {
 		for n := 1; ; n++ {
 			dir := t.TempDir()
 			fill(t, dir)
-			cmd := osexec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n),
+			cmd := osexec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e",
+				fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n),
 				os.Args[0], "-test.run=^TestKilledWriter$")
 			cmd.Env = append(os.Environ(), "KRMFLOW_TEST_DIR="+dir)
 			var out bytes.Buffer

@@ -23,7 +23,8 @@ func TestFolderTakesNothing(t *testing.T) {
 		}
 		defer d.Close()
 		var refused *output.RefusedError
-		if err := d.Write(changes()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "sub: cannot move files there: permission denied") {
+		if err := d.Write(changes()); !errors.As(err, &refused) ||
+			!strings.Contains(err.Error(), "sub: cannot move files there: permission denied") {
 			t.Errorf("%v", err)
 		}
 		return

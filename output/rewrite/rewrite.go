@@ -154,7 +154,9 @@ func (d *Dir) check(entries []entry) error {
 			return err
 		}
 		if now != e.Old && now != e.New {
-			return d.refuse(e.Path, "was changed after an interrupted run that would have replaced it: remove %s to keep all files as they are", filepath.Join(d.name, journal))
+			return d.refuse(e.Path,
+				"was changed after an interrupted run that would have replaced it: remove %s to keep all files as they are",
+				filepath.Join(d.name, journal))
 		}
 	}
 	return nil

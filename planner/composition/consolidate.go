@@ -83,7 +83,8 @@ func fileNotComposition(path string) error {
 	case slices.Contains(layerfile.Names, base):
 		return diag.ImportsKustomization.Errorf("cannot import transformers from a Kustomization: %q", path)
 	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
-		return diag.NoComposition.Errorf("%q is not a Composition: the file must be named %s", path, strings.Join(layerfile.CompositionNames, " or "))
+		return diag.NoComposition.Errorf("%q is not a Composition: the file must be named %s", path,
+			strings.Join(layerfile.CompositionNames, " or "))
 	}
 	return nil
 }
@@ -111,7 +112,8 @@ func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item)
 		}
 		switch {
 		case err != nil:
-			b.ErrorAt(o.Source, nil, diag.NoOverrideTarget.Errorf("cannot be merged into %s, declared at %s: %w", o.ID, (*list)[at].Source.Locate(0), err))
+			b.ErrorAt(o.Source, nil, diag.NoOverrideTarget.Errorf("cannot be merged into %s, declared at %s: %w",
+				o.ID, (*list)[at].Source.Locate(0), err))
 		case changed == nil:
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
@@ -222,7 +224,8 @@ func (b *builder) unique(c *List, items []*Item) {
 			b.Fail(diag.MoreError(1))
 			continue
 		}
-		err := diag.Errorf(it.Source.Locate(0), it.Source.Field(nil), "%s is declared twice, the first time at %s", it.ID, first.Source.Locate(0)).With(diag.DeclaredTwice)
+		err := diag.Errorf(it.Source.Locate(0), it.Source.Field(nil), "%s is declared twice, the first time at %s", it.ID,
+			first.Source.Locate(0)).With(diag.DeclaredTwice)
 		if it.Source.Locate(0) == first.Source.Locate(0) && it.Source.Field(nil) == first.Source.Field(nil) {
 			c.onTwoWays(err, it.ID)
 		} else {
@@ -262,7 +265,8 @@ func (b *builder) reorder(f *file, items []*Item) []*Item {
 		}
 	}
 	if len(missing) > 0 {
-		b.ErrorAt(f.src, f.order[0].at[:1], diag.OrderIncomplete.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
+		b.ErrorAt(f.src, f.order[0].at[:1], diag.OrderIncomplete.Errorf("must name every transformer once; missing: %s",
+			diag.Some(missing)))
 	}
 	if b.Errs.Len() > before {
 		return items

@@ -173,7 +173,8 @@ func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 		}
 		if !override {
 			pos := c.Pos()
-			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion: assuming %s", kind, assumed).With(diag.WrongKind))
+			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion: assuming %s",
+				kind, assumed).With(diag.WrongKind))
 		}
 		return assumed
 	}
@@ -215,10 +216,12 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	case name == "":
 		return "", false
 	case !isName(lower):
-		f.Errorf("%q is not a valid name: expected up to 253 letters, digits, - and ., with a letter or digit at both ends", name).With(diag.ItemName)
+		f.Errorf("%q is not a valid name: expected up to 253 letters, digits, - and ., with a letter or digit at both ends",
+			name).With(diag.ItemName)
 		return "", false
 	case lower != name && !override:
-		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has upper-case letters; names should be in lower case", name).With(diag.ItemName))
+		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has upper-case letters; names should be in lower case",
+			name).With(diag.ItemName))
 	}
 	return name, true
 }

@@ -171,5 +171,6 @@ func (it *Item) same(o *Item) bool {
 		return true
 	}
 	sameChange := func(a, b change) bool { return a.dir.Real == b.dir.Real && a.file == b.file }
-	return it.ID == o.ID && it.Dir.Real == o.Dir.Real && it.file == o.file && slices.EqualFunc(it.changes, o.changes, sameChange) && it.Value.Equal(o.Value)
+	return it.ID == o.ID && it.Dir.Real == o.Dir.Real && it.file == o.file && slices.EqualFunc(it.changes, o.changes, sameChange) &&
+		it.Value.Equal(o.Value)
 }

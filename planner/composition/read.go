@@ -142,7 +142,8 @@ func (r *reader) foreign(c yaml.Cursor) bool {
 	if !ok || group == layerfile.Group {
 		return false
 	}
-	c.Errorf("%q belongs to a different tool: no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).With(diag.WrongKind).
+	c.Errorf("%q belongs to a different tool: no Kustomization or Composition in directory %q", c.Text(),
+		r.f.dir.Name).With(diag.WrongKind).
 		Hint("the apiVersion of a Composition is %s", layerfile.CompositionVersion)
 	return true
 }
@@ -158,7 +159,8 @@ func (r *reader) spelling(c yaml.Cursor) int {
 		}
 	}
 	if found[0] != "" && found[1] != "" {
-		c.Field(found[1]).Errorf("modules is an older name for transformers; a file must not use both (it also has %s)", found[0]).With(diag.OldWords)
+		c.Field(found[1]).Errorf("modules is an older name for transformers; a file must not use both (it also has %s)",
+			found[0]).With(diag.OldWords)
 	}
 	if found[0] == "" && found[1] != "" {
 		return 1
@@ -267,7 +269,8 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	}
 	if r.files.IsDir(r.f.dir, text) {
-		c.Errorf("%q is a directory", text).With(diag.NotAFile).Hint("list the files; import a Composition with transformersFrom, and add resources with ResourceAccumulator")
+		c.Errorf("%q is a directory", text).With(diag.NotAFile).Hint(
+			"list the files; import a Composition with transformersFrom, and add resources with ResourceAccumulator")
 		return
 	}
 	src, err := r.files.Read(r.f.dir, text)

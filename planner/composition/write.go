@@ -16,7 +16,8 @@ func (c *List) Value(dir *loaders.Dir) yaml.Value {
 	for i, it := range c.Items {
 		items[i] = it.declared(dir)
 	}
-	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(layerfile.CompositionVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(layerfile.CompositionKind)})
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(layerfile.CompositionVersion)},
+		yaml.Field{Key: "kind", Value: yaml.Str(layerfile.CompositionKind)})
 	var catalogs []string
 	for _, ref := range c.Catalogs {
 		if text := ref.From(dir.Real); !slices.Contains(catalogs, text) {

@@ -205,7 +205,8 @@ func (g *Generator) Args(c *chart.Chart) []string {
 	for _, flag := range []struct {
 		on   bool
 		name string
-	}{{g.IncludeCRDs, "--include-crds"}, {g.SkipTests, "--skip-tests"}, {g.SkipHooks, "--no-hooks"}, {g.Debug, "--debug"}, {g.Devel, "--devel"}} {
+	}{{g.IncludeCRDs, "--include-crds"}, {g.SkipTests, "--skip-tests"}, {g.SkipHooks, "--no-hooks"}, {g.Debug, "--debug"},
+		{g.Devel, "--devel"}} {
 		if flag.on {
 			args = append(args, flag.name)
 		}

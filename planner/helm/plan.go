@@ -45,7 +45,8 @@ func (o Options) Find(files *loaders.Local) Program {
 // Plan returns the helm call that renders the chart, and the decision about it. Nothing is read
 // for a denied chart.
 func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) {
-	t := trust.ChartRequest{Name: diag.OneLine("chart " + g.Name), Pos: r.Pos, Node: r.Node, Command: r.Program.Command, Helm: r.Program.find}
+	t := trust.ChartRequest{Name: diag.OneLine("chart " + g.Name), Pos: r.Pos, Node: r.Node, Command: r.Program.Command,
+		Helm: r.Program.find}
 	if r.Policy.Helm && r.Isolation != nil {
 		t.Facts.Isolation, t.Facts.NotIsolated = r.Isolation()
 	}
@@ -57,14 +58,16 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 			return nil, &dec, fieldError(err)
 		}
 		if g.ReleaseName == "" && g.NameTemplate == "" {
-			w := diag.Errorf(r.Pos, "", "chart %s has no releaseName: helm generates one from the time, so every render differs", diag.OneLine(g.Name)).With(diag.NoReleaseName)
+			w := diag.Errorf(r.Pos, "", "chart %s has no releaseName: helm generates one from the time, so every render differs",
+				diag.OneLine(g.Name)).With(diag.NoReleaseName)
 			dec.Warnings = append(dec.Warnings, w)
 		}
 		dec.Args = g.Args(c)
 		dec.Function.Args = dec.Args
 		dec.NotReused = cmp.Or(dec.NotReused, g.notReused(c))
 	}
-	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == ""}, &dec, nil
+	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == ""},
+		&dec, nil
 }
 
 // fieldError returns err as an error about a field, or about the whole chart.

@@ -11,9 +11,12 @@ import (
 // changing are the nondeterministic functions of helm's templates: they depend on time,
 // randomness, a cluster or the network, or list the keys of a mapping in random order.
 var changing = map[string]bool{
-	"now": true, "ago": true, "date": true, "dateInZone": true, "date_in_zone": true, "htmlDate": true, "htmlDateInZone": true, "durationRound": true,
-	"randAlphaNum": true, "randAlpha": true, "randNumeric": true, "randAscii": true, "randBytes": true, "randInt": true, "shuffle": true, "uuidv4": true,
-	"genPrivateKey": true, "genCA": true, "genCAWithKey": true, "genSelfSignedCert": true, "genSelfSignedCertWithKey": true, "genSignedCert": true,
+	"now": true, "ago": true, "date": true, "dateInZone": true, "date_in_zone": true, "htmlDate": true, "htmlDateInZone": true,
+	"durationRound": true,
+	"randAlphaNum":  true, "randAlpha": true, "randNumeric": true, "randAscii": true, "randBytes": true, "randInt": true, "shuffle": true,
+	"uuidv4":        true,
+	"genPrivateKey": true, "genCA": true, "genCAWithKey": true, "genSelfSignedCert": true, "genSelfSignedCertWithKey": true,
+	"genSignedCert":        true,
 	"genSignedCertWithKey": true, "encryptAES": true, "bcrypt": true, "htpasswd": true,
 	"lookup": true, "getHostByName": true, "keys": true, "values": true,
 }

@@ -20,13 +20,15 @@ func TestNotReused(t *testing.T) {
 		c    *chart.Chart
 		want string
 	}{
-		{named("r", ""), file("templates/a.yaml", "a: {{ .Values.now }} now {{ $now }} {{ .Release.Name | upper }}\n# {{/* nowhere */}}"), ""},
+		{named("r", ""), file("templates/a.yaml", "a: {{ .Values.now }} now {{ $now }} {{ .Release.Name | upper }}\n# {{/* nowhere */}}"),
+			""},
 		{named("r", ""), file("templates/a.yaml", "a: {{ now | unixEpoch }}"), "template uses now"},
 		{named("r", ""), file("templates/_x.tpl", "{{- $ca := genCA \"x\" 1 -}}"), "template uses genCA"},
 		{named("r", ""), file("templates/a.yaml", `a: {{ tpl "{{ randAlphaNum 4 }}" . }}`), "template uses randAlphaNum"},
 		{named("r", ""), file("templates/a.yaml", "a: {{if not\n(lookup \"v1\" \"Secret\" \"\" \"x\")}}"), "template uses lookup"},
 		{named("r", ""), file("templates/a.yaml", "a: {{ uuidv4"), "template uses uuidv4"},
-		{named("r", ""), &chart.Chart{Values: []chart.File{{Name: "values.yaml", Data: []byte("p: '{{ randAlpha 8 }}'")}}}, "template uses randAlpha"},
+		{named("r", ""), &chart.Chart{Values: []chart.File{{Name: "values.yaml", Data: []byte("p: '{{ randAlpha 8 }}'")}}},
+			"template uses randAlpha"},
 		{named("r", ""), file("charts/sub/templates/a.yaml", "{{shuffle .}}"), "template uses shuffle"},
 		{named("r", ""), file("charts/sub-1.0.0.tgz", "\x1f\x8b"), "packed chart in it"},
 		{named("", ""), file("a", ""), "no releaseName"},

@@ -83,7 +83,8 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 }
 
 // textFields are the fields of a chart that contain strings or lists of strings.
-var textFields = []string{"name", "version", "repo", "releaseName", "namespace", "valuesFile", "valuesMerge", "kubeVersion", "nameTemplate", "additionalValuesFiles", "apiVersions"}
+var textFields = []string{"name", "version", "repo", "releaseName", "namespace", "valuesFile", "valuesMerge", "kubeVersion", "nameTemplate",
+	"additionalValuesFiles", "apiVersions"}
 
 // asText converts numbers and booleans in valuesInline to strings if their key is the name of
 // such a field: kustomize confuses them with the fields of a chart.

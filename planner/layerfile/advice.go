@@ -17,7 +17,8 @@ func ResourceError(text string, src *yaml.Source, err error) error {
 	var e *diag.Error
 	switch dir, name := path.Split(text); {
 	case slices.Contains(Names, name) && (src != nil || errors.As(err, &restricted)):
-		return diag.Errorf(diag.Pos{}, "", "%q is a kustomization file", text).With(diag.NotAFile).Hint("name its directory: %s", path.Clean(dir))
+		return diag.Errorf(diag.Pos{}, "", "%q is a kustomization file", text).With(diag.NotAFile).Hint("name its directory: %s",
+			path.Clean(dir))
 	case errors.As(err, &restricted):
 		return diag.Errorf(diag.Pos{}, "", "%w", err).
 			Hint("put it in a directory with a kustomization file that lists it, and name that directory here")

@@ -63,7 +63,8 @@ func foreign(src *yaml.Source, v yaml.Value) error {
 	apiVersion, kind := v.Get("apiVersion").Text(), v.Get("kind").Text()
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	content := v.Get("spec").Exists() || v.Get("data").Exists() || v.Get("rules").Exists()
-	own := kind == "" || diag.Nearest(kind, []string{"Kustomization", "Component"}) != "" || slices.Contains([]string{"Kustomization", "Component"}, kind)
+	own := kind == "" || diag.Nearest(kind, []string{"Kustomization", "Component"}) != "" ||
+		slices.Contains([]string{"Kustomization", "Component"}, kind)
 	switch {
 	case apiVersion == "" || group == Group || diag.Near(group, Group, 4):
 		return nil
@@ -82,7 +83,8 @@ func foreign(src *yaml.Source, v yaml.Value) error {
 		of = "Argo"
 	}
 	name := strings.ToLower(cmp.Or(v.At("metadata", "name").Text(), kind)) + ".yaml"
-	return diag.Errorf(src.Locate(0, "apiVersion"), "apiVersion", "this is the %s %s of %s, not a kustomization file", kind, apiVersion, of).With(diag.WrongKind).
+	return diag.Errorf(src.Locate(0, "apiVersion"), "apiVersion", "this is the %s %s of %s, not a kustomization file", kind, apiVersion,
+		of).With(diag.WrongKind).
 		Hint("give the file another name, for instance %s, and list it under resources of a kustomization file", name)
 }
 
@@ -167,7 +169,8 @@ func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 		return
 	}
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
-		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind).With(diag.WrongKind)
+		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q",
+			k.Kind).With(diag.WrongKind)
 		if e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"}); e.Hints == nil {
 			e.Hint("write kind: Kustomization, and put resources into files that it lists")
 		}
@@ -175,7 +178,8 @@ func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
-		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion).With(diag.WrongKind).
+		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q",
+			k.requiredVersion(), k.Kind, k.APIVersion).With(diag.WrongKind).
 			Hint("write apiVersion: %s, or correct the kind: a Component has %s", k.requiredVersion(), ComponentVersion))
 	}
 }
@@ -185,7 +189,8 @@ func check(r *report.Reporter, k *File, v yaml.Value) {
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
-			w := diag.Errorf(k.Source.Locate(0, "buildMetadata", i), k.Source.Field([]any{"buildMetadata", i}), "unknown option %q is ignored", m).With(diag.BadValue)
+			w := diag.Errorf(k.Source.Locate(0, "buildMetadata", i), k.Source.Field([]any{"buildMetadata", i}),
+				"unknown option %q is ignored", m).With(diag.BadValue)
 			if w.Hints = diag.DidYouMean(m, known); w.Hints == nil {
 				w.Hint("the options are: %s", diag.Some(known))
 			}

@@ -89,7 +89,8 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 
 // both returns the error for two files that exclude each other in a directory.
 func both(a, b *yaml.Source, format string) error {
-	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).With(diag.SeveralKustomizations).Hint("remove one of them")
+	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File,
+		b.File).With(diag.SeveralKustomizations).Hint("remove one of them")
 }
 
 // A NoFileError reports that a directory has no file that makes it a layer.

@@ -164,7 +164,8 @@ func patternHint(src *yaml.Source, path []any, err error) string {
 		return ""
 	}
 	name := v.Follow(path[:2]...).Get("name").Text()
-	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name), diag.ShellWord(v.Follow(path...).Text()), in)
+	return fmt.Sprintf("krmflow edit add %s %s --from-file=%s%s lists them", command, diag.ShellWord(name),
+		diag.ShellWord(v.Follow(path...).Text()), in)
 }
 
 // Hints returns the hints of an error of the loaders.

@@ -29,7 +29,8 @@ func TestOutputStopsAtLimit(t *testing.T) {
 				_, err = o.ReadFrom(iotest.HalfReader(bytes.NewReader(text[half:n])))
 			}
 			got := bytes.Join(o.Blocks(), nil)
-			if over := over > 0; over != errors.Is(err, bounded.ErrFull) || over != (calls == 1) || !over && !bytes.Equal(got, text[:n]) || over && len(got) > 0 {
+			if over := over > 0; over != errors.Is(err, bounded.ErrFull) || over != (calls == 1) || !over && !bytes.Equal(got, text[:n]) ||
+				over && len(got) > 0 {
 				t.Errorf("%d bytes, over %v: %d calls, %v, %d bytes kept", n, over, calls, err, len(got))
 			}
 		}

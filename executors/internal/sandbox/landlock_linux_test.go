@@ -16,7 +16,8 @@ func TestReplacedRule(t *testing.T) {
 		executortest.Missing(t, "this kernel has no landlock")
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: ReadOnly}
-	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs),
+		0)
 	if errno != 0 {
 		t.Fatal(errno)
 	}

@@ -55,7 +55,8 @@ func decide(f filter, arch, nr uint32, args ...uint32) unix.Errno {
 // Every unlisted call is refused, whatever its number, and every listed call is allowed, for every
 // combination of the function's other permissions.
 func TestFilterLists(t *testing.T) {
-	for _, s := range []*Spec{{}, {Init: true}, {Landlock: 5}, {Landlock: 6}, {Counted: true}, {Mounts: &Mounts{}}, {Network: true}, {Counted: true, Mounts: &Mounts{}, Network: true}} {
+	for _, s := range []*Spec{{}, {Init: true}, {Landlock: 5}, {Landlock: 6}, {Counted: true}, {Mounts: &Mounts{}}, {Network: true},
+		{Counted: true, Mounts: &Mounts{}, Network: true}} {
 		f := newFilter(s)
 		if len(f) > 4096 {
 			t.Fatalf("%d instructions: the kernel takes 4096", len(f))
@@ -74,7 +75,8 @@ func TestFilterLists(t *testing.T) {
 		for _, e := range exceptions {
 			decided = append(decided, e.nr)
 		}
-		decided = append(decided, unix.SYS_KILL, unix.SYS_SOCKET, unix.SYS_MMAP, unix.SYS_MEMFD_CREATE, unix.SYS_OPENAT, unix.SYS_OPENAT2, openHere)
+		decided = append(decided, unix.SYS_KILL, unix.SYS_SOCKET, unix.SYS_MMAP, unix.SYS_MEMFD_CREATE, unix.SYS_OPENAT, unix.SYS_OPENAT2,
+			openHere)
 		for nr := range uint32(2048) {
 			got := decide(f, auditArch, nr)
 			switch {

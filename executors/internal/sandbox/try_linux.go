@@ -62,7 +62,8 @@ func (t *Trial) reads() bool {
 }
 
 func (t *Trial) writes() bool {
-	return opens(t.Hidden, unix.O_WRONLY) || opens(t.Readable, unix.O_RDWR) || opens(t.Hidden+".new", unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY) ||
+	return opens(t.Hidden, unix.O_WRONLY) || opens(t.Readable, unix.O_RDWR) ||
+		opens(t.Hidden+".new", unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY) ||
 		unix.Rename(t.Hidden, t.Hidden+".new") == nil || unix.Link(t.Readable, t.Hidden+".new") == nil
 }
 
@@ -128,7 +129,8 @@ func (r Refused) Words() (refused, open []string) {
 	for _, w := range []struct {
 		refused bool
 		word    string
-	}{{r.Read, "read"}, {r.Write, "write"}, {r.Metadata, "metadata"}, {r.Truncate, "truncate"}, {r.Connect, "connect"}, {r.Signal, "signal"}} {
+	}{{r.Read, "read"}, {r.Write, "write"}, {r.Metadata, "metadata"}, {r.Truncate, "truncate"}, {r.Connect, "connect"},
+		{r.Signal, "signal"}} {
 		if w.refused {
 			refused = append(refused, w.word)
 		} else {

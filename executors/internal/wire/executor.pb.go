@@ -232,11 +232,12 @@ func (x *ExecuteRequest) GetList() []byte {
 }
 
 type ExecuteResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	List          []byte                 `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
-	Stderr        []byte                 `protobuf:"bytes,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	Error         *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	Done          bool                   `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"` // true in the last message, and only there
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	List   []byte                 `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	Stderr []byte                 `protobuf:"bytes,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Error  *Error                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// true in the last message, and only there
+	Done          bool `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,7 +762,8 @@ var (
 
 func file_executor_proto_rawDescGZIP() []byte {
 	file_executor_proto_rawDescOnce.Do(func() {
-		file_executor_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)))
+		file_executor_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc),
+			len(file_executor_proto_rawDesc)))
 	})
 	return file_executor_proto_rawDescData
 }

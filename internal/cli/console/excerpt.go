@@ -37,7 +37,8 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 // hasCredentials reports whether a line mentions a secret, or contains a word that messages
 // must redact.
 func hasCredentials(line string) bool {
-	return words.Line(line) || slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
+	return words.Line(line) || slices.ContainsFunc(strings.FieldsFunc(line,
+		func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
 		return strings.ContainsAny(word, "@=") && diag.Redact(word) != word
 	})
 }
@@ -125,7 +126,8 @@ func window(line string, from, to int) (before, mark, after string) {
 	if long := utf8.RuneCountInString(mark) - maxExcerpt*3/4; long > 0 {
 		mark, after = string([]rune(mark)[:maxExcerpt*3/4]), "…"
 	}
-	if room := maxExcerpt - utf8.RuneCountInString(mark); utf8.RuneCountInString(before) > room/2 && utf8.RuneCountInString(before+mark+after) > maxExcerpt {
+	if room := maxExcerpt - utf8.RuneCountInString(mark); utf8.RuneCountInString(before) > room/2 &&
+		utf8.RuneCountInString(before+mark+after) > maxExcerpt {
 		r := []rune(before)
 		before = "…" + string(r[len(r)-room/2:])
 	}

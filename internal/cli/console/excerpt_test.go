@@ -14,8 +14,10 @@ func TestExcerptMarksProblem(t *testing.T) {
 		code             diag.Code
 		want             []string
 	}{
-		{"- path: patch.yml", "patches[1]", `"patch.yml" does not exist`, diag.NoSuchFile, []string{"    2 | - path: patch.yml", "      |         ^^^^^^^^^"}},
-		{"replicas: many # all", "spec.replicas", "must be an integer", diag.WrongType, []string{"    2 | replicas: many # all", "      |           ^^^^"}},
+		{"- path: patch.yml", "patches[1]", `"patch.yml" does not exist`, diag.NoSuchFile,
+			[]string{"    2 | - path: patch.yml", "      |         ^^^^^^^^^"}},
+		{"replicas: many # all", "spec.replicas", "must be an integer", diag.WrongType,
+			[]string{"    2 | replicas: many # all", "      |           ^^^^"}},
 		{"nam: x", "nam", `unknown field "nam"`, diag.UnknownField, []string{"    2 | nam: x", "      | ^^^"}},
 		{"\t\tname: x", "", "found a tab", diag.InvalidYAML, []string{"    2 | \t\tname: x", "      | \t\t^^^^^^^"}},
 		{"a: b\x1b[31m", "a", "bad", diag.BadValue, []string{`    2 | a: b\x1b[31m`, "      |    ^^^^^^^^^"}},

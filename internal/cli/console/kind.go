@@ -18,7 +18,8 @@ func codeOf(err error) diag.Code {
 	var line *options.Error
 	switch {
 	case errors.As(err, &line):
-		return map[options.Kind]diag.Code{options.Usage: diag.Usage, options.Untrusted: diag.Denied, options.Mismatch: diag.BadReference}[line.Kind]
+		return map[options.Kind]diag.Code{options.Usage: diag.Usage, options.Untrusted: diag.Denied,
+			options.Mismatch: diag.BadReference}[line.Kind]
 	case errors.As(err, new(*remote.OfflineError)):
 		return diag.Offline
 	case diag.IsTooLarge(err):

@@ -60,7 +60,8 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w terminal.Painter, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{}, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{},
+		fetching: map[string]bool{}}
 	l.level = zerolog.WarnLevel
 	if l.json {
 		l.level = zerolog.InfoLevel
@@ -205,7 +206,8 @@ func (l *Logger) Node(e scheduler.Event) {
 	defer l.mu.Unlock()
 	switch {
 	case !l.json && e.Err == nil:
-		l.event(zerolog.InfoLevel, "%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
+		l.event(zerolog.InfoLevel, "%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"),
+			e.Duration.Round(time.Microsecond))
 	case !l.json: // the error itself is printed at the end
 		l.event(zerolog.InfoLevel, "%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
 	default:
@@ -343,7 +345,8 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 		if len(c.Added) == 1 {
 			files = "file"
 		}
-		l.line("%s: %d %s added, %d changed, %d removed, %d unchanged", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
+		l.line("%s: %d %s added, %d changed, %d removed, %d unchanged", folder, len(c.Added), files, len(c.Changed), len(c.Removed),
+			c.Unchanged)
 	}
 }
 

@@ -287,7 +287,8 @@ func headline(w terminal.Painter, color terminal.Color, severity, line string, p
 
 // severityOf returns the severity at the beginning of the result of a function, and its color.
 func severityOf(text string) (terminal.Color, string) {
-	for severity, color := range map[string]terminal.Color{"error": terminal.BoldRed, "warning": terminal.BoldYellow, "info": terminal.Cyan} {
+	for severity, color := range map[string]terminal.Color{"error": terminal.BoldRed, "warning": terminal.BoldYellow,
+		"info": terminal.Cyan} {
 		if text == severity || strings.HasPrefix(text, severity+":") {
 			return color, severity
 		}

@@ -74,9 +74,10 @@ func Complete(root *cobra.Command) {
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, directive))
 			}
 			if f.Name == "against" {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-					return revision.Names(cmd.Context()), cobra.ShellCompDirectiveDefault // and files
-				})
+				_ = cmd.RegisterFlagCompletionFunc(f.Name,
+					func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+						return revision.Names(cmd.Context()), cobra.ShellCompDirectiveDefault // and files
+					})
 			}
 		})
 		for _, name := range directories {

@@ -20,7 +20,8 @@ type group struct {
 }
 
 // Daily are the commands that the first page of help lists with a description, in this order.
-var daily = group{"Daily commands", []string{"build", "plan", "apply-render", "diff", "validate", "test", "explain", "graph", "affected", "edit", "create"}}
+var daily = group{"Daily commands", []string{"build", "plan", "apply-render", "diff", "validate", "test", "explain", "graph", "affected",
+	"edit", "create"}}
 
 // others are the further groups of the first page. The commands in none of the groups are listed
 // by [All] only.
@@ -34,25 +35,32 @@ var others = []group{
 const rest = "More commands"
 
 // common are flags that stay with the flags of a single command, because many people use them.
-var common = []string{"output", "recursive", "against", "check", "keep-going", "strict", "quiet", "load-restrictor", "enable-helm", "trusted-plugin-catalog", "help", "directory"}
+var common = []string{"output", "recursive", "against", "check", "keep-going", "strict", "quiet", "load-restrictor", "enable-helm",
+	"trusted-plugin-catalog", "help", "directory"}
 
 // flags are the groups of the other flags that commands share.
 var flags = []group{
 	{"Selection", []string{"leaves", "only", "exclude", "hidden"}},
-	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder", "enable-managedby-label", "report", "log-format", "log-level", "color", "no-pager"}},
+	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder",
+		"enable-managedby-label", "report", "log-format", "log-level", "color", "no-pager"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
-	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "lock-file", "locked", "vendor"}},
-	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins", "enable-exec", "prefer-exec",
+	{"Remote sources and the cache", []string{"offline", "no-cache", "cache-dir", "cache-max", "cache-secrets", "allow-http", "lock-file",
+		"locked", "vendor"}},
+	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins",
+		"enable-exec", "prefer-exec",
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "mount", "network"}},
 	{"Helm charts", []string{"helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
-	{"Limits", []string{"jobs", "memory-limit", "max-cpu", "max-input", "fetch-timeout", "max-fetch-bytes", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output"}},
-	{"Advanced", []string{"executor", "network-name", "profile", "pprof", "remote-cache", "remote-cache-mode", "remote-cache-ca", "remote-cache-cert", "remote-cache-key", "remote-cache-header",
+	{"Limits", []string{"jobs", "memory-limit", "max-cpu", "max-input", "fetch-timeout", "max-fetch-bytes", "fn-max-procs", "fn-memory",
+		"fn-timeout", "max-fn-output"}},
+	{"Advanced", []string{"executor", "network-name", "profile", "pprof", "remote-cache", "remote-cache-mode", "remote-cache-ca",
+		"remote-cache-cert", "remote-cache-key", "remote-cache-header",
 		"remote-cache-credential-helper", "remote-cache-timeout", "resource-list-version"}},
 }
 
 // popular are the shared flags that [Brief] shows after the flags of the command, the most used
 // first.
-var popular = []string{"output", "recursive", "against", "check", "trusted-plugin-catalog", "enable-helm", "load-restrictor", "keep-going", "strict", "validate", "offline", "leaves", "jobs"}
+var popular = []string{"output", "recursive", "against", "check", "trusted-plugin-catalog", "enable-helm", "load-restrictor", "keep-going",
+	"strict", "validate", "offline", "leaves", "jobs"}
 
 // CommandNames yields the commands that the first page of help shows.
 func CommandNames() iter.Seq[string] { return all(append([]group{daily}, others...)) }
@@ -101,7 +109,8 @@ func Brief(cmd *cobra.Command) string {
 		last = fmt.Sprintf("\n'%s COMMAND -h' prints the help of a command.\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
-		list := slices.DeleteFunc(strings.Split(strings.TrimRight(cmd.Example, "\n"), "\n"), func(s string) bool { return len(s) > briefColumns })
+		list := slices.DeleteFunc(strings.Split(strings.TrimRight(cmd.Example, "\n"), "\n"),
+			func(s string) bool { return len(s) > briefColumns })
 		if list = list[:min(2, len(list))]; len(list) > 0 {
 			fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(list, "\n"))
 		}

@@ -102,10 +102,12 @@ func ParseRef(flag, text string) (catalog.Ref, error) {
 func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
-		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
+		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated",
+			Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
 	}
 	if cmd.Flags().Changed("enable-star") {
-		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported", Code: diag.Unsupported,
+		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported",
+			Code:  diag.Unsupported,
 			Hints: []string{"use a container that runs the script"}})
 	}
 	return list

@@ -38,7 +38,9 @@ func (f *Functions) ParseExecutors() error {
 		case !ok:
 			return UsageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", diag.Redact(text)))
 		case !runtime.Valid(), name == "starlark", name == "builtin":
-			return UsageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", diag.Redact(text), diag.Redact(name)))
+			return UsageError(fmt.Errorf(
+				"--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters",
+				diag.Redact(text), diag.Redact(name)))
 		case twice:
 			return UsageError(fmt.Errorf("--executor %s: duplicate executor for %s", text, name))
 		}
@@ -81,14 +83,16 @@ func (f *Functions) ExecutorList() string {
 		runtime function.Runtime
 		runs    string
 		how     string
-	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}, {function.RuntimeHelm, "charts", charts}} {
+	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine},
+		{function.RuntimeHelm, "charts", charts}} {
 		if p, ok := f.ThirdParty[x.runtime]; ok {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}
 		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
 	}
 	for _, r := range slices.Sorted(maps.Keys(f.ThirdParty)) {
-		if p := f.ThirdParty[r]; !slices.Contains([]function.Runtime{function.RuntimeExec, function.RuntimeContainer, function.RuntimeHelm}, r) {
+		if p := f.ThirdParty[r]; !slices.Contains([]function.Runtime{function.RuntimeExec, function.RuntimeContainer, function.RuntimeHelm},
+			r) {
 			fmt.Fprintf(&b, "%-10s %-11s executor %s %s\n", r, "programs", p.Path, p.Digest)
 		}
 	}

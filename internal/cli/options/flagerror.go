@@ -47,7 +47,8 @@ func unknownFlagHints(cmd, root *cobra.Command, name string) []string {
 	output := cmd.Flags().Lookup("output")
 	switch {
 	case !cmd.HasParent() && len(commandsWith(root, name)) > 0:
-		return []string{fmt.Sprintf("write %s after the command, for instance %s %s", dashed(name), exampleOf(commandsWith(root, name)), dashed(name))}
+		return []string{fmt.Sprintf("write %s after the command, for instance %s %s", dashed(name), exampleOf(commandsWith(root, name)),
+			dashed(name))}
 	case name == "R" && cmd.Flags().Lookup("recursive") != nil:
 		return []string{"write --recursive"}
 	case name == "R" || name == "recursive":

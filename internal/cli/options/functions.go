@@ -72,9 +72,12 @@ func (f *Functions) Register(cmd *cobra.Command) {
 
 // Planner converts the flags to options of the planner.
 func (f *Functions) Planner() (planner.Functions, error) {
-	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
+	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1,
+		"v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
-		return planner.Functions{}, UsageError(diag.FlagValue.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
+		return planner.Functions{},
+			UsageError(diag.FlagValue.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1",
+				f.listVersion))
 	}
 	for _, l := range []struct {
 		flag string
@@ -92,8 +95,9 @@ func (f *Functions) Planner() (planner.Functions, error) {
 	}
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
-		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust, RequireChecksums: f.checksums,
-		Limits: function.Limits{Timeout: f.timeout, Memory: int64(f.memory), Output: int64(f.output), Procs: f.procs},
+		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
+		RequireChecksums: f.checksums,
+		Limits:           function.Limits{Timeout: f.timeout, Memory: int64(f.memory), Output: int64(f.output), Procs: f.procs},
 	}
 	if policy.Dev, err = f.developed(); err != nil {
 		return planner.Functions{}, err

@@ -16,7 +16,8 @@ var units = []struct {
 	names []string
 	bytes int64
 }{
-	{[]string{"TiB", "Ti", "T"}, 1 << 40}, {[]string{"GiB", "Gi", "G"}, 1 << 30}, {[]string{"MiB", "Mi", "M"}, 1 << 20}, {[]string{"KiB", "Ki", "K"}, 1 << 10},
+	{[]string{"TiB", "Ti", "T"}, 1 << 40}, {[]string{"GiB", "Gi", "G"}, 1 << 30}, {[]string{"MiB", "Mi", "M"}, 1 << 20},
+	{[]string{"KiB", "Ki", "K"}, 1 << 10},
 	{[]string{"TB"}, 1e12}, {[]string{"GB"}, 1e9}, {[]string{"MB"}, 1e6}, {[]string{"kB", "KB"}, 1e3}, {[]string{"B", ""}, 1},
 }
 

@@ -98,7 +98,8 @@ func (n Name) Text(p Provenance, trusts string) string {
 	if p.GitCommit != unknown {
 		built = fmt.Sprintf("commit %s of %s\n", p.GitCommit, p.BuildDate)
 	}
-	return fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s%s %s/%s\n", p.Version, built, p.Kustomize, trusts, p.GoVersion, p.GoOS, p.GoArch)
+	return fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s%s %s/%s\n", p.Version, built, p.Kustomize, trusts, p.GoVersion, p.GoOS,
+		p.GoArch)
 }
 
 // JSON returns p as JSON in the format of kustomize.

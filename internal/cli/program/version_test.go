@@ -27,7 +27,8 @@ func TestVersionIgnoresBuildVCS(t *testing.T) {
 }
 
 func TestCommitMarksModifiedTrees(t *testing.T) {
-	known := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123abcd"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}}
+	known := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123abcd"},
+		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}}
 	for _, tc := range []struct {
 		settings       []debug.BuildSetting
 		revision, time string

@@ -77,7 +77,8 @@ func (r *Report) sarif() ([]byte, error) {
 		if f.Pos.Line > 0 {
 			place["region"] = object{"startLine": f.Pos.Line}
 		}
-		results = append(results, object{"level": f.Level, "ruleId": ruleID(f.Code), "message": message, "locations": []object{{"physicalLocation": place}}})
+		results = append(results, object{"level": f.Level, "ruleId": ruleID(f.Code), "message": message,
+			"locations": []object{{"physicalLocation": place}}})
 	}
 	// A run that found errors is still a successful execution: code scanning drops the results
 	// of unsuccessful ones.
@@ -148,7 +149,9 @@ func (r *Report) junit() []byte {
 	if len(others) > 0 {
 		cases, failed = cases+1, failed+1
 	}
-	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"krmflow %s\" tests=\"%d\" failures=\"%d\">\n", escapeXML(r.Command), cases, failed)
+	fmt.Fprintf(&b,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"krmflow %s\" tests=\"%d\" failures=\"%d\">\n",
+		escapeXML(r.Command), cases, failed)
 	test := func(name string, failed bool, reasons []string) {
 		fmt.Fprintf(&b, "<testcase classname=\"krmflow %s\" name=\"%s\"", escapeXML(r.Command), escapeXML(name))
 		if !failed {
@@ -195,7 +198,8 @@ func escapeXML(text string) string {
 	return xmlReplacer.Replace(diag.Sanitise(text))
 }
 
-var xmlReplacer = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#xA;", "\t", "&#x9;", "\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
+var xmlReplacer = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#xA;", "\t", "&#x9;", "\uFFFE",
+	`\ufffe`, "\uFFFF", `\uffff`)
 
 // github returns the report as workflow commands, which GitHub displays next to the lines of a
 // pull request.

@@ -26,7 +26,8 @@ var otherVariables = []string{"DEBUG", "EXECUTOR", "LONG_TESTS", "ORACLE", "PAGE
 
 // ofOneRun are flags that select what a single command works on. They cannot be set in the file
 // or by variables.
-var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update", "prune", "scope", "no-verify",
+var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update",
+	"prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in", "directory", "dev"}
 
@@ -34,9 +35,12 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 // fetched or cached content is trusted, or whether a run ends. Variables cannot set them: the
 // author of a file that a shell or a build reads before it starts krmflow controls the
 // variables (T21, TR-12).
-var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
-	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
-	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
+var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env",
+	"as-current-user",
+	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http",
+	"prefer-exec", "container-runtime",
+	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca",
+	"remote-cache-credential-helper"}
 
 // careful are flags that make a run reject or redact more. A variable may turn them on, but
 // cannot turn them off if the user's file turns them on, for the same reason as above.

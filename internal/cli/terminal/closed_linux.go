@@ -10,8 +10,9 @@ import (
 )
 
 // shells are programs whose users can close stdout with >&-.
-var shells = map[string]bool{"ash": true, "bash": true, "busybox": true, "dash": true, "fish": true, "ksh": true, "ksh93": true, "mksh": true,
-	"sh": true, "yash": true, "zsh": true}
+var shells = map[string]bool{"ash": true, "bash": true, "busybox": true, "dash": true, "fish": true, "ksh": true, "ksh93": true,
+	"mksh": true,
+	"sh":   true, "yash": true, "zsh": true}
 
 // wasClosed reports whether stdout was closed when krmflow started, as far as that can be
 // determined. Go's runtime opens /dev/null in place of a closed descriptor before main, for

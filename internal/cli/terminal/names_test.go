@@ -20,7 +20,8 @@ func TestShortenKeepsNamesDifferent(t *testing.T) {
 		// The difference is at the end, at the beginning, and in the middle.
 		{[]string{long + "1", long + "2"}, []string{"xxxxxx…xxxxxxxxxxxx1", "xxxxxx…xxxxxxxxxxxx2"}, 20},
 		{[]string{"1" + long, "2" + long}, []string{"1xxxxx…xxxxxxxxxxxxx", "2xxxxx…xxxxxxxxxxxxx"}, 20},
-		{[]string{"clusters/eu-1/apps/monitoring", "clusters/eu-2/apps/monitoring"}, []string{"…/eu-1/…/monitoring", "…/eu-2/…/monitoring"}, 19},
+		{[]string{"clusters/eu-1/apps/monitoring", "clusters/eu-2/apps/monitoring"}, []string{"…/eu-1/…/monitoring", "…/eu-2/…/monitoring"},
+			19},
 		{[]string{"clusters/eu-1/apps/monitoring/default", "clusters/eu-1/apps/database/default", "clusters/eu-2/apps/monitoring/default"},
 			[]string{"…/eu-1/…/monitoring/default", "…/eu-1/apps/database/default", "clusters/eu-2/apps/…/default"}, 28},
 		{[]string{"a/very-long-directory-1/with/names", "a/very-long-directory-2/with/names"},

@@ -36,7 +36,8 @@ type Progress struct {
 // [Progress.Stop]. The command began at began. unknown is the number of roots that could not be
 // planned, and running names the running steps, the longest first.
 func StartProgress(screen *Screen, began time.Time, g *graph.Graph, unknown int, running func() []string) *Progress {
-	p := &Progress{screen: screen, began: began, g: g, unknown: unknown, running: running, failed: map[string]bool{}, quit: make(chan struct{})}
+	p := &Progress{screen: screen, began: began, g: g, unknown: unknown, running: running, failed: map[string]bool{},
+		quit: make(chan struct{})}
 	if screen.ShowsStatus() {
 		p.ended.Go(p.show)
 	}

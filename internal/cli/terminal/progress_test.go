@@ -36,7 +36,8 @@ func TestProgressLine(t *testing.T) {
 		{func() {}, 60, "[===xxxxxxxxxxxx] 1/4 roots, 3 failed  3s  overl…rs[0] (3s)"},
 		{func() {}, 40, "[==xxxxxxxx] 1/4 roots, 3 failed  3s"},
 		{func() { steps = []string{"a", "b", "c", long} }, 80, "[=====xxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  a, b, c and 1 more"},
-		{func() {}, 140, "[======xxxxxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  a, b, c, overlays/production/europe/kustomization.yaml#transformers[0] (3s)"},
+		{func() {}, 140,
+			"[======xxxxxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  a, b, c, overlays/production/europe/kustomization.yaml#transformers[0] (3s)"},
 	} {
 		step.do()
 		got := p.line(step.width, 3400*time.Millisecond)

@@ -106,7 +106,8 @@ func (n names) Of(in inputs.Input) (all []Change) {
 // more fields than names is an error.
 func ReadNames(list []byte) (all []string, err error) {
 	if status().Match(list) {
-		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance", diag.OneLine(string(status().Find(list)))).With(diag.Arguments).
+		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance",
+			diag.OneLine(string(status().Find(list)))).With(diag.Arguments).
 			Hint("git diff --name-only --no-renames prints names"))
 	}
 	if bytes.IndexByte(list, 0) >= 0 {

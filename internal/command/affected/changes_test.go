@@ -27,7 +27,8 @@ func TestReadNames(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", c.list, got, err, c.want)
 		}
 	}
-	for _, list := range []string{"M\ta.yaml\n", "R100\ta.yaml\tb.yaml\n", "3\t-\ta.yaml\n", ":100644 100644 1111111 2222222 M\ta.yaml\n", " M a.yaml\n", "?? a.yaml\n", "D  a.yaml\n"} {
+	for _, list := range []string{"M\ta.yaml\n", "R100\ta.yaml\tb.yaml\n", "3\t-\ta.yaml\n", ":100644 100644 1111111 2222222 M\ta.yaml\n",
+		" M a.yaml\n", "?? a.yaml\n", "D  a.yaml\n"} {
 		if got, err := ReadNames([]byte(list)); err == nil {
 			t.Errorf("%q is taken for the names %q", list, got)
 		}

@@ -174,9 +174,11 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	case c.null && c.form == "json":
 		return options.UsageError(errors.New("--null is for text"))
 	case c.since != "" && (c.files || len(args) > 0):
-		return options.UsageError(errors.New("--against already names the changes: remove --files and the names; --in DIR selects where to find roots"))
+		return options.UsageError(errors.New(
+			"--against already names the changes: remove --files and the names; --in DIR selects where to find roots"))
 	case c.since == "" && !c.files && !stdin:
-		return options.UsageError(errors.New("name the changes: --against REV compares with a revision, --files FILE... names files, - reads names from standard input"))
+		return options.UsageError(errors.New(
+			"name the changes: --against REV compares with a revision, --files FILE... names files, - reads names from standard input"))
 	case stdin && len(args) > 1:
 		return options.UsageError(errors.New("- reads all names: remove the others; --in DIR selects where to find roots"))
 	case c.files && len(args) == 0:

@@ -32,7 +32,8 @@ type repository struct {
 func (r *repository) run(stdin string, name string, args ...string) (stdout string, code int) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(r.dir), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(r.dir), "cache"), "GIT_CONFIG_NOSYSTEM=1",
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(r.dir), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(r.dir), "cache"),
+		"GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
@@ -117,8 +118,10 @@ func TestNoneIsMissed(t *testing.T) {
 			if differs {
 				changed++
 			}
-			if differs && (!since[root] || !really[root] || !named[root]) || !differs && !fails && really[root] || really[root] && !since[root] {
-				t.Fatalf("round %d, after %q: %s: another output %v, affected %v, by names %v, really %v\nbefore %s\nafter %s", round, edits, root, differs, since[root], named[root], really[root], before[root], after[root])
+			if differs && (!since[root] || !really[root] || !named[root]) || !differs && !fails && really[root] ||
+				really[root] && !since[root] {
+				t.Fatalf("round %d, after %q: %s: another output %v, affected %v, by names %v, really %v\nbefore %s\nafter %s", round,
+					edits, root, differs, since[root], named[root], really[root], before[root], after[root])
 			}
 		}
 		before = after
@@ -159,7 +162,8 @@ func TestEveryFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, text := range map[string][]byte{"removed": nil, "empty": {}, "longer": append(slices.Clone(data), "\n# more\nx: y\n"...)} {
+		for what, text := range map[string][]byte{"removed": nil, "empty": {},
+			"longer": append(slices.Clone(data), "\n# more\nx: y\n"...)} {
 			if os.Remove(path); text != nil {
 				if err := os.WriteFile(path, text, 0o644); err != nil {
 					t.Fatal(err)

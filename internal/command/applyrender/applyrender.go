@@ -143,7 +143,8 @@ func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against s
 	if result == nil || !result.Any() {
 		return errors.Join(err, c.StrictError())
 	}
-	e := diag.Errorf(diag.Pos{}, "", "%s would change compared with %s", diag.Count(len(result.Roots), "root"), diag.Redact(against)).With(diag.OutputDiffers)
+	e := diag.Errorf(diag.Pos{}, "", "%s would change compared with %s", diag.Count(len(result.Roots), "root"),
+		diag.Redact(against)).With(diag.OutputDiffers)
 	e.Err = sink.ErrChanged
 	for _, r := range result.Roots[:min(3, len(result.Roots))] {
 		e.Hint("%s", diag.OneLine(r.Name))

@@ -36,7 +36,8 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	}
 	both, ours := m.passedOn(cmd)
 	flags := slices.Concat(both, ours)
-	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive, KeepGoing: m.KeepGoing, Roots: len(roots), Runs: m.o.Runs, Work: m.o.Keep,
+	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive,
+		KeepGoing: m.KeepGoing, Roots: len(roots), Runs: m.o.Runs, Work: m.o.Keep,
 		OwnCache: settings.IsSet(cmd.Flags(), "offline") || settings.IsSet(cmd.Flags(), "no-cache") || cmd.Flags().Changed("cache-dir")}
 	if !m.Quiet {
 		o.Log = func(line string) { fmt.Fprintln(m.Stderr, line) }
@@ -92,7 +93,8 @@ func (m *measuring) prepare() (old *profile.Report, err error) {
 			return nil, fmt.Errorf("--vs: %w", err)
 		}
 	}
-	for _, f := range []struct{ path, begins, what string }{{m.trace, profile.TraceBegins, "a trace"}, {m.html, page.Begins, "such a page"}} {
+	for _, f := range []struct{ path, begins, what string }{{m.trace, profile.TraceBegins, "a trace"},
+		{m.html, page.Begins, "such a page"}} {
 		if f.path != "" {
 			if err := cli.CheckOwn(f.path, f.begins, f.what); err != nil {
 				return nil, err

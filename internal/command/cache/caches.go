@@ -123,7 +123,8 @@ func (r report) text() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KIND\tFILES\tSIZE\tOLDEST USE\tLAST USE")
 	for _, u := range r.Kinds {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", diag.Sanitise(u.Kind), u.Files, size(u.Bytes), u.Oldest.Format(time.DateTime), u.Latest.Format(time.DateTime))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", diag.Sanitise(u.Kind), u.Files, size(u.Bytes), u.Oldest.Format(time.DateTime),
+			u.Latest.Format(time.DateTime))
 	}
 	w.Flush()
 	return b.String()
@@ -208,7 +209,8 @@ func verifyRoots(ctx context.Context, a *cli.Invocation, c *cache.Cache, dryRun 
 	if err != nil || changed == 0 {
 		return all, err
 	}
-	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots rendered from them are %s", diag.Count(changed, "file"), done("forgotten", dryRun))
+	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots rendered from them are %s", diag.Count(changed, "file"),
+		done("forgotten", dryRun))
 }
 
 func done(what string, dryRun bool) string {

@@ -49,7 +49,8 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 		return
 	}
 	if dec.Unpublished != nil {
-		err := diag.Errorf(call.ConfigPos, "", "%s: the digest of image %s is not known: %v", call.Function.Name, dec.Source, dec.Unpublished)
+		err := diag.Errorf(call.ConfigPos, "", "%s: the digest of image %s is not known: %v", call.Function.Name, dec.Source,
+			dec.Unpublished)
 		g.errs = append(g.errs, err.With(diag.NoDigest))
 		return
 	}
@@ -79,7 +80,8 @@ func (g *generated) take(e *catalog.Entry, at diag.Pos) error {
 	known := g.listed[e.GVK]
 	switch {
 	case known != nil && g.localize && !e.SameProgram(known):
-		return diag.Errorf(at, "", "%s is %s here, and %s elsewhere", e.GVK, e, known).Hint("a catalog has one function for each apiVersion and kind: name the same catalogs in all layers")
+		return diag.Errorf(at, "", "%s is %s here, and %s elsewhere", e.GVK,
+			e, known).Hint("a catalog has one function for each apiVersion and kind: name the same catalogs in all layers")
 	case known != nil:
 		return nil
 	}

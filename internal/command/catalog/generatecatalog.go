@@ -53,7 +53,8 @@ digest, or two entries for one kind, are errors.`,
 	}
 	a.Flags.RegisterReading(cmd)
 	a.Trusted.Register(cmd)
-	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "`engine` that runs containers: podman, docker or a path (default: from PATH)")
+	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "",
+		"`engine` that runs containers: podman, docker or a path (default: from PATH)")
 	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "`FILE` to write (default: catalog.yaml in the directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "remove the names of catalogued functions from configurations")

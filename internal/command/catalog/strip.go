@@ -72,7 +72,8 @@ func Strip(g *graph.Graph, decisions map[string]*trust.Decision, entries []*cata
 			continue
 		}
 		if why := needed(dec.Inline, entries[i]); why != "" {
-			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: %s", nameOf(call), why).Hint("to write only the catalog, leave out --strip-providers"))
+			errs = append(errs, diag.Errorf(dec.Inline.Pos, "", "%s: %s", nameOf(call),
+				why).Hint("to write only the catalog, leave out --strip-providers"))
 			continue
 		}
 		if err := mark(files, call, dec.Inline); err != nil {
@@ -84,7 +85,8 @@ func Strip(g *graph.Graph, decisions map[string]*trust.Decision, entries []*cata
 	for path, f := range files {
 		data, err := f.strip()
 		if err != nil {
-			errs = append(errs, diag.Errorf(diag.Pos{File: f.shown}, "", "the names of functions cannot be removed without changing something else").
+			errs = append(errs, diag.Errorf(diag.Pos{File: f.shown}, "",
+				"the names of functions cannot be removed without changing something else").
 				Hint("remove it by hand, or leave out --strip-providers"))
 		}
 		edits = append(edits, Edit{f.shown, path, f.text, data})

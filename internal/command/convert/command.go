@@ -68,7 +68,8 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
 	var after map[string][]byte
-	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true}) // it repeats the warnings of the first plan
+	// it repeats the warnings of the first plan
+	again, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Instead: c.Instead(), Silent: true})
 	if err == nil {
 		after, err = engine.Texts(again.Results(cmd.Context(), engine.Hooks{}))
 	}

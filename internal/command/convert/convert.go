@@ -49,7 +49,8 @@ func Directory(files *loaders.Local, dir string, layers []*yaml.Source) (*Compos
 	}
 	name := layerfile.CompositionNames[0]
 	if _, err := os.Lstat(filepath.Join(in.Real, name)); err == nil {
-		return nil, diag.Errorf(diag.Pos{File: filepath.Join(in.Name, name)}, "", "a file of a different tool has the name of the Composition")
+		return nil, diag.Errorf(diag.Pos{File: filepath.Join(in.Name, name)},
+			"", "a file of a different tool has the name of the Composition")
 	}
 	text, notes, err := (&converter{files: files, dir: in, src: src, configured: configured(layers)}).convert()
 	if err != nil {

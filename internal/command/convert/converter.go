@@ -172,7 +172,8 @@ func (c *converter) refuse() {
 		}
 	}
 	if f, ok := c.fields["metadata"]; ok {
-		c.notes = append(c.notes, diag.Errorf(c.pos(f.key), "metadata", "a Composition has no metadata: the field is left out, which changes nothing"))
+		c.notes = append(c.notes, diag.Errorf(c.pos(f.key), "metadata",
+			"a Composition has no metadata: the field is left out, which changes nothing"))
 	}
 	for name, f := range c.fields {
 		if !slices.Contains(others, name) && !slices.ContainsFunc(order, func(s step) bool { return s.name == name }) {
@@ -191,7 +192,8 @@ func (c *converter) pos(n *yaml.Node) diag.Pos { return diag.Pos{File: c.src.Fil
 
 // write returns the file with the items.
 func (c *converter) write(file *yaml.Node) ([]byte, error) {
-	m := mapping("apiVersion", text(layerfile.CompositionVersion), "kind", text(layerfile.CompositionKind), "catalogs", c.fields["catalogs"].value)
+	m := mapping("apiVersion", text(layerfile.CompositionVersion), "kind", text(layerfile.CompositionKind), "catalogs",
+		c.fields["catalogs"].value)
 	var head []string
 	for _, name := range []string{"apiVersion", "kind"} {
 		if f, ok := c.fields[name]; ok {
@@ -207,7 +209,8 @@ func (c *converter) write(file *yaml.Node) ([]byte, error) {
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	e.CompactSeqIndent()
-	err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{m}, HeadComment: file.HeadComment, FootComment: lines(c.comment, file.FootComment)})
+	err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{m}, HeadComment: file.HeadComment,
+		FootComment: lines(c.comment, file.FootComment)})
 	if err == nil {
 		err = e.Close()
 	}

@@ -47,7 +47,8 @@ func (o *Options) Register(cmd *cobra.Command) {
 // Write writes the file and returns its path. It never overwrites an existing file.
 func (o *Options) Write() (path string, err error) {
 	if there := layer(o.Dir); there != "" {
-		return "", diag.Errorf(diag.Pos{File: filepath.Join(o.Dir, there)}, "", "the directory has a kustomization file already").Hint("'krmflow edit' changes it")
+		return "", diag.Errorf(diag.Pos{File: filepath.Join(o.Dir, there)},
+			"", "the directory has a kustomization file already").Hint("'krmflow edit' changes it")
 	}
 	text, err := o.text()
 	if err != nil {

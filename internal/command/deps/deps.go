@@ -41,7 +41,8 @@ when an input changes.`,
   krmflow deps -R overlays -o make --target out/%.yaml > deps.mk`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(formats, format) {
-				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: list, make, json, argocd", diag.Redact(format)))
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: list, make, json, argocd",
+					diag.Redact(format)))
 			}
 			if cmd.Flags().Changed("target") && format != "make" {
 				return options.UsageError(errors.New("--target needs -o make"))
@@ -53,7 +54,8 @@ when an input changes.`,
 			found := run.Roots()
 			roots := inputs.Planned(a, run, found.Dirs())
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
-				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root", target, n))
+				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root",
+					target, n))
 			}
 			var b bytes.Buffer
 			if err := write(a, run, &b, roots, format, target); err != nil {
@@ -86,7 +88,8 @@ func write(a *cli.Invocation, run *engine.Run, b *bytes.Buffer, roots []inputs.R
 	case "argocd":
 		outside, err := inputs.WriteArgoCD(b, roots, inputs.RealDir(cwd))
 		for _, path := range outside {
-			a.Log.Warn(planner.Warning{Msg: n.Name(path) + " is outside of the repository: Argo CD cannot see when it changes", Code: diag.OutsideDirectory})
+			a.Log.Warn(planner.Warning{Msg: n.Name(path) + " is outside of the repository: Argo CD cannot see when it changes",
+				Code: diag.OutsideDirectory})
 		}
 		return err
 	}

@@ -78,7 +78,8 @@ type explainer struct {
 
 // explainer returns the explainer for the edits of a root.
 func (c *comparison) explainer(u *unit) *explainer {
-	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }, counterpart: func(string) string { return "" }}
+	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true },
+		counterpart: func(string) string { return "" }}
 	x.steps = func() []*graph.Node { return nil }
 	if u.now == "" || u.was == "" {
 		return x
@@ -245,7 +246,8 @@ func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
 		return diag.Pos{}
 	}
 	name := func(file string) string { return path.Join(path.Dir(step.Origin.File()), file) }
-	place, ok := b.Locate(builtins.Change{Path: e.Path.In(false), Removed: e.Op == diff.Remove, Files: func(file string) *yaml.Source { return x.now[name(file)] }})
+	place, ok := b.Locate(builtins.Change{Path: e.Path.In(false), Removed: e.Op == diff.Remove,
+		Files: func(file string) *yaml.Source { return x.now[name(file)] }})
 	if !ok || place.File == "" {
 		return diag.Pos{}
 	}

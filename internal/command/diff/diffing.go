@@ -129,7 +129,8 @@ func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against strin
 func (c *comparison) remember() error {
 	for _, u := range c.units {
 		if u.claimed && u.got && u.root.Changes.Any() {
-			return diag.Errorf(diag.Pos{File: u.name}, "", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
+			return diag.Errorf(diag.Pos{File: u.name},
+				"", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
 		}
 	}
 	return c.run.Remember(nil)
@@ -167,7 +168,8 @@ func (c *comparison) fail(err error) error {
 func (c *comparison) isRendered() (bool, error) {
 	info, err := os.Stat(c.against)
 	if err != nil {
-		return false, diag.Errorf(diag.Pos{}, "", "--against: %q is not a file, a directory or a revision", diag.Redact(c.against)).With(diag.NoSuchFile)
+		return false, diag.Errorf(diag.Pos{}, "", "--against: %q is not a file, a directory or a revision",
+			diag.Redact(c.against)).With(diag.NoSuchFile)
 	}
 	if !info.IsDir() {
 		return false, nil
@@ -365,7 +367,8 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 // because a submodule is not part of the revision. Such a root must not be reported as new.
 func askable(tree *revision.Tree, dir, name string) error {
 	if !utf8.ValidString(name) {
-		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(dir)).With(diag.BadValue)
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision",
+			diag.OneLine(dir)).With(diag.BadValue)
 	}
 	_, err := tree.Stat(name)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {

@@ -239,8 +239,10 @@ func shown(v yaml.Value) string {
 	if text == secret.Hidden {
 		return text
 	}
-	if v.Type() == yaml.String && text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
-		strings.ContainsAny(text, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/:@") && !slices.Contains([]string{"true", "false", "null"}, text) {
+	if v.Type() == yaml.String && text != "" &&
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
+		strings.ContainsAny(text, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/:@") &&
+		!slices.Contains([]string{"true", "false", "null"}, text) {
 		return text
 	}
 	json := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(yaml.AppendJSON(nil, v)))

@@ -31,14 +31,18 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 			return string(data)
 		}
 		return strings.Join([]string{
-			one(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "annotations": map[string]any{text[:40]: text, "one": "\u202e</summary>```" + n}},
-				"data": map[string]any{"text": text + "\n" + long + "\nend\n", "inside.json": one(map[string]any{"a": text})}}),
-			one(map[string]any{"apiVersion": "v1", "kind": "K\n\x1b[31m<i>", "metadata": map[string]any{"name": "n\n\u202e</b>`" + n, "namespace": "a\u2028b"}, "spec": map[string]any{"a": text, "b": long}}),
+			one(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{"name": "x", "annotations": map[string]any{text[:40]: text, "one": "\u202e</summary>```" + n}},
+				"data":     map[string]any{"text": text + "\n" + long + "\nend\n", "inside.json": one(map[string]any{"a": text})}}),
+			one(map[string]any{"apiVersion": "v1", "kind": "K\n\x1b[31m<i>",
+				"metadata": map[string]any{"name": "n\n\u202e</b>`" + n, "namespace": "a\u2028b"},
+				"spec":     map[string]any{"a": text, "b": long}}),
 		}, "\n---\n")
 	}
 	changes := diff.Lists(list(t, side("1")), list(t, side("2")), nil)
 	name := "dir\n\x1b[31m</b>`\u202e[a](b)"
-	r := &diffcmd.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffcmd.Root{{Name: name, Changes: changes}}, Failed: []string{name}}
+	r := &diffcmd.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffcmd.Root{{Name: name, Changes: changes}},
+		Failed: []string{name}}
 	forms := map[string]func(io.Writer) error{
 		"text":     func(w io.Writer) error { return r.WriteText(w, diffcmd.Style{}) },
 		"unified":  r.WriteUnified,
@@ -116,7 +120,8 @@ func TestMarkdownSize(t *testing.T) {
 	for i := range 20 {
 		r.Failed = append(r.Failed, strings.Repeat("x", 10*i))
 		r.Roots = append(r.Roots, diffcmd.Root{Name: strings.Repeat("y", i+1),
-			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+`"}}`), nil)})
+			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+
+				`"}}`), nil)})
 	}
 	for _, c := range []struct {
 		max  int

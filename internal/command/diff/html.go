@@ -107,7 +107,8 @@ func (p *diffPage) table(r *Result, groups []*group) {
 		}
 	}
 	all := r.counts().kinds()
-	p.F("<section id=\"table\" tabindex=\"-1\"><h2>Roots</h2><div class=\"scroll\"><table class=\"roots\"><thead><tr><th class=\"name\">root</th>")
+	p.F(
+		"<section id=\"table\" tabindex=\"-1\"><h2>Roots</h2><div class=\"scroll\"><table class=\"roots\"><thead><tr><th class=\"name\">root</th>")
 	for _, c := range all {
 		if c.n > 0 {
 			p.F("<th>%s</th>", c.what)
@@ -117,7 +118,8 @@ func (p *diffPage) table(r *Result, groups []*group) {
 	for i := range r.Roots {
 		root := &r.Roots[i]
 		g := groups[group[root]]
-		p.F("<tr data-group=\"%d\"><td><button type=\"button\" class=\"go\">%s</button>%s", group[root], page.Breakable(page.Name(rootName(root.Name))), g.what())
+		p.F("<tr data-group=\"%d\"><td><button type=\"button\" class=\"go\">%s</button>%s", group[root],
+			page.Breakable(page.Name(rootName(root.Name))), g.what())
 		if g.roots[0] != root {
 			p.F(" <span class=\"soft\">like %s</span>", page.Breakable(page.Name(rootName(g.roots[0].Name))))
 		}
@@ -144,7 +146,8 @@ func (p *diffPage) table(r *Result, groups []*group) {
 
 // group writes a group of roots with the same differences.
 func (p *diffPage) group(i int, g *group) {
-	p.F("<section class=\"root\" id=\"root%d\" tabindex=\"-1\"><h2>%s%s <span class=\"soft\">%s</span></h2>\n", i, page.Breakable(page.Name(g.name())), g.what(), g.counts().String())
+	p.F("<section class=\"root\" id=\"root%d\" tabindex=\"-1\"><h2>%s%s <span class=\"soft\">%s</span></h2>\n",
+		i, page.Breakable(page.Name(g.name())), g.what(), g.counts().String())
 	if len(g.roots) > 1 {
 		p.F("<details class=\"alike\"><summary>%s alike</summary><ul>\n", diag.Count(len(g.roots), "root"))
 		for _, root := range g.roots {
@@ -167,7 +170,8 @@ func (p *diffPage) group(i int, g *group) {
 // changes.
 func (p *diffPage) moves(g *group) {
 	for _, x := range g.moves.list {
-		p.F("<details class=\"resource\" data-what=\"moved\" data-n=\"%d\"><summary><b class=\"moved\">&gt; %s</b></summary>\n", x.resources-x.further, x.String())
+		p.F("<details class=\"resource\" data-what=\"moved\" data-n=\"%d\"><summary><b class=\"moved\">&gt; %s</b></summary>\n",
+			x.resources-x.further, x.String())
 		if x.cause.File != "" {
 			p.F("<p>caused by <code>%s</code></p>\n", page.Breakable(safe(x.cause.String())))
 		}
@@ -198,7 +202,8 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 		open = " open"
 	}
 	edits, follow := own(r, causes)
-	p.F("<details class=\"resource\" data-what=\"%s\"%s><summary><b class=\"%s\">%s</b>", string(r.What), page.Raw(open), string(r.What), page.Breakable(headline(r)))
+	p.F("<details class=\"resource\" data-what=\"%s\"%s><summary><b class=\"%s\">%s</b>", string(r.What), page.Raw(open), string(r.What),
+		page.Breakable(headline(r)))
 	at := r.New.Pos
 	if r.What == diff.Removed {
 		at = r.Old.Pos
@@ -217,7 +222,8 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 		p.F("<pre class=\"removed\">%s</pre>\n", document(r.Before))
 	}
 	if len(edits) > 0 {
-		p.F("<table class=\"edits\"><colgroup><col class=\"path\"><col><col><col class=\"cause\"></colgroup><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
+		p.F(
+			"<table class=\"edits\"><colgroup><col class=\"path\"><col><col><col class=\"cause\"></colgroup><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
 		for _, e := range edits {
 			p.edit("", e)
 		}
@@ -266,7 +272,8 @@ func (p *diffPage) value(class, text string) {
 	case text == "":
 		p.F("<td class=\"none\"></td>")
 	case len(r) > maxShown:
-		p.F("<td class=\"%s\"><details><summary>%s… <span class=\"soft\">%s</span></summary>%s</details></td>", class, string(r[:80]), diag.Size(int64(len(text))), text)
+		p.F("<td class=\"%s\"><details><summary>%s… <span class=\"soft\">%s</span></summary>%s</details></td>", class, string(r[:80]),
+			diag.Size(int64(len(text))), text)
 	default:
 		p.F("<td class=\"%s\">%s</td>", class, page.Breakable(text))
 	}

@@ -64,7 +64,8 @@ metadata: {name: %s}
 `, image, text, extra, extra, password, extra)
 	}
 	text := `one\ntwo\nthree\nfour\nfive\nsix\n`
-	old, now := list(t, thing("a:1", "old", text, "geheim1")), list(t, thing("a:2", "new", strings.ReplaceAll(text, "three", "3")+long.String(), "geheim2"))
+	old, now := list(t, thing("a:1", "old", text, "geheim1")),
+		list(t, thing("a:2", "new", strings.ReplaceAll(text, "three", "3")+long.String(), "geheim2"))
 	other := diff.Lists(list(t, thing("a:1", "old", text, "geheim1")), list(t, thing(hostile, "new", text, "geheim1")+many.String()), nil)
 	r := &diffcmd.Result{Against: "git:" + hostile, Commit: "0123456789abcdef", Same: 4, Failed: []string{hostile}}
 	for _, name := range []string{"overlays/a", "overlays/b"} {
@@ -105,7 +106,8 @@ func TestHTMLIsSafe(t *testing.T) {
 			t.Errorf("%q is in the page", bad)
 		}
 	}
-	if found := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*"|url\(|@import|https?:|<link|<iframe| style=|unsafe-`).FindAllString(text, -1); found != nil {
+	if found := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*"|url\(|@import|https?:|<link|<iframe| style=|unsafe-`).FindAllString(text,
+		-1); found != nil {
 		t.Errorf("the page refers to %q", found)
 	}
 	if !strings.HasPrefix(text, diffcmd.HTMLBegins) {
@@ -119,17 +121,20 @@ func TestHTMLBrowser(t *testing.T) {
 	b := pagetest.Open(t, page(t, result(t, 0)), 1300, 1500, false)
 	b.Wait(`document.getElementById("shown").textContent === "9 resources"`)
 	text := pagetest.Eval[string](b, "document.body.innerText")
-	for _, want := range []string{"overlays/a, overlays/b", "~ Deployment shop/web", "spec.template.spec.containers[name=server].image", "a:1", "a:2", "base/deployment.yaml:7", "+ Namespace new", "- Namespace old",
+	for _, want := range []string{"overlays/a, overlays/b", "~ Deployment shop/web", "spec.template.spec.containers[name=server].image",
+		"a:1", "a:2", "base/deployment.yaml:7", "+ Namespace new", "- Namespace old",
 		`data."inside.json" › level`, "Not compared"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)
 		}
 	}
-	beside := pagetest.Eval[string](b, `[...document.querySelectorAll(".lines tr")].map(r => [...r.cells].map(c => c.textContent).join("|")).filter(r => r.includes("three"))[0]`)
+	beside := pagetest.Eval[string](b,
+		`[...document.querySelectorAll(".lines tr")].map(r => [...r.cells].map(c => c.textContent).join("|")).filter(r => r.includes("three"))[0]`)
 	if beside != "3|three|3|3" {
 		t.Errorf("the line that has changed is shown as %q", beside)
 	}
-	if !pagetest.Eval[bool](b, `(r => r[0].offsetWidth > r[1].offsetWidth * 1.5 && r[3].offsetWidth > r[1].offsetWidth)(document.querySelector(".resource th").parentElement.cells)`) {
+	if !pagetest.Eval[bool](b,
+		`(r => r[0].offsetWidth > r[1].offsetWidth * 1.5 && r[3].offsetWidth > r[1].offsetWidth)(document.querySelector(".resource th").parentElement.cells)`) {
 		t.Error("paths and places have no more room than values")
 	}
 	b.Picture("diff-light")
@@ -145,7 +150,8 @@ func TestHTMLBrowser(t *testing.T) {
 	b.Wait(`document.querySelectorAll(".resource[open]:not([hidden])").length === 0`)
 	b.Do(chromedp.Focus(chromedp.CSS("#search")), chromedp.KeyEvent(kb.ArrowDown+kb.ArrowRight))
 	b.Wait(`document.activeElement.tagName === "SUMMARY" && document.activeElement.parentElement.open`)
-	if pagetest.Eval[bool](b, `document.title === "taken" || document.querySelector("img") !== null || document.querySelectorAll("script").length !== 1`) {
+	if pagetest.Eval[bool](b,
+		`document.title === "taken" || document.querySelector("img") !== null || document.querySelectorAll("script").length !== 1`) {
 		t.Error("a name has become more than text")
 	}
 	b.Confined()
@@ -155,7 +161,8 @@ func TestHTMLBrowser(t *testing.T) {
 func TestHTMLLarge(t *testing.T) {
 	longtest.OnlyAll(t)
 	b := pagetest.Open(t, page(t, result(t, 20_000)), 1300, 1000, true)
-	b.Wait(`document.getElementById("shown").textContent === "20,009 resources" && document.querySelectorAll(".resource[open]").length === 0`)
+	b.Wait(
+		`document.getElementById("shown").textContent === "20,009 resources" && document.querySelectorAll(".resource[open]").length === 0`)
 	b.Do(pagetest.Slash(), chromedp.KeyEvent("many19999"))
 	b.Wait(`document.getElementById("shown").textContent === "1 of 20,009 resources"`)
 	b.Picture("diff-dark")

@@ -91,7 +91,8 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Reordered), Resources: []resourceDoc{}}
+		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Reordered),
+			Resources: []resourceDoc{}}
 		switch {
 		case root.OnlyOld:
 			one.Only = "old"
@@ -162,7 +163,8 @@ func sideOf(s diff.Side) *sideDoc {
 func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 	for k := range edits {
 		e := &edits[k]
-		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: raw(e.Old), New: raw(e.New), Hidden: e.Hidden,
+		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: raw(e.Old), New: raw(e.New),
+			Hidden:  e.Hidden,
 			Follows: e.Follows, Moves: e.Moves, Format: e.Format, Inside: editsOf(e.Inside, nil)}
 		if n := len(e.Path); n > 0 && e.Path[n-1].Item {
 			step := e.Path[n-1]

@@ -116,7 +116,8 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 		return o.String(), e.String(), cmd.ProcessState.ExitCode()
 	}
 	commit := func() {
-		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
+			{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0", "commit", "-q", "--allow-empty", "-m", "a"}} {
 			run("", "git", args...)
 		}
 	}
@@ -145,7 +146,8 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 		case 1:
 			run("", bin, "apply-render", "-R", ".", "--keep-going", "-o", filepath.Join(top, "out"), "--force", "--prune")
 		}
-		args := []string{"diff", "-R", ".", "--keep-going", "--exit-code", "-o", []string{"text", "json"}[rnd.IntN(2)], "--against", []string{"git:HEAD", "git:HEAD~1"}[rnd.IntN(2)]}
+		args := []string{"diff", "-R", ".", "--keep-going", "--exit-code", "-o", []string{"text", "json"}[rnd.IntN(2)], "--against",
+			[]string{"git:HEAD", "git:HEAD~1"}[rnd.IntN(2)]}
 		want, wantLog, wantCode := run("", bin, append(args, "--no-cache")...)
 		for _, env := range []string{"A=first", "A=again", "KRMFLOW_DEBUG=cacheverify"} {
 			got, log, code := run(env, bin, args...)
@@ -160,7 +162,8 @@ func TestRecordsDoNotChangeDiff(t *testing.T) {
 				}
 			}
 			if got != want || sorted(log) != sorted(wantLog) || code != wantCode {
-				t.Fatalf("round %d, %s %q, after %q: exit code %d\n%s%s\nwithout a cache: exit code %d\n%s%s", round, env, args, edits[max(0, len(edits)-8):], code, got, log, wantCode, want, wantLog)
+				t.Fatalf("round %d, %s %q, after %q: exit code %d\n%s%s\nwithout a cache: exit code %d\n%s%s", round, env,
+					args, edits[max(0, len(edits)-8):], code, got, log, wantCode, want, wantLog)
 			}
 		}
 	}

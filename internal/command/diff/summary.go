@@ -204,7 +204,8 @@ func (c *sameChange) title() string {
 
 // sameNames reports whether all resources have the name and namespace of the first.
 func (c *sameChange) sameNames() bool {
-	return !slices.ContainsFunc(c.resources, func(r changedResource) bool { return headline(r.Resource) != headline(c.resources[0].Resource) })
+	return !slices.ContainsFunc(c.resources,
+		func(r changedResource) bool { return headline(r.Resource) != headline(c.resources[0].Resource) })
 }
 
 // fieldsInTitle is the number of fields that the line of a change names.

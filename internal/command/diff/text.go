@@ -72,7 +72,8 @@ func (t *text) line(indent string, color terminal.Color, format string, args ...
 }
 
 func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
-	color := map[diff.What]terminal.Color{diff.Added: terminal.Green, diff.Removed: terminal.Red, diff.Changed: terminal.Cyan, diff.Relocated: terminal.Magenta}[r.What]
+	color := map[diff.What]terminal.Color{diff.Added: terminal.Green, diff.Removed: terminal.Red, diff.Changed: terminal.Cyan,
+		diff.Relocated: terminal.Magenta}[r.What]
 	at := ""
 	switch {
 	case r.What == diff.Added:

@@ -140,7 +140,8 @@ func (c comparison) run(dir string) (ok bool, err error) {
 		return true, fmt.Errorf("what krmflow wrote: %w\n%s", err, got)
 	}
 	if w != g {
-		return true, fmt.Errorf("another meaning\n--- want\n%s\n--- got\n%s\n--- kustomize's file\n%s\n--- krmflow's file\n%s", w, g, want, got)
+		return true, fmt.Errorf("another meaning\n--- want\n%s\n--- got\n%s\n--- kustomize's file\n%s\n--- krmflow's file\n%s", w, g,
+			want, got)
 	}
 	if err := c.checkLines(string(got)); err != nil {
 		return true, fmt.Errorf("%w\n--- krmflow's file\n%s", err, got)
@@ -189,7 +190,8 @@ var absorbed = regexp.MustCompile(`(\\n *(# (comment|behind) \d+|# c)?)+"`)
 
 func (c comparison) normalise(args *types.GeneratorArgs, options *types.GeneratorOptions) {
 	args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, options)
-	if args.Options != nil && len(args.Options.Labels) == 0 && len(args.Options.Annotations) == 0 && !args.Options.DisableNameSuffixHash && !args.Options.Immutable {
+	if args.Options != nil && len(args.Options.Labels) == 0 && len(args.Options.Annotations) == 0 && !args.Options.DisableNameSuffixHash &&
+		!args.Options.Immutable {
 		args.Options = nil
 	}
 	if c.args[0] == "set" {
@@ -212,8 +214,10 @@ func chained(images []types.Image) bool {
 // about maps each edit to the fields that it may change.
 var about = map[string][]string{
 	"annotation": {"commonAnnotations"}, "base": {"resources", "bases"}, "buildmetadata": {"buildMetadata"}, "component": {"components"},
-	"configmap": {"configMapGenerator"}, "configuration": {"configurations"}, "generator": {"generators"}, "label": {"commonLabels", "labels"},
-	"patch": {"patches"}, "resource": {"resources", "bases"}, "secret": {"secretGenerator"}, "transformer": {"transformers"}, "image": {"images", "imageTags"},
+	"configmap": {"configMapGenerator"}, "configuration": {"configurations"}, "generator": {"generators"},
+	"label": {"commonLabels", "labels"},
+	"patch": {"patches"}, "resource": {"resources", "bases"}, "secret": {"secretGenerator"}, "transformer": {"transformers"},
+	"image":      {"images", "imageTags"},
 	"nameprefix": {"namePrefix"}, "namesuffix": {"nameSuffix"}, "namespace": {"namespace"}, "replicas": {"replicas"},
 }
 
@@ -259,8 +263,10 @@ func (c comparison) checkLines(got string) error {
 		case line[0] != '-' || at == 0 || trimmed == "" || trimmed == "{}" || strings.HasPrefix(trimmed, "null"):
 		case strings.Contains(trimmed, "*l"): // the alias is expanded
 		case strings.HasPrefix(trimmed, "#") && c.args[0] == "remove": // the comment above the field
-		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")): // it got a line break
-		case strings.Count(got, strings.TrimRight(line[1:], "\r\n")) >= strings.Count(c.text, strings.TrimRight(line[1:], "\r\n")): // the diff treats it as moved
+		// it got a line break
+		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")):
+		// the diff treats it as moved
+		case strings.Count(got, strings.TrimRight(line[1:], "\r\n")) >= strings.Count(c.text, strings.TrimRight(line[1:], "\r\n")):
 		case !slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, names[at-1]) }):
 			return fmt.Errorf("line %d, %q of field %s, is gone", at, trimmed, names[at-1])
 		}
@@ -268,7 +274,9 @@ func (c comparison) checkLines(got string) error {
 	if c.args[0] != "remove" && c.args[1] != "buildmetadata" && c.args[len(c.args)-1] != "" {
 		var kept strings.Builder // fields that do not move
 		for i, line := range slices.Collect(strings.Lines(c.text)) {
-			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" && c.args[1] != "replicas" { // of entries with the same name, one stays
+			// of entries with the same name, one stays
+			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" &&
+				c.args[1] != "replicas" {
 				kept.WriteString(line)
 			}
 		}
@@ -294,6 +302,7 @@ func comments(text string) map[string]int {
 
 // isKnown reports whether docs/differences.md documents the difference.
 func (c comparison) isKnown() bool {
-	keepsReplacements := slices.Contains(c.args, "--vars") && strings.Contains(strings.ToLower(c.text), "replacements") && strings.Contains(strings.ToLower(c.text), "vars")
+	keepsReplacements := slices.Contains(c.args, "--vars") && strings.Contains(strings.ToLower(c.text), "replacements") &&
+		strings.Contains(strings.ToLower(c.text), "vars")
 	return keepsReplacements
 }

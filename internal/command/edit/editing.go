@@ -103,7 +103,8 @@ func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
 
 // group returns a command with subcommands.
 func (s *Session) group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: s.noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: s.noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(commands...)
 	return cmd
 }

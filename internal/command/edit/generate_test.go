@@ -37,13 +37,18 @@ var files = map[string]string{
 }
 
 var (
-	paths     = []string{"a.yaml", "b.yaml", "c d.yaml", "base", "base2", "comp/one", "comp/two", "patch.yaml", "none.yaml", "../x", "https://example.com/o/r//d?ref=v1", "no", "2"}
-	names     = []string{"web", "db", "nginx", "postgres", "a", "b", "registry.example.com:5000/x/y", "true"}
-	keys      = []string{"app", "tier", "a.b/c", "x", "on", "owner"}
-	values    = []string{"web", "yes", "1", "", "a b", "x: y", "#no", "é", "it's", `say "hi"`, "1.0", "null", "{a}", "- b", "a, b", "0x1f", "2020-01-01", "~", "*", "a\tb"}
-	literals  = []string{"k=v", "k=w", "x=1", "x=a=b", "y=", "z", "=q", `q="a b"`, "on=yes"}
-	textsOf   = []string{"kind: Foo\nmetadata:\n  name: x\n", "- op: remove\n  path: /a\n", "a: b", "# c\na: b\n\n", "a: b\nc: d", "{}", "x: 'é'\n"}
-	fieldsOf  = []string{"apiVersion", "kind", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels", "labels", "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "configMapGenerator", "secretGenerator", "generatorOptions", "vars", "images", "imageTags", "replicas", "configurations", "generators", "transformers", "components", "buildMetadata", "metadata", "helmCharts", "helmChartInflationGenerator", "replacements", "openapi"}
+	paths  = []string{"a.yaml", "b.yaml", "c d.yaml", "base", "base2", "comp/one", "comp/two", "patch.yaml", "none.yaml", "../x", "https://example.com/o/r//d?ref=v1", "no", "2"}
+	names  = []string{"web", "db", "nginx", "postgres", "a", "b", "registry.example.com:5000/x/y", "true"}
+	keys   = []string{"app", "tier", "a.b/c", "x", "on", "owner"}
+	values = []string{"web", "yes", "1", "", "a b", "x: y", "#no", "é", "it's", `say "hi"`, "1.0", "null", "{a}", "- b", "a, b", "0x1f",
+		"2020-01-01", "~", "*", "a\tb"}
+	literals = []string{"k=v", "k=w", "x=1", "x=a=b", "y=", "z", "=q", `q="a b"`, "on=yes"}
+	textsOf  = []string{"kind: Foo\nmetadata:\n  name: x\n", "- op: remove\n  path: /a\n", "a: b", "# c\na: b\n\n", "a: b\nc: d", "{}",
+		"x: 'é'\n"}
+	fieldsOf = []string{"apiVersion", "kind", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels",
+		"labels", "commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "configMapGenerator", "secretGenerator",
+		"generatorOptions", "vars", "images", "imageTags", "replicas", "configurations", "generators", "transformers", "components",
+		"buildMetadata", "metadata", "helmCharts", "helmChartInflationGenerator", "replacements", "openapi"}
 	generated = []string{"settings", "tokens", "web", ""}
 )
 
@@ -87,7 +92,8 @@ func (w *writer) file() string {
 		w.comment(&b, "", 25)
 		b.WriteString(w.field(fieldsOf[i]))
 	}
-	if text := strings.ToLower(b.String()); w.chance(8) && !strings.Contains(text, "commonlabels") && !strings.Contains(text, "commonannotations") {
+	if text := strings.ToLower(b.String()); w.chance(8) && !strings.Contains(text, "commonlabels") &&
+		!strings.Contains(text, "commonannotations") {
 		b.WriteString("commonLabels: &l" + pick(w.Rand, "\n  app: web # behind 1\n  x: 'y'\n", " {app: web, tier: \"1\"}\n"))
 		b.WriteString("commonAnnotations:" + pick(w.Rand, " *l # behind 2\n", "\n  <<: *l\n  owner: me\n", "\n  owner: me\n  <<: *l\n"))
 	}
@@ -137,7 +143,8 @@ func (w *writer) text(s string) string {
 }
 
 func needsQuotes(s string) bool {
-	return s == "" || strings.ContainsAny(s, ":#{}[],'\"*&!|>%@`~-?") || strings.ContainsAny(s[:1], "0123456789") || s == "yes" || s == "no" || s == "on" || s == "null" || s == "true"
+	return s == "" || strings.ContainsAny(s, ":#{}[],'\"*&!|>%@`~-?") || strings.ContainsAny(s[:1], "0123456789") || s == "yes" ||
+		s == "no" || s == "on" || s == "null" || s == "true"
 }
 
 // A node is a value to write: a scalar in its written form, a list, or a mapping.
@@ -209,12 +216,14 @@ func (w *writer) pairs() node {
 }
 
 func (w *writer) target() node {
-	return w.mapping("group", w.maybe(20, w.scalar("apps")), "version", w.maybe(20, w.scalar("v1")), "kind", w.maybe(80, w.scalar("Deployment")), "name", w.maybe(60, w.scalar("web")), "labelSelector", w.maybe(10, w.scalar("a=b")))
+	return w.mapping("group", w.maybe(20, w.scalar("apps")), "version", w.maybe(20, w.scalar("v1")), "kind",
+		w.maybe(80, w.scalar("Deployment")), "name", w.maybe(60, w.scalar("web")), "labelSelector", w.maybe(10, w.scalar("a=b")))
 }
 
 func (w *writer) patch() node {
 	if w.chance(50) {
-		return w.mapping("path", w.scalar("patch.yaml"), "target", w.maybe(60, w.target()), "options", w.maybe(5, w.mapping("allowNameChange", node{text: "true"})))
+		return w.mapping("path", w.scalar("patch.yaml"), "target", w.maybe(60, w.target()), "options",
+			w.maybe(5, w.mapping("allowNameChange", node{text: "true"})))
 	}
 	return w.mapping("target", w.maybe(60, w.target()), "patch", w.scalar(pick(w.Rand, textsOf...)))
 }
@@ -224,9 +233,12 @@ func (w *writer) generator(secret bool) node {
 	if secret {
 		kind = w.maybe(40, w.scalar("Opaque"))
 	}
-	return w.mapping("name", w.scalar(pick(w.Rand, generated[:3]...)), "namespace", w.maybe(25, w.scalar(pick(w.Rand, "prod", "default"))), "type", kind,
-		"behavior", w.maybe(10, w.scalar("merge")), "literals", w.maybe(60, w.list(w.IntN(3), func() node { return node{text: w.text(pick(w.Rand, literals[:3]...))} })),
-		"files", w.maybe(20, w.someTexts([]string{"conf/x.ini", "z=conf/y.ini"})), "envs", w.maybe(15, w.someTexts([]string{"app.env"})), "env", w.maybe(10, w.scalar("other.env")),
+	return w.mapping("name", w.scalar(pick(w.Rand, generated[:3]...)), "namespace", w.maybe(25, w.scalar(pick(w.Rand, "prod", "default"))),
+		"type", kind,
+		"behavior", w.maybe(10, w.scalar("merge")), "literals",
+		w.maybe(60, w.list(w.IntN(3), func() node { return node{text: w.text(pick(w.Rand, literals[:3]...))} })),
+		"files", w.maybe(20, w.someTexts([]string{"conf/x.ini", "z=conf/y.ini"})), "envs", w.maybe(15, w.someTexts([]string{"app.env"})),
+		"env", w.maybe(10, w.scalar("other.env")),
 		"options", w.maybe(20, w.mapping("disableNameSuffixHash", w.maybe(50, node{text: "true"}), "labels", w.maybe(50, w.pairs()))))
 }
 
@@ -249,7 +261,8 @@ func (w *writer) field(name string) string {
 		v = w.mapping("path", w.scalar("schema.json"))
 	case "labels":
 		v = w.list(some, func() node {
-			return w.mapping("includeSelectors", w.maybe(40, node{text: pick(w.Rand, "true", "false")}), "pairs", w.pairs(), "includeTemplates", w.maybe(30, node{text: "true"}))
+			return w.mapping("includeSelectors", w.maybe(40, node{text: pick(w.Rand, "true", "false")}), "pairs", w.pairs(),
+				"includeTemplates", w.maybe(30, node{text: "true"}))
 		})
 	case "patchesStrategicMerge":
 		v = w.list(some, func() node { return w.scalar(pick(w.Rand, append(textsOf, "patch.yaml")...)) })
@@ -258,15 +271,18 @@ func (w *writer) field(name string) string {
 	case "configMapGenerator", "secretGenerator":
 		v = w.list(some, func() node { return w.generator(name[0] == 's') })
 	case "generatorOptions":
-		v = w.mapping("disableNameSuffixHash", w.maybe(50, node{text: "true"}), "labels", w.maybe(50, w.pairs()), "annotations", w.maybe(30, w.pairs()))
+		v = w.mapping("disableNameSuffixHash", w.maybe(50, node{text: "true"}), "labels", w.maybe(50, w.pairs()), "annotations",
+			w.maybe(30, w.pairs()))
 	case "vars":
 		v = w.list(some, func() node {
-			return w.mapping("name", w.scalar("V"), "objref", w.mapping("kind", w.scalar("Service"), "name", w.scalar("b"), "apiVersion", w.maybe(70, w.scalar("v1"))),
+			return w.mapping("name", w.scalar("V"), "objref",
+				w.mapping("kind", w.scalar("Service"), "name", w.scalar("b"), "apiVersion", w.maybe(70, w.scalar("v1"))),
 				"fieldref", w.maybe(30, w.mapping("fieldPath", w.scalar("metadata.name"))))
 		})
 	case "images", "imageTags":
 		v = w.list(some, func() node {
-			return w.mapping("name", w.scalar(pick(w.Rand, names...)), "newTag", w.maybe(60, w.scalar(pick(w.Rand, "1.0", "v2", "12"))), "newName", w.maybe(30, w.scalar(pick(w.Rand, names...))),
+			return w.mapping("name", w.scalar(pick(w.Rand, names...)), "newTag", w.maybe(60, w.scalar(pick(w.Rand, "1.0", "v2", "12"))),
+				"newName", w.maybe(30, w.scalar(pick(w.Rand, names...))),
 				"digest", w.maybe(15, w.scalar("sha256:abc")), "tagSuffix", w.maybe(10, w.scalar("-x")))
 		})
 	case "replicas":
@@ -277,7 +293,8 @@ func (w *writer) field(name string) string {
 		v = w.list(1, func() node { return w.mapping("name", w.scalar("chart"), "version", w.scalar("1.0.0")) })
 	case "helmChartInflationGenerator":
 		v = w.list(1, func() node {
-			return w.mapping("chartName", w.scalar("chart"), "chartVersion", w.scalar("1.0.0"), "values", w.maybe(50, w.scalar("v.yaml")), "chartHome", w.maybe(30, w.scalar("charts")), "valuesLocal", w.maybe(30, w.mapping("a", w.scalar("b"))))
+			return w.mapping("chartName", w.scalar("chart"), "chartVersion", w.scalar("1.0.0"), "values", w.maybe(50, w.scalar("v.yaml")),
+				"chartHome", w.maybe(30, w.scalar("charts")), "valuesLocal", w.maybe(30, w.mapping("a", w.scalar("b"))))
 		})
 	case "replacements":
 		v = w.list(1, func() node { return w.mapping("path", w.scalar("r.yaml")) })
@@ -387,7 +404,8 @@ func inBrackets(v node, many bool, indent string) string {
 		return v.text
 	}
 	if many && len(parts) > 0 {
-		return open + "\n" + indent + "  " + strings.Join(parts, ",\n"+indent+"  ") + pick(rand.New(rand.NewPCG(1, uint64(len(parts)))), ",", "") + "\n" + indent + end
+		return open + "\n" + indent + "  " + strings.Join(parts, ",\n"+indent+"  ") + pick(rand.New(rand.NewPCG(1, uint64(len(parts)))),
+			",", "") + "\n" + indent + end
 	}
 	return open + strings.Join(parts, ", ") + end
 }
@@ -427,7 +445,8 @@ func (w *writer) command() []string {
 		}
 		return nil
 	}
-	patterns := append([]string{"*.yaml", "b*", "comp/*", "./*.yaml", "conf/*", "[", "", ".*.yaml", "kustomization.yaml", "base/"}, paths[:9]...)
+	patterns := append([]string{"*.yaml", "b*", "comp/*", "./*.yaml", "conf/*", "[", "", ".*.yaml", "kustomization.yaml", "base/"},
+		paths[:9]...)
 	verb := pick(w.Rand, "add", "set", "remove", "add", "set")
 	cat := func(parts ...[]string) (all []string) {
 		for _, p := range parts {
@@ -437,11 +456,13 @@ func (w *writer) command() []string {
 	}
 	switch verb {
 	case "add":
-		switch kind := pick(w.Rand, "annotation", "base", "buildmetadata", "component", "configmap", "configuration", "generator", "label", "patch", "resource", "secret", "transformer"); kind {
+		switch kind := pick(w.Rand, "annotation", "base", "buildmetadata", "component", "configmap", "configuration", "generator", "label",
+			"patch", "resource", "secret", "transformer"); kind {
 		case "annotation":
 			return cat([]string{verb, kind}, flag(30, "--force"), []string{"--"}, pairs)
 		case "label":
-			return cat([]string{verb, kind}, flag(30, "-f"), flag(40, "--without-selector"), flag(20, "--include-templates"), []string{"--"}, pairs)
+			return cat([]string{verb, kind}, flag(30, "-f"), flag(40, "--without-selector"), flag(20, "--include-templates"),
+				[]string{"--"}, pairs)
 		case "base":
 			return cat([]string{verb, kind}, joined([]string{"base", "base2", "comp/one", "a.yaml", "none"}))
 		case "buildmetadata":
@@ -456,7 +477,8 @@ func (w *writer) command() []string {
 			return cat([]string{verb, kind}, some(patterns))
 		}
 	case "set":
-		switch kind := pick(w.Rand, "annotation", "buildmetadata", "configmap", "image", "image", "label", "nameprefix", "namesuffix", "namespace", "replicas", "secret"); kind {
+		switch kind := pick(w.Rand, "annotation", "buildmetadata", "configmap", "image", "image", "label", "nameprefix", "namesuffix",
+			"namespace", "replicas", "secret"); kind {
 		case "annotation", "label":
 			return cat([]string{verb, kind, "--"}, pairs)
 		case "buildmetadata":
@@ -464,7 +486,8 @@ func (w *writer) command() []string {
 		case "image":
 			var args []string
 			for range 1 + w.IntN(3) {
-				args = append(args, pick(w.Rand, "", "", names[w.IntN(len(names))]+"=")+pick(w.Rand, names...)+pick(w.Rand, ":1.0", ":v3", "@sha256:def", ":v1@sha256:abc", ":*", "@*", "", ":12", "=*"))
+				args = append(args, pick(w.Rand, "", "", names[w.IntN(len(names))]+"=")+pick(w.Rand, names...)+
+					pick(w.Rand, ":1.0", ":v3", "@sha256:def", ":v1@sha256:abc", ":*", "@*", "", ":12", "=*"))
 			}
 			return cat([]string{verb, kind}, flag(98, args...))
 		case "replicas":
@@ -479,7 +502,8 @@ func (w *writer) command() []string {
 			return cat([]string{verb, kind, "--"}, flag(97, pick(w.Rand, values...)), flag(3, "x"))
 		}
 	default:
-		switch kind := pick(w.Rand, "annotation", "buildmetadata", "component", "configmap", "label", "patch", "resource", "secret", "transformer"); kind {
+		switch kind := pick(w.Rand, "annotation", "buildmetadata", "component", "configmap", "label", "patch", "resource", "secret",
+			"transformer"); kind {
 		case "annotation", "label":
 			return cat([]string{verb, kind}, flag(40, "-i"), joined(append(keys, "")))
 		case "buildmetadata":
@@ -501,7 +525,8 @@ func (w *writer) patchFlags() (list []string) {
 	if w.chance(45) {
 		list = append(list, "--patch", pick(w.Rand, append(textsOf, "")...))
 	}
-	for _, f := range [][2]string{{"group", "apps"}, {"version", "v1"}, {"name", "web"}, {"namespace", "prod"}, {"label-selector", "a=b"}, {"annotation-selector", "c"}} {
+	for _, f := range [][2]string{{"group", "apps"}, {"version", "v1"}, {"name", "web"}, {"namespace", "prod"}, {"label-selector", "a=b"},
+		{"annotation-selector", "c"}} {
 		if w.chance(15) {
 			list = append(list, "--"+f[0], f[1])
 		}
@@ -517,7 +542,8 @@ func (w *writer) generatorFlags(kind string) (list []string) {
 		list = append(list, "--from-literal", pick(w.Rand, literals...))
 	}
 	if w.chance(40) {
-		list = append(list, "--from-file", pick(w.Rand, "conf/*.ini", "conf/x.ini", "k=conf/x.ini", "k=conf/*", "none", "a.yaml,b.yaml", "=conf/x.ini", "a=b=c", "conf", "../x"))
+		list = append(list, "--from-file", pick(w.Rand, "conf/*.ini", "conf/x.ini", "k=conf/x.ini", "k=conf/*", "none", "a.yaml,b.yaml",
+			"=conf/x.ini", "a=b=c", "conf", "../x"))
 	}
 	if w.chance(20) {
 		list = append(list, "--from-env-file", pick(w.Rand, "app.env", "other.env", "bad.env", "none.env"))

@@ -84,7 +84,8 @@ func TestReadOnlyOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o777, dir: 0o777, filepath.Join(dir, "kustomization.yaml"): 0o666, filepath.Join(dir, "fn.yaml"): 0o444} {
+	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o777, dir: 0o777, filepath.Join(dir, "kustomization.yaml"): 0o666,
+		filepath.Join(dir, "fn.yaml"): 0o444} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,8 @@ import (
 func (s *Session) removeCommand() *cobra.Command {
 	return s.group("remove", "Remove entries from a kustomization file",
 		s.removePairsCommand("annotation", "commonAnnotations"),
-		s.command("buildmetadata OPTION[,OPTION...]", "Remove options from buildMetadata", "  krmflow edit remove buildmetadata originAnnotations",
+		s.command("buildmetadata OPTION[,OPTION...]", "Remove options from buildMetadata",
+			"  krmflow edit remove buildmetadata originAnnotations",
 			func(args []string) (edit.Edit, error) { return edit.BuildMetadata("remove", args) }),
 		s.removeMatchingCommand("component", "components", "'../components/*'"),
 		s.removeGeneratorCommand("configmap", edit.ConfigMaps),

@@ -7,7 +7,8 @@ import (
 
 func (s *Session) setCommand() *cobra.Command {
 	return s.group("set", "Set fields of a kustomization file",
-		s.command("annotation KEY:VALUE...", "Set commonAnnotations", "  krmflow edit set annotation team:web owner:me", edit.SetAnnotations),
+		s.command("annotation KEY:VALUE...", "Set commonAnnotations", "  krmflow edit set annotation team:web owner:me",
+			edit.SetAnnotations),
 		s.command("buildmetadata OPTION[,OPTION...]", "Set buildMetadata",
 			"  krmflow edit set buildmetadata originAnnotations,managedByLabel",
 			func(args []string) (edit.Edit, error) { return edit.BuildMetadata("set", args) }),

@@ -17,7 +17,8 @@ import (
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
-		Use: "list", Short: "List the executors and the isolation on this machine", Example: "  krmflow executor list", Args: options.AtMost(0),
+		Use: "list", Short: "List the executors and the isolation on this machine", Example: "  krmflow executor list",
+		Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.ParseExecutors(); err != nil {
 				return err

@@ -203,7 +203,8 @@ func noSuchCode(code string) error {
 	if !strings.HasPrefix(strings.ToUpper(code), "KF") {
 		shown := diag.OneLine(code)
 		e := diag.Errorf(diag.Pos{}, "", "%q is not the code of a message or the name of a resource", shown).With(diag.Arguments)
-		return options.UsageError(e.Hint("for a resource, write krmflow explain DIR KIND/NAME, for example krmflow explain overlays/prod %s/web", shown))
+		return options.UsageError(e.Hint(
+			"for a resource, write krmflow explain DIR KIND/NAME, for example krmflow explain overlays/prod %s/web", shown))
 	}
 	e := diag.Errorf(diag.Pos{}, "", "there is no message with the code %q", code).With(diag.Arguments)
 	e.Hints = diag.DidYouMean(strings.ToUpper(code), messages.Codes())

@@ -140,7 +140,8 @@ func wrong(chain []history.Step, changes []history.Change, path []any) string {
 	now := history.At(first.After.Value(), first.Path[:item+1])
 	for _, x := range history.At(first.Before.Value(), first.Path[:item]).Items() {
 		same := x.Equal(now) || now.Get("name").Exists() && x.Get("name").Equal(now.Get("name"))
-		if rest := path[item+1:]; same && !slices.ContainsFunc(rest, func(step any) bool { _, ok := step.(int); return ok }) && history.At(x, rest).Exists() {
+		if rest := path[item+1:]; same && !slices.ContainsFunc(rest, func(step any) bool { _, ok := step.(int); return ok }) &&
+			history.At(x, rest).Exists() {
 			return fmt.Sprintf("%s has not made it: it was there", first.Node.ID)
 		}
 	}
@@ -172,7 +173,8 @@ func misplaced(files history.Files, c history.Change) string {
 			parent, name = name, step
 		}
 	}
-	if strings.Contains(line, name) || parent != "" && strings.Contains(line, parent) || c.New.IsScalar() && strings.Contains(line, strings.SplitN(c.New.Text(), "\n", 2)[0]) {
+	if strings.Contains(line, name) || parent != "" && strings.Contains(line, parent) ||
+		c.New.IsScalar() && strings.Contains(line, strings.SplitN(c.New.Text(), "\n", 2)[0]) {
 		return ""
 	}
 	return fmt.Sprintf("%s is %q", pos, line)
@@ -211,12 +213,14 @@ func run(t *testing.T, root string) (*planner.Plan, *history.History) {
 }
 
 func TestParseReadsSubjectsAndFields(t *testing.T) {
-	for _, text := range []string{"", "web", "/", "Deployment/", "/web", "a/b/c/d", "Deployment/web:a[", "Deployment/web:[x]", "Deployment/web:a..b", "Deployment/web:a[0"} {
+	for _, text := range []string{"", "web", "/", "Deployment/", "/web", "a/b/c/d", "Deployment/web:a[", "Deployment/web:[x]",
+		"Deployment/web:a..b", "Deployment/web:a[0"} {
 		if s, err := Parse(text, func(Subject) bool { return false }); err == nil {
 			t.Errorf("%q is %+v", text, s)
 		}
 	}
-	v := yaml.MapOf(yaml.Field{Key: "a.b", Value: yaml.MapOf(yaml.Field{Key: "c", Value: yaml.SeqOf(yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("x.y")}))})},
+	v := yaml.MapOf(yaml.Field{Key: "a.b",
+		Value: yaml.MapOf(yaml.Field{Key: "c", Value: yaml.SeqOf(yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("x.y")}))})},
 		yaml.Field{Key: "7", Value: yaml.Str("seven")})
 	for text, want := range map[string]string{
 		"a.b.c[0].name": "x.y", `["a.b"].c[name=x.y].name`: "x.y", `"a.b".c[0]["name"]`: "x.y", "/a.b/c/0/name": "x.y", "/7": "seven",
@@ -230,7 +234,8 @@ func TestParseReadsSubjectsAndFields(t *testing.T) {
 			t.Errorf("%s leads to %v (%t)", text, path, ok)
 		}
 	}
-	if s, _ := Parse("ClusterRole/system:x:rules[0]", func(s Subject) bool { return s.name == "system:x" }); len(s.field) != 2 || s.fieldText() != "rules[0]" {
+	if s, _ := Parse("ClusterRole/system:x:rules[0]", func(s Subject) bool { return s.name == "system:x" }); len(s.field) != 2 ||
+		s.fieldText() != "rules[0]" {
 		t.Errorf("%+v", s)
 	}
 }

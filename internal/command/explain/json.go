@@ -63,11 +63,13 @@ type DocumentChange struct {
 
 // JSON returns the report as a document for programs.
 func (r *Report) JSON() Document {
-	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name,
+	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace,
+		Name:  r.ID.Name,
 		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Absent: r.Absent, Partial: r.Partial, Steps: []DocumentStep{}}
 	for _, s := range r.Steps {
-		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line, Field: s.Config,
-			Made: s.Made, Removed: s.Removed, Failed: s.Failed, Why: s.Why}
+		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line,
+			Field: s.Config,
+			Made:  s.Made, Removed: s.Removed, Failed: s.Failed, Why: s.Why}
 		for _, c := range s.Changes {
 			change := DocumentChange{Path: c.Path, Old: raw(c.Old), New: raw(c.New), File: c.Pos.File, Line: c.Pos.Line, Field: c.Field}
 			for _, line := range c.Lines {

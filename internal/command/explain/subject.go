@@ -63,7 +63,8 @@ func (s Subject) Is(r *krm.Resource) bool {
 
 func (s Subject) isID(id krm.ID) bool {
 	kind, group, grouped := strings.Cut(s.kind, ".")
-	return strings.EqualFold(id.Kind, kind) && (!grouped || id.Group == group) && id.Name == s.name && (s.space == "" || s.space == id.EffectiveNamespace() || s.space == id.Namespace)
+	return strings.EqualFold(id.Kind, kind) && (!grouped || id.Group == group) && id.Name == s.name &&
+		(s.space == "" || s.space == id.EffectiveNamespace() || s.space == id.Namespace)
 }
 
 // find returns the index of the resource in the result, or -1. Current identities take

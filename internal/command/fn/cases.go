@@ -104,7 +104,8 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 		}
 		if found == 0 && errors.Join(errs...) == nil {
 			e := diag.NoRoots.Errorf("no case in %s or below", diag.OneLine(root))
-			errs = append(errs, diag.AsError(e).Hint("a case is a directory with %s, or %s, and %s or %s", inputFile, configFile, expectedFile, errorsFile))
+			errs = append(errs, diag.AsError(e).Hint("a case is a directory with %s, or %s, and %s or %s", inputFile, configFile,
+				expectedFile, errorsFile))
 		}
 	}
 	return cases, errors.Join(errs...)
@@ -253,7 +254,8 @@ func (c *testCase) readConfig(file string) error {
 	c.file = c.input.file
 	switch {
 	case file != "" && inList.Len() > 0:
-		return diag.BadTest.Errorf("%s: %s also has a functionConfig: a case must have one configuration", file, filepath.Base(c.input.file))
+		return diag.BadTest.Errorf("%s: %s also has a functionConfig: a case must have one configuration", file,
+			filepath.Base(c.input.file))
 	case file != "":
 		data, err := readRegular(file, yaml.MaxFile)
 		if err != nil {

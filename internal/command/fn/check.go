@@ -282,7 +282,8 @@ func (x *checker) rewritten(items []yaml.Value, withResults bool) ([]byte, error
 	if !top.Exists() && !withResults {
 		return listText(items), nil
 	}
-	list := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(function.ResourceListV1)}, yaml.Field{Key: "kind", Value: yaml.Str(resourceList)})
+	list := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(function.ResourceListV1)},
+		yaml.Field{Key: "kind", Value: yaml.Str(resourceList)})
 	for _, f := range top.Fields() {
 		if f.Key != "results" {
 			list = list.With(f.Key, f.Value)

@@ -31,13 +31,15 @@ executed and nothing is trusted: the content is the claim of the catalog's autho
 		Example: "  krmflow fn doc hello\n  krmflow fn doc catalog.yaml Stamp > stamp.md\n  krmflow fn doc oci://ghcr.io/example/catalog:v1 Stamp -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return options.UsageError(diag.Arguments.Errorf("fn doc needs a catalog or a directory with one, and optionally the kind of a configuration"))
+				return options.UsageError(
+					diag.Arguments.Errorf("fn doc needs a catalog or a directory with one, and optionally the kind of a configuration"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if form != "markdown" && form != "json" {
-				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: markdown, json", diag.OneLine(form)))
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: markdown, json",
+					diag.OneLine(form)))
 			}
 			if err := a.SourceFlags.Validate(); err != nil {
 				return err
@@ -185,8 +187,9 @@ func named(pages []*page, name string) ([]*page, error) {
 }
 
 func versionOf(e *catalog.Entry) pageVersion {
-	v := pageVersion{APIVersion: e.Version, Idempotent: e.Idempotent, License: e.License, Usage: diag.Redact(e.Usage), Definition: diag.Redact(e.Definition),
-		Examples: e.Examples, Schema: e.Schema.Exists(), Runtimes: []pageRuntime{}, Capabilities: []string{}, Fields: []pageField{}}
+	v := pageVersion{APIVersion: e.Version, Idempotent: e.Idempotent, License: e.License, Usage: diag.Redact(e.Usage),
+		Definition: diag.Redact(e.Definition),
+		Examples:   e.Examples, Schema: e.Schema.Exists(), Runtimes: []pageRuntime{}, Capabilities: []string{}, Fields: []pageField{}}
 	if e.Group != "" {
 		v.APIVersion = e.Group + "/" + e.Version
 	}

@@ -15,8 +15,10 @@ import (
 // files.
 func FuzzCase(f *testing.F) {
 	for _, text := range []string{
-		"", "a: b", "apiVersion: v1\nkind: ConfigMap\n", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: [{apiVersion: v1, kind: A}]\nfunctionConfig: {kind: A}\n",
-		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: AList\n  items: [{}]\n", "kind: ResourceList\nitems: {}\n---\nkind: ResourceList\n", "(", "a\n\n[", "\xff\xfe", "&a [*a]",
+		"", "a: b", "apiVersion: v1\nkind: ConfigMap\n",
+		"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: [{apiVersion: v1, kind: A}]\nfunctionConfig: {kind: A}\n",
+		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: AList\n  items: [{}]\n",
+		"kind: ResourceList\nitems: {}\n---\nkind: ResourceList\n", "(", "a\n\n[", "\xff\xfe", "&a [*a]",
 	} {
 		f.Add([]byte(text))
 	}

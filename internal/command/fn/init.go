@@ -42,7 +42,8 @@ var languages = map[string][]struct{ path, template string }{
 var common = []struct{ path, template string }{
 	{"catalog.yaml", "catalog.yaml"}, {".krmflowignore", "ignore.txt"},
 	{"example/function.yaml", "config.yaml"}, {"example/kustomization.yaml", "kustomization.yaml"}, {"example/web.yaml", "web.yaml"},
-	{"testdata/message/input.yaml", "input.yaml"}, {"testdata/message/config.yaml", "config.yaml"}, {"testdata/message/expected.yaml", "expected.yaml"},
+	{"testdata/message/input.yaml", "input.yaml"}, {"testdata/message/config.yaml", "config.yaml"},
+	{"testdata/message/expected.yaml", "expected.yaml"},
 	{"testdata/empty/config.yaml", "empty.yaml"}, {"testdata/empty/errors.txt", "errors.txt"},
 }
 
@@ -59,12 +60,15 @@ and a Kustomization that uses the function. It must not exist or must be empty. 
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, ok := languages[lang]
 			if !ok {
-				return options.UsageError(diag.FlagValue.Errorf("illegal value --lang %s; legal values: bash, go, python", diag.OneLine(lang)))
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --lang %s; legal values: bash, go, python",
+					diag.OneLine(lang)))
 			}
 			d := &draft{Name: args[0], Kind: kindOf(args[0]), Arch: runtime.GOARCH, Wrapped: lang != "go"}
 			if !validName().MatchString(d.Name) || len(d.Name) > maxName || slices.Contains(notNames, d.Name) {
 				e := diag.BadValue.Errorf("%q is not a valid function name", d.Name)
-				return options.UsageError(diag.AsError(e).Hint("use lower-case letters, digits and single dashes, beginning with a letter; the name is also used for the directory"))
+				return options.UsageError(
+					diag.AsError(e).Hint(
+						"use lower-case letters, digits and single dashes, beginning with a letter; the name is also used for the directory"))
 			}
 			made, err := d.files(files)
 			if err != nil {
@@ -141,7 +145,8 @@ func (d *draft) next() string {
 	}
 	fmt.Fprintf(&b, "krmflow fn test %s%s\nkrmflow build %s%s\n", d.Name, catalog, filepath.Join(d.Name, "example"), catalog)
 	if d.Wrapped {
-		fmt.Fprintf(&b, "# While you edit it, add --dev %s. When it is finished, write its digest:\nkrmflow catalog digest --write %s\n", d.Name, filepath.Join(d.Name, "catalog.yaml"))
+		fmt.Fprintf(&b, "# While you edit it, add --dev %s. When it is finished, write its digest:\nkrmflow catalog digest --write %s\n",
+			d.Name, filepath.Join(d.Name, "catalog.yaml"))
 	}
 	return b.String()
 }

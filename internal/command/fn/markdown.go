@@ -15,7 +15,8 @@ func (p *page) markdown(b *strings.Builder) {
 	if p.Description != "" {
 		fmt.Fprintf(b, "%s\n\n", plain(p.Description))
 	}
-	facts(b, [][2]string{{"Publisher", p.Publisher}, {"Maintainers", strings.Join(p.Maintainers, ", ")}, {"Home", p.Home}, {"Tags", strings.Join(p.Tags, ", ")}})
+	facts(b, [][2]string{{"Publisher", p.Publisher}, {"Maintainers", strings.Join(p.Maintainers, ", ")}, {"Home", p.Home},
+		{"Tags", strings.Join(p.Tags, ", ")}})
 	for i, v := range p.Versions {
 		if i > 0 {
 			b.WriteString("\n")
@@ -57,7 +58,8 @@ func (v *pageVersion) markdown(b *strings.Builder) {
 	if v.Idempotent {
 		answers = "are the same for the same input, and are reused"
 	}
-	facts(b, [][2]string{{"May use", may}, {"Its answers", answers}, {"License", v.License}, {"Usage", v.Usage}, {"Definition", v.Definition}, {"Examples", strings.Join(v.Examples, ", ")}})
+	facts(b, [][2]string{{"May use", may}, {"Its answers", answers}, {"License", v.License}, {"Usage", v.Usage},
+		{"Definition", v.Definition}, {"Examples", strings.Join(v.Examples, ", ")}})
 	b.WriteString("### Configuration\n\n")
 	switch {
 	case !v.Schema:
@@ -72,7 +74,8 @@ func (v *pageVersion) markdown(b *strings.Builder) {
 		b.WriteString("\n")
 	}
 	if v.More {
-		fmt.Fprintf(b, "More fields are omitted: there are more than %d, or they are nested deeper than %d levels.\n\n", maxFields, maxDepth)
+		fmt.Fprintf(b, "More fields are omitted: there are more than %d, or they are nested deeper than %d levels.\n\n",
+			maxFields, maxDepth)
 	}
 	if !v.Valid {
 		b.WriteString("An example with placeholder values, which the schema does not accept: replace them.\n\n")
@@ -100,11 +103,13 @@ func (f *pageField) markdown(b *strings.Builder) {
 	for _, l := range f.Limits {
 		must = append(must, code(l))
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", code(f.Path), plain(f.Type), required, code(f.Default), strings.Join(must, ", "), plain(f.Description))
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", code(f.Path), plain(f.Type), required, code(f.Default), strings.Join(must, ", "),
+		plain(f.Description))
 }
 
 // marks escapes the special characters of Markdown and of embedded HTML.
-var marks = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "#", `\#`, "&", "&amp;")
+var marks = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`,
+	"#", `\#`, "&", "&amp;")
 
 // plain returns text on one line, without markup.
 func plain(s string) string { return marks.Replace(diag.OneLine(s)) }

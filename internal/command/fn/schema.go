@@ -57,14 +57,16 @@ func isRequired(s yaml.Value, key string) bool {
 }
 
 func fieldOf(s yaml.Value, path string, required bool) pageField {
-	x := pageField{Path: path, Type: typeOf(s), Required: required, Description: strings.Join(strings.Fields(s.Get("description").Text()), " ")}
+	x := pageField{Path: path, Type: typeOf(s), Required: required,
+		Description: strings.Join(strings.Fields(s.Get("description").Text()), " ")}
 	if d := s.Get("default"); d.Exists() {
 		x.Default = string(yaml.AppendJSON(nil, d))
 	}
 	for _, v := range s.Get("enum").Items() {
 		x.Enum = append(x.Enum, string(yaml.AppendJSON(nil, v)))
 	}
-	for _, key := range []string{"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems",
+	for _, key := range []string{"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+		"pattern", "minItems", "maxItems",
 		"uniqueItems", "minProperties", "maxProperties"} {
 		if v := s.Get(key); v.IsScalar() {
 			x.Limits = append(x.Limits, key+" "+v.SourceText())

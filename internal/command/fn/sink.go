@@ -114,17 +114,20 @@ func filesOf(items []*yaml.RNode) (files []file, err error) {
 		}
 		path = filepath.ToSlash(filepath.Clean(filepath.FromSlash(path)))
 		if path == "." {
-			return nil, diag.OutsideDirectory.Errorf("the file . of %s is a directory", diag.OneLine(resourcelist.Text(n, "metadata", "name")))
+			return nil, diag.OutsideDirectory.Errorf("the file . of %s is a directory",
+				diag.OneLine(resourcelist.Text(n, "metadata", "name")))
 		}
 		if strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
-			return nil, diag.Misplaced.Errorf("the file %s of %s is hidden: fn source does not read hidden files", diag.OneLine(path), diag.OneLine(resourcelist.Text(n, "metadata", "name")))
+			return nil, diag.Misplaced.Errorf("the file %s of %s is hidden: fn source does not read hidden files", diag.OneLine(path),
+				diag.OneLine(resourcelist.Text(n, "metadata", "name")))
 		}
 		in[path] = append(in[path], placed{index, n})
 	}
 	for path, list := range in {
 		for up := filepath.Dir(path); up != "."; up = filepath.Dir(up) {
 			if in[filepath.ToSlash(up)] != nil {
-				return nil, diag.Misplaced.Errorf("%s would be both a file and the folder of %s", diag.OneLine(filepath.ToSlash(up)), diag.OneLine(path))
+				return nil, diag.Misplaced.Errorf("%s would be both a file and the folder of %s", diag.OneLine(filepath.ToSlash(up)),
+					diag.OneLine(path))
 			}
 		}
 		slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(a.index, b.index) })

@@ -30,7 +30,8 @@ that are not resources are skipped.`,
 					return err
 				}
 				if len(found) != 1 {
-					return diag.Errorf(diag.Pos{File: config}, "", "it must have one resource, but has %d", len(found)).With(diag.BadFunction)
+					return diag.Errorf(diag.Pos{File: config}, "", "it must have one resource, but has %d",
+						len(found)).With(diag.BadFunction)
 				}
 				list.Config = found[0]
 			}

@@ -235,7 +235,8 @@ func (t *tester) callOf(c *testCase) (planner.FileCall, error) {
 		call.Name = nameOf(c.config)
 		config, pos = c.config.Value(), c.config.Pos
 	}
-	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceConfigFn, function.PlaceContainer} {
+	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2,
+		function.PlaceConfigFn, function.PlaceContainer} {
 		config = function.Without(config, place) // the flag takes precedence
 	}
 	key, field, value := "exec", "path", "./"+filepath.Base(t.exec)

@@ -80,7 +80,8 @@ arguments, A is planned. --cycles prints reference cycles.`,
 	fs.BoolVar(&c.cycles, "cycles", false, "print reference cycles")
 	fs.BoolVar(&c.drawn.Fold, "fold", true, "draw many similar layers as one box")
 	fs.BoolVar(&c.drawn.Legend, "legend", true, "draw a legend")
-	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
+	// fails only for an unknown flag
+	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp))
 	for _, name := range []string{"root", "path"} {
 		_ = cmd.MarkFlagDirname(name)
 	}
@@ -139,7 +140,8 @@ func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 		return nil, options.UsageError(fmt.Errorf("illegal value --detail %s; legal values: layers, steps", c.detail))
 	}
 	c.drawn.Steps = c.detail == "steps"
-	for _, pair := range [][2]string{{"from", "affected-by"}, {"path", "cycles"}, {"path", "from"}, {"path", "affected-by"}, {"path", "to"}, {"path", "root"}, {"path", "reduce"},
+	for _, pair := range [][2]string{{"from", "affected-by"}, {"path", "cycles"}, {"path", "from"}, {"path", "affected-by"}, {"path", "to"},
+		{"path", "root"}, {"path", "reduce"},
 		{"cycles", "from"}, {"cycles", "affected-by"}, {"cycles", "to"}, {"cycles", "root"}, {"cycles", "reduce"}} {
 		if fs.Changed(pair[0]) && fs.Changed(pair[1]) {
 			return nil, options.UsageError(fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1]))
@@ -196,7 +198,8 @@ func (c *command) writeCycles(w io.Writer, plan *planner.Plan) error {
 // IllegalForm returns the error for an invalid value of --output. It adds a hint if the value
 // looks like the name of a file.
 func IllegalForm(cmd *cobra.Command, value string, legal ...string) error {
-	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value), strings.Join(legal, ", ")).With(diag.FlagValue)
+	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value),
+		strings.Join(legal, ", ")).With(diag.FlagValue)
 	if ext := strings.TrimPrefix(filepath.Ext(value), "."); slices.Contains(legal, ext) {
 		e.Hint("for a file: %s -o %s > %s", cmd.CommandPath(), ext, diag.Redact(value))
 	}

@@ -23,7 +23,8 @@ func between(g *layers.Graph, a, b string) ([]layers.Step, error) {
 		files[i] = l.File
 	}
 	if files[0] == files[1] {
-		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "--path needs two layers: %s is the same as %s", diag.Redact(a), diag.Redact(b)).With(diag.Arguments))
+		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "--path needs two layers: %s is the same as %s", diag.Redact(a),
+			diag.Redact(b)).With(diag.Arguments))
 	}
 	path, ok := g.Path(files[0], files[1])
 	if ok {

@@ -54,14 +54,16 @@ func localizeDir(a *cli.Invocation, cmd *cobra.Command, o Options, unverified bo
 	}
 	fetch, end := opts.Sources.Fetching(cmd.Context()) // shared with the renders, so that they see the copied content
 	defer end()
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Plan.Cwd, Roots: []string{o.Target}, Budget: opts.Plan.Input, Fetch: fetch})
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Plan.Cwd, Roots: []string{o.Target}, Budget: opts.Plan.Input,
+		Fetch: fetch})
 	dest, root, err := Run(files, o)
 	if err != nil {
 		return err
 	}
 	if !unverified {
 		if err := sameRender(a, cmd, fetch, o.Target, root); err != nil {
-			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s was created, but it was not verified that it renders the same", dest).Hint("to copy without verification, add --no-verify"))
+			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s was created, but it was not verified that it renders the same",
+				dest).Hint("to copy without verification, add --no-verify"))
 		}
 	}
 	return a.Print(fmt.Sprintf("localized %s to %s\n", diag.Redact(o.Target), dest))
@@ -78,7 +80,8 @@ func sameRender(a *cli.Invocation, cmd *cobra.Command, fetch loaders.Fetch, dir,
 		return err
 	}
 	if !bytes.Equal(results[diag.Redact(dir)], results[copied]) {
-		return diag.Errorf(diag.Pos{}, "", "%s does not render the same as %s", copied, diag.Redact(dir)).Hint("compare the output of both builds with 'diff'")
+		return diag.Errorf(diag.Pos{}, "", "%s does not render the same as %s", copied,
+			diag.Redact(dir)).Hint("compare the output of both builds with 'diff'")
 	}
 	return nil
 }

@@ -70,7 +70,8 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	}
 	staging, err := os.MkdirTemp(filepath.Dir(dest), ".krmflow-localize-")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be created: the directory %s does not exist", dest, filepath.Dir(dest)).Hint("create it first")
+		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be created: the directory %s does not exist", dest,
+			filepath.Dir(dest)).Hint("create it first")
 	}
 	if err != nil {
 		return "", "", err
@@ -149,7 +150,8 @@ func versionOf(r reference.Reference) string {
 func hasVersion(text string) error {
 	r, err := reference.Parse(text, reference.Dir)
 	if err == nil && versionOf(r) == "" {
-		err = diag.Errorf(diag.Pos{}, "", "%q has no ref", diag.Redact(text)).Hint("a copy needs one version: add ?ref= with a tag, a branch or a commit")
+		err = diag.Errorf(diag.Pos{}, "", "%q has no ref",
+			diag.Redact(text)).Hint("a copy needs one version: add ?ref= with a tag, a branch or a commit")
 	}
 	return err
 }
@@ -170,7 +172,8 @@ func (c *copier) layer(d *loaders.Dir, place string) error {
 	case err != nil:
 		return err
 	case composition:
-		return diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "a Composition cannot be localized").Hint("'krmflow vendor' copies the remote content that it refers to")
+		return diag.Errorf(diag.Pos{File: src.File, Line: 1},
+			"", "a Composition cannot be localized").Hint("'krmflow vendor' copies the remote content that it refers to")
 	}
 	doc, err := inplace.Parse(src.File, src.Data, edit.Fields)
 	if err != nil {
@@ -250,7 +253,8 @@ func (l *layer) copied(d *loaders.Dir, text string) (path string, err error) {
 			return "", err
 		}
 	case !l.dir.IsFetched() && !diag.Within(d.Real, l.scope):
-		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of %s, the scope of the copy", text, l.files.Name(l.scope)).Hint("set --scope to a directory that contains all files to copy")
+		return "", diag.Errorf(diag.Pos{}, "", "%q is outside of %s, the scope of the copy", text,
+			l.files.Name(l.scope)).Hint("set --scope to a directory that contains all files to copy")
 	default:
 		if path, err = filepath.Rel(l.dir.Real, d.Real); err != nil {
 			return "", err

@@ -24,7 +24,8 @@ import (
 func warnUnknown(a *cli.Invocation, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
-			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("the dependencies of %s are not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan shows why"}, Code: diag.Denied})
+			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("the dependencies of %s are not locked: the function may not run here", d.Node),
+				Hints: []string{"krmflow plan shows why"}, Code: diag.Denied})
 		}
 	}
 }

@@ -113,7 +113,8 @@ func (c *planning) validate(cmd *cobra.Command, dir string) error {
 	case c.against != "" && c.noEval:
 		return options.UsageError(errors.New("--against with a folder needs the evaluation that --no-eval skips"))
 	case c.diff != "" && (c.detail != "" || c.output == "dot"):
-		return options.UsageError(errors.New("--against with a revision or a plan compares two plans as text, json or html: remove --detail and -o dot"))
+		return options.UsageError(errors.New(
+			"--against with a revision or a plan compares two plans as text, json or html: remove --detail and -o dot"))
 	case c.valid.On && c.noEval:
 		return options.UsageError(errors.New("--validate needs the evaluation that --no-eval skips"))
 	}
@@ -166,7 +167,8 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	denied := run.Denied()
 	if denied != nil && plan.Err() != nil && !c.KeepGoing {
-		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: the errors of the plan take precedence
+		// without its exit code: the errors of the plan take precedence
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...)
 	}
 	if c.check != nil {
 		mistakes = append(mistakes, validation.Findings(c.Invocation, c.check, run))

@@ -180,7 +180,8 @@ func (c *call) place(r, old *krm.Resource) error {
 
 // fileOf returns the path for a new resource (IM-07, IM-09).
 func (c *call) fileOf(id krm.ID) string {
-	name := strings.NewReplacer("{name}", safe(id.Name), "{kind}", strings.ToLower(safe(id.Kind)), "{namespace}", safe(id.Namespace)).Replace(c.pattern)
+	name := strings.NewReplacer("{name}", safe(id.Name), "{kind}", strings.ToLower(safe(id.Kind)), "{namespace}",
+		safe(id.Namespace)).Replace(c.pattern)
 	return path.Join(c.home, strings.TrimLeft(path.Clean("/"+name), "/"))
 }
 
@@ -225,7 +226,8 @@ func (c *call) conflictError(r *krm.Resource, conflicts []merge.Conflict) error 
 	o := c.tree.Of(r)
 	var errs []error
 	for _, x := range conflicts {
-		e := diag.Errorf(diag.Pos{}, "", "%s: the file has %s, but the function now returns %s", diag.FieldPath(x.Path), x.Mine, x.Theirs).With(diag.EditConflict)
+		e := diag.Errorf(diag.Pos{}, "", "%s: the file has %s, but the function now returns %s", diag.FieldPath(x.Path),
+			x.Mine, x.Theirs).With(diag.EditConflict)
 		e.Field = r.ID().String()
 		if o != nil {
 			e.Pos = o.Locate(x.Path...)

@@ -78,7 +78,8 @@ A function runs if a trusted catalog lists it or flags allow it, as in all other
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.fnPaths, "fn-path", nil, "run only the functions that `PATH` configures, on all of DIR; repeatable")
 	fs.StringVar(&c.results, "results-dir", "", "write the results of each function to a file in this `DIR`")
-	fs.StringVar(&c.pattern, "filename-pattern", "{name}_{kind}.yaml", "`pattern` for files of new resources: {name}, {kind} and {namespace}")
+	fs.StringVar(&c.pattern, "filename-pattern", "{name}_{kind}.yaml",
+		"`pattern` for files of new resources: {name}, {kind} and {namespace}")
 	fs.StringVarP(&c.form, "output", "o", "text", "output `format` of --dry-run: text or json")
 	fs.BoolVar(&c.dryRun, "dry-run", false, "run the functions and print the changes; write nothing")
 	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if a file would change")
@@ -105,7 +106,8 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		}
 		defer c.Exits.Add(to.Close)()
 	} else if rewrite.Pending(dir) {
-		return diag.Interrupted.Errorf("%s: a run was interrupted while writing: to complete it, run krmflow run without --dry-run and --check", dir)
+		return diag.Interrupted.Errorf(
+			"%s: a run was interrupted while writing: to complete it, run krmflow run without --dry-run and --check", dir)
 	}
 	files, err := c.read(cmd.Context(), dir)
 	if err != nil {
@@ -145,7 +147,8 @@ func (c *command) checkFlags(dir string) error {
 	case c.dryRun && c.check:
 		return options.UsageError(errors.New("--dry-run and --check cannot be combined"))
 	case !isPattern(c.pattern):
-		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, nothing else in braces but {namespace}, stay below the folder, and end with .yaml or .yml", c.pattern))
+		return options.UsageError(fmt.Errorf(
+			"--filename-pattern %q must have {name} or {kind}, nothing else in braces but {namespace}, stay below the folder, and end with .yaml or .yml", c.pattern))
 	case err != nil:
 		return diag.NoSuchFile.Errorf("%s: %w", dir, errors.Unwrap(err))
 	case !info.IsDir():
@@ -220,7 +223,8 @@ func what(f tree.Change) string {
 
 // vanished returns the error for resources that no function returned.
 func vanished(list []tree.Removed) error {
-	e := diag.FilesVanish.Errorf("%s would be removed, because a function does not return them; nothing was written", diag.Plural(len(list), "resource"))
+	e := diag.FilesVanish.Errorf("%s would be removed, because a function does not return them; nothing was written",
+		diag.Plural(len(list), "resource"))
 	at := diag.AsError(e)
 	for i, r := range list {
 		if i == diag.MaxMistakes {
@@ -252,7 +256,8 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	for range plan.Graph.Calls() {
 		return
 	}
-	c.Log.Notice(planner.Warning{Msg: dir + " has no function configuration: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
+	c.Log.Notice(planner.Warning{Msg: dir + " has no function configuration: nothing is run", Hints: []string{noFunction},
+		Code: diag.NoResource})
 }
 
 // read reads the directory and returns the calls to plan.
@@ -260,7 +265,8 @@ func (c *command) read(ctx context.Context, dir string) (*planner.Files, error) 
 	load := func(path string) ([]byte, error) {
 		data, err := loaders.ReadFile(path, yaml.MaxFile)
 		if c.taken += int64(len(data)); c.taken > c.MaxInput() {
-			return nil, diag.Limitf("the files below %s have more than %s", dir, diag.Count(int(c.MaxInput()), "byte")).Hint("--max-input sets how much a run may read")
+			return nil, diag.Limitf("the files below %s have more than %s",
+				dir, diag.Count(int(c.MaxInput()), "byte")).Hint("--max-input sets how much a run may read")
 		}
 		return data, err
 	}

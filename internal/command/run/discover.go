@@ -29,7 +29,8 @@ func configs(t *tree.Tree, skip map[*tree.Object]bool) []*call {
 		}
 	}
 	slices.SortStableFunc(calls, func(a, b *call) int {
-		return cmp.Or(cmp.Compare(depth(b.scope), depth(a.scope)), cmp.Compare(a.object.File.Path, b.object.File.Path), cmp.Compare(a.object.Index, b.object.Index))
+		return cmp.Or(cmp.Compare(depth(b.scope), depth(a.scope)), cmp.Compare(a.object.File.Path, b.object.File.Path),
+			cmp.Compare(a.object.Index, b.object.Index))
 	})
 	return calls
 }

@@ -92,7 +92,8 @@ func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err err
 	var errs []error
 	for _, f := range t.Files {
 		if o := f.Objects[0]; path.Base(f.Path) == tree.Kptfile && o.Value.Get("kind").Text() != "Kptfile" {
-			errs = append(errs, diag.Errorf(o.Locate("kind"), "kind", "must be Kptfile, and is %s", diag.OneLine(o.Value.Get("kind").Text())).With(diag.WrongKind))
+			errs = append(errs, diag.Errorf(o.Locate("kind"), "kind", "must be Kptfile, and is %s",
+				diag.OneLine(o.Value.Get("kind").Text())).With(diag.WrongKind))
 		}
 	}
 	for _, o := range packages(t) {
@@ -188,7 +189,8 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 	default:
 		return nil, errorf("", "needs image or exec")
 	}
-	config := mapOf("apiVersion", yaml.Str("v1")).With("kind", yaml.Str("ConfigMap")).With("metadata", mapOf("name", yaml.Str("function-input")))
+	config := mapOf("apiVersion", yaml.Str("v1")).With("kind", yaml.Str("ConfigMap")).With("metadata",
+		mapOf("name", yaml.Str("function-input")))
 	switch {
 	case s.ConfigPath != "" && s.ConfigMap.Exists():
 		return nil, errorf("", "configPath and configMap cannot be combined")
@@ -201,7 +203,8 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 		}
 		used[found], config = true, found.Value
 	}
-	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceConfigFn, function.PlaceContainer} {
+	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2,
+		function.PlaceConfigFn, function.PlaceContainer} {
 		config = function.Without(config, place) // the Kptfile takes precedence
 	}
 	r := krm.NewResource(config.With(function.PlaceRuntime, runtime), nil)
@@ -209,7 +212,8 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 	src, _ := o.Source()
 	c := &call{tree: t, scope: folder, home: folder, selects: s.Selectors, leaves: s.Exclude, config: r.Pos}
 	c.plan = planner.FileCall{
-		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Origin: graph.Origin{Source: src, Path: at}, Dir: filepath.Join(t.Dir, filepath.FromSlash(folder)),
+		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Origin: graph.Origin{Source: src, Path: at},
+		Dir:    filepath.Join(t.Dir, filepath.FromSlash(folder)),
 		Config: r, Role: role, Files: c, ByProgram: true,
 	}
 	return c, nil

@@ -28,7 +28,8 @@ func Of(kind string) (text string, ok bool) {
 	case "plan":
 		return printed("Plan", "What a run would do, as krmflow plan -o json writes it.", planview.Version, planview.Form()), true
 	case "plandiff":
-		return printed("PlanDiff", "How a plan differs from another one, as krmflow plan --diff writes it with -o json.", planview.Version, planview.DifferenceForm()), true
+		return printed("PlanDiff", "How a plan differs from another one, as krmflow plan --diff writes it with -o json.", planview.Version,
+			planview.DifferenceForm()), true
 	case "diff":
 		return printed("Diff", "How what is rendered differs, as krmflow diff -o json writes it.", diff.Version, diff.Form()), true
 	}

@@ -48,7 +48,8 @@ var decoders = map[string]struct {
 	"Composition": {[]string{"planner/composition", "krm/function"}, func(t *testing.T, doc []byte) error {
 		fsys := fstest.MapFS{"app/composition.yaml": {Data: doc}, "other.yaml": {Data: []byte("kind: ConfigMap\n")}}
 		for _, name := range []string{"base", "other"} {
-			fsys[name+"/composition.yaml"] = &fstest.MapFile{Data: []byte("kind: Composition\ntransformers: [{apiVersion: example.com/v1, kind: WebApp, metadata: {name: " + name + "}}]\n")}
+			fsys[name+"/composition.yaml"] = &fstest.MapFile{Data: []byte(
+				"kind: Composition\ntransformers: [{apiVersion: example.com/v1, kind: WebApp, metadata: {name: " + name + "}}]\n")}
 		}
 		_, plan, err := render.Consolidate(t.Context(), "app", render.Options{Plan: planner.Options{FS: fsys}})
 		if err != nil {
@@ -81,7 +82,8 @@ func TestSchemasMatchDecoders(t *testing.T) {
 				for some := range slices.Chunk(words, 40) { // below the limit of reported errors
 					for word, unknown := range unknownTo(t, d.decode, doc, x, some) {
 						if _, known := properties[word]; known == unknown {
-							t.Errorf("%s: field %q beside %v: in the schema %t, in the decoder %t", kind, word, names(properties), known, !unknown)
+							t.Errorf("%s: field %q beside %v: in the schema %t, in the decoder %t", kind, word, names(properties), known,
+								!unknown)
 						}
 					}
 				}
@@ -159,7 +161,8 @@ func wordsIn(t *testing.T, packages []string) []string {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && field.MatchString(text) && !strings.HasSuffix(name, "_test.go") {
+					if text, err := strconv.Unquote(lit.Value); err == nil && field.MatchString(text) &&
+						!strings.HasSuffix(name, "_test.go") {
 						words[text] = true
 					}
 				}
@@ -174,8 +177,10 @@ func wordsIn(t *testing.T, packages []string) []string {
 // repository.
 func examples(t *testing.T, kind string) []string {
 	var list []string
-	for _, pattern := range []string{"testdata/" + strings.ToLower(kind) + "*.yaml", "../../../testdata/examples/*/" + strings.ToLower(kind) + ".yaml",
-		"../../../testdata/examples/*/*/" + strings.ToLower(kind) + ".yaml", "../../../testdata/functions/*/" + strings.ToLower(kind) + ".yaml"} {
+	for _, pattern := range []string{"testdata/" + strings.ToLower(kind) + "*.yaml",
+		"../../../testdata/examples/*/" + strings.ToLower(kind) + ".yaml",
+		"../../../testdata/examples/*/*/" + strings.ToLower(kind) + ".yaml", "../../../testdata/functions/*/" + strings.ToLower(kind) +
+			".yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -255,8 +260,9 @@ func TestPlanMatchesSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newChecker(t, "plan")
-	plan := planner.Compile(t.Context(), []string{"kustomize/shop/overlays/prod", "examples/webapp/prod", "nowhere"}, planner.Options{Cwd: cwd, Reorder: "legacy",
-		Functions: planner.Functions{Isolation: func() (string, string) { return "", "" }}})
+	plan := planner.Compile(t.Context(), []string{"kustomize/shop/overlays/prod", "examples/webapp/prod", "nowhere"},
+		planner.Options{Cwd: cwd, Reorder: "legacy",
+			Functions: planner.Functions{Isolation: func() (string, string) { return "", "" }}})
 	var b bytes.Buffer
 	if err := planview.WriteJSON(&b, plan, nil); err != nil {
 		t.Fatal(err)
@@ -272,8 +278,10 @@ func TestPlanMatchesSchema(t *testing.T) {
 
 // TestPlanDiff validates the difference between two plans.
 func TestPlanDiff(t *testing.T) {
-	old := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"x"}}, {ID: "b"}}, Files: []planview.File{{Path: "f", Digest: "1"}}}
-	now := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"y"}, Summary: "s"}, {ID: "c"}}, Files: []planview.File{{Path: "f", Digest: "2"}}}
+	old := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"x"}}, {ID: "b"}},
+		Files: []planview.File{{Path: "f", Digest: "1"}}}
+	now := &planview.Document{Nodes: []planview.Node{{ID: "a", Inputs: []string{"y"}, Summary: "s"}, {ID: "c"}},
+		Files: []planview.File{{Path: "f", Digest: "2"}}}
 	var b bytes.Buffer
 	if err := planview.Compare(old, now).Write(&b); err != nil {
 		t.Fatal(err)

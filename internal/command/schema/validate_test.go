@@ -54,7 +54,8 @@ func (c checker) check(s map[string]any, x any, path string) (wrong []string) {
 				fail("%q does not match %s", text, v)
 			}
 		case "minLength", "maxLength":
-			if n := float64(utf8.RuneCountInString(fmt.Sprint(x))); key == "minLength" && n < v.(float64) || key == "maxLength" && n > v.(float64) {
+			if n := float64(utf8.RuneCountInString(fmt.Sprint(x))); key == "minLength" && n < v.(float64) ||
+				key == "maxLength" && n > v.(float64) {
 				fail("has %v characters", n)
 			}
 		case "minimum":

@@ -177,7 +177,8 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 	who := res.ID().Kind + " " + diag.OneLine(res.ID().Name)
 	if x.Absent {
 		for _, path := range paths {
-			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(o.shown(res.Value()), path))), o, i, path)
+			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(o.shown(res.Value()), path))),
+				o, i, path)
 		}
 		return
 	}
@@ -252,7 +253,8 @@ func contains(v, part yaml.Value) bool {
 		})
 	case yaml.Map:
 		for _, f := range part.Fields() {
-			if x := v.Get(f.Key); !x.Exists() || !equal(x, f.Value) && !(x.Type() == yaml.Map && f.Value.Type() == yaml.Map && contains(x, f.Value)) {
+			if x := v.Get(f.Key); !x.Exists() ||
+				!equal(x, f.Value) && !(x.Type() == yaml.Map && f.Value.Type() == yaml.Map && contains(x, f.Value)) {
 				return false
 			}
 		}
@@ -356,7 +358,8 @@ func described(c *diff.Changes) (lines []string) {
 					lines = append(lines, fmt.Sprintf("%s: %s has a different value %s", r.ID(), e.Path, secret.Hidden))
 					continue
 				}
-				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove), edited(e.Old, e.Hidden && e.Op != diff.Add)))
+				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove),
+					edited(e.Old, e.Hidden && e.Op != diff.Add)))
 			}
 		}
 	}

@@ -177,8 +177,10 @@ func (s *Suite) read(top yaml.Cursor) {
 
 func readCase(item yaml.Cursor, dir string) Case {
 	c := Case{Name: item.Field("name").Line(), Pos: item.Pos(), Count: -1}
-	if sel := item.Field("select"); sel.Exists() && sel.Known("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector") {
-		c.Select = &builtins.Selector{Group: sel.Field("group").Text(), Version: sel.Field("version").Text(), Kind: sel.Field("kind").Text(),
+	if sel := item.Field("select"); sel.Exists() &&
+		sel.Known("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector") {
+		c.Select = &builtins.Selector{Group: sel.Field("group").Text(), Version: sel.Field("version").Text(),
+			Kind: sel.Field("kind").Text(),
 			Name: sel.Field("name").Text(), Namespace: sel.Field("namespace").Text(),
 			LabelSelector: sel.Field("labelSelector").Text(), AnnotationSelector: sel.Field("annotationSelector").Text()}
 		if err := c.Select.Compile(); err != nil {

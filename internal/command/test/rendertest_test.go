@@ -43,7 +43,8 @@ func list(t *testing.T, text string) *krm.List {
 // suite reads a file with one document about the directory of the file.
 func suite(t *testing.T, dir, text string) *Suite {
 	t.Helper()
-	suites, err := Parse(&yaml.Source{File: filepath.ToSlash(filepath.Join(dir, Name)), Data: []byte("apiVersion: krmflow.dev/v1alpha1\nkind: Test\n" + text)})
+	suites, err := Parse(&yaml.Source{File: filepath.ToSlash(filepath.Join(dir, Name)),
+		Data: []byte("apiVersion: krmflow.dev/v1alpha1\nkind: Test\n" + text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,20 +77,26 @@ func TestExpectationsReportMismatches(t *testing.T) {
 		{"Deployment", `{field: spec.replicas, absent: true}`, `Deployment web: spec.replicas is 1, want none`},
 		{"Deployment", `{field: metadata.labels.a.b/c, equals: x}`, ``},
 		{"Deployment", `{field: "spec.containers[*].image", matches: "^r/"}`, ``},
-		{"Deployment", `{field: "spec.containers[*].image", matches: ":1$"}`, `Deployment web: spec.containers[1].image is "r/b:2", want a match for :1$`},
+		{"Deployment", `{field: "spec.containers[*].image", matches: ":1$"}`,
+			`Deployment web: spec.containers[1].image is "r/b:2", want a match for :1$`},
 		{"Deployment", `{field: "spec.containers[*].args"}`, `Deployment web: spec.containers[0] has no spec.containers[*].args`},
 		{"Deployment", `{field: "spec.containers[*].args", not: [x]}`, ``},
-		{"Deployment", `{field: "spec.containers[*].image", absent: true}`, `Deployment web: spec.containers[0].image is "r/a:1", want none|Deployment web: spec.containers[1].image is "r/b:2", want none`},
-		{"Deployment", `{field: "spec.containers[0].ports[*].port", not: 81}`, `Deployment web: spec.containers[0].ports[1].port is 81, want anything else`},
-		{"Deployment", `{field: "spec.containers[*].ports[*].port", not: 81}`, `Deployment web: spec.containers[0].ports[1].port is 81, want anything else`},
+		{"Deployment", `{field: "spec.containers[*].image", absent: true}`,
+			`Deployment web: spec.containers[0].image is "r/a:1", want none|Deployment web: spec.containers[1].image is "r/b:2", want none`},
+		{"Deployment", `{field: "spec.containers[0].ports[*].port", not: 81}`,
+			`Deployment web: spec.containers[0].ports[1].port is 81, want anything else`},
+		{"Deployment", `{field: "spec.containers[*].ports[*].port", not: 81}`,
+			`Deployment web: spec.containers[0].ports[1].port is 81, want anything else`},
 		{"Deployment", `{field: "spec.empty[*].x", equals: 1}`, ``},
 		{"Deployment", `{field: "spec.none[*].x", equals: 1}`, `Deployment web has no spec.none[*].x`},
 		{"Deployment", `{field: "spec.containers[name=c]"}`, `Deployment web has no spec.containers[name=c]`},
 		{"Deployment", `{field: "spec.containers.[name=b].image", equals: "r/b:2"}`, ``},
 		{"Deployment", `{field: spec.containers, contains: {name: a, ports: [{port: 80}, {port: 81}]}}`, ``},
-		{"Deployment", `{field: spec.containers, contains: {name: a, image: "r/b:2"}}`, `Deployment web: spec.containers is [{"image":"r/a:1","name":"a","ports":[{"port":80},{"port":81}]},{"args":[],"image":"r/b:2","name":"b"}], want something with {"image":"r/b:2","name":"a"}`},
+		{"Deployment", `{field: spec.containers, contains: {name: a, image: "r/b:2"}}`,
+			`Deployment web: spec.containers is [{"image":"r/a:1","name":"a","ports":[{"port":80},{"port":81}]},{"args":[],"image":"r/b:2","name":"b"}], want something with {"image":"r/b:2","name":"a"}`},
 		{"Deployment", `{field: metadata, contains: {labels: {a.b/c: x}}}`, ``},
-		{"Deployment", `{field: metadata, contains: name}`, `Deployment web: metadata is {"labels":{"a.b/c":"x"},"name":"web"}, want something with "name"`},
+		{"Deployment", `{field: metadata, contains: name}`,
+			`Deployment web: metadata is {"labels":{"a.b/c":"x"},"name":"web"}, want something with "name"`},
 		{"Deployment", `{field: spec.url, contains: hunter3}`, `Deployment web: spec.url is "http://user:xxxxx@example.com/x", want a different value`},
 		{"Deployment", `{field: spec.replicas, equals: "http://user:hunter4@example.com"}`, `Deployment web: spec.replicas is 1, want "http://user:xxxxx@example.com"`},
 		{"Secret", `{field: stringData.p, equals: hunter3}`, `Secret s: stringData.p is "(hidden)", want a different value`},
@@ -114,7 +121,8 @@ func TestExpectationsReportMismatches(t *testing.T) {
 func TestLongSecret(t *testing.T) {
 	text := "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\ndata: {x: '" + strings.Repeat("x", maxText) + " http://user:hunter2@example.com'}\n"
 	s := suite(t, ".", "tests: [{name: a, expect: [{field: data.x, equals: 'hunter3'}]}]")
-	if got := failures(s.Check(&Outcome{List: list(t, text)}, nil, nil)); !strings.Contains(got, "want a different value") || strings.Contains(got, "hunter") {
+	if got := failures(s.Check(&Outcome{List: list(t, text)}, nil, nil)); !strings.Contains(got, "want a different value") ||
+		strings.Contains(got, "hunter") {
 		t.Error(got)
 	}
 }
@@ -137,7 +145,8 @@ func TestWarningsAndErrors(t *testing.T) {
 		{"fails: one", nil, nil, "render: . renders, but an error that matches \"one\" is expected\n"},
 		{"tests: [{name: a, count: 0}]", []error{warning("one")}, nil, "render: one\n"},
 	} {
-		if got := failures(suite(t, ".", c.expect).Check(&Outcome{Errs: c.errs, Warnings: c.warnings}, regexp.MustCompile("render"), nil)); got != c.want {
+		if got := failures(suite(t, ".", c.expect).Check(&Outcome{Errs: c.errs, Warnings: c.warnings}, regexp.MustCompile("render"),
+			nil)); got != c.want {
 			t.Errorf("%s: %s", c.expect, cmp.Diff(c.want, got))
 		}
 	}
@@ -175,7 +184,8 @@ func TestGoldenFilesOmitSecrets(t *testing.T) {
 	}
 	check(objects, nil)
 	check(strings.ReplaceAll(objects, "hunter2", "hunter3"), nil)
-	check(strings.ReplaceAll(objects, "stringData: {p", "stringData: {q"), nil, "stringData.p is none", "stringData.q is (hidden), want none")
+	check(strings.ReplaceAll(objects, "stringData: {p", "stringData: {q"), nil, "stringData.p is none",
+		"stringData.q is (hidden), want none")
 	check(strings.ReplaceAll(objects, "replicas: 1", "replicas: 2"), nil, "spec.replicas is 2, want 1")
 	docs := strings.Split(objects, "---\n")
 	check(docs[1]+"---\n"+docs[0], nil, "the resources are in a different order")

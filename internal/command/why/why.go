@@ -45,7 +45,8 @@ The cache records the last render of a root by build or apply-render with the sa
 				dirs = []string{path.Dir(file)}
 			}
 			all := func(string, *records.Record) bool { return false }
-			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true}) // the changes may be the reason why a root fails
+			// the changes may be the reason why a root fails
+			run, err := a.Plan(cmd, engine.Request{Args: dirs, Reuse: all, KeepGoing: true})
 			if err != nil {
 				return err
 			}

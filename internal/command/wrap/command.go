@@ -47,7 +47,8 @@ directory KUST_OVERRIDE_DIR are merged last. The exit code and stderr are those 
 				}
 				names = append([]string{}, names...) // not nil: --env= means no variables
 			}
-			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, MaxOutput: int64(most), JSON: json}
+			c := &Call{Args: args, Env: os.Environ(), Names: names, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,
+				MaxOutput: int64(most), JSON: json}
 			return c.Run(cmd.Context())
 		},
 	}
@@ -62,7 +63,8 @@ directory KUST_OVERRIDE_DIR are merged last. The exit code and stderr are those 
 func checkNames(names []string) error {
 	for _, name := range names {
 		if !function.IsVariable(name) || strings.ToUpper(name) != name {
-			return options.UsageError(diag.FlagValue.Errorf("illegal value --env %s; expected names in upper case: letters, digits and _", diag.OneLine(name)))
+			return options.UsageError(diag.FlagValue.Errorf("illegal value --env %s; expected names in upper case: letters, digits and _",
+				diag.OneLine(name)))
 		}
 	}
 	return nil

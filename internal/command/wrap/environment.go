@@ -57,8 +57,9 @@ func (c *Call) choice() (choice, error) {
 	declared, ok := c.lookup(function.FieldsVariable)
 	if !ok {
 		e := diag.Arguments.Errorf("wrap needs the names of the variables that the command reads")
-		return nil, options.UsageError(diag.AsError(e).Hint("add --env with their names, for example --env NAME,REPLICAS, or --env= for none").
-			Hint("without --env, the schema in a function's catalog entry names them"))
+		return nil,
+			options.UsageError(diag.AsError(e).Hint("add --env with their names, for example --env NAME,REPLICAS, or --env= for none").
+				Hint("without --env, the schema in a function's catalog entry names them"))
 	}
 	paths := strings.Split(declared, ",")
 	return func(part, key, variable string) (bool, string) {
@@ -66,7 +67,8 @@ func (c *Call) choice() (choice, error) {
 			return false, ""
 		}
 		if _, set := c.lookup(variable); set {
-			return false, fmt.Sprintf("%s.%s is not passed: the variable %s is already set; to replace it, add --env %s", part, key, variable, variable)
+			return false, fmt.Sprintf("%s.%s is not passed: the variable %s is already set; to replace it, add --env %s", part, key,
+				variable, variable)
 		}
 		return true, ""
 	}, nil

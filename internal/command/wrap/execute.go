@@ -78,7 +78,8 @@ func (c *Call) notStarted(err error) error {
 		return diag.Limitf("%s cannot be started: the configuration is too large for variables", diag.OneLine(c.Args[0]))
 	}
 	if errors.Is(err, syscall.ENOEXEC) {
-		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s is not a program", diag.OneLine(c.Args[0])).With(diag.BadProgram).Hint("a script must begin with a line such as #!/bin/sh")}
+		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s is not a program",
+			diag.OneLine(c.Args[0])).With(diag.BadProgram).Hint("a script must begin with a line such as #!/bin/sh")}
 	}
 	return notFound(c.Args[0], err)
 }
@@ -93,7 +94,8 @@ func (c *Call) ended(err error) error {
 		return err
 	}
 	if ws, ok := failed.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return &exit.Error{Code: 128 + int(ws.Signal()), Err: diag.FunctionFailed.Errorf("%s: ended by signal %d (%v)", diag.OneLine(c.Args[0]), int(ws.Signal()), ws.Signal())}
+		return &exit.Error{Code: 128 + int(ws.Signal()),
+			Err: diag.FunctionFailed.Errorf("%s: ended by signal %d (%v)", diag.OneLine(c.Args[0]), int(ws.Signal()), ws.Signal())}
 	}
 	return &exit.Error{Code: failed.ExitCode()}
 }

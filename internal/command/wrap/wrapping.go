@@ -70,7 +70,8 @@ func (c *Call) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Stderr, NotePrefix+diag.OneLine(note))
 	}
 	var all strings.Builder
-	if err := (kio.ByteWriter{Writer: &all, KeepReaderAnnotations: true, WrappingAPIVersion: "v1", WrappingKind: "List"}).Write(list.Items); err != nil {
+	if err := (kio.ByteWriter{Writer: &all, KeepReaderAnnotations: true, WrappingAPIVersion: "v1", WrappingKind: "List"}).Write(
+		list.Items); err != nil {
 		return err
 	}
 	input, err := c.text(all.String(), nil)
@@ -189,9 +190,11 @@ func place(items []*yaml.RNode) error {
 func notFound(name string, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s cannot be run: permission denied", diag.OneLine(name)).With(diag.BadProgram).Hint("make it executable with chmod +x")}
+		return &exit.Error{Code: 126, Err: diag.Errorf(diag.Pos{}, "", "%s cannot be run: permission denied",
+			diag.OneLine(name)).With(diag.BadProgram).Hint("make it executable with chmod +x")}
 	case loaders.Exists(name) && !strings.ContainsAny(name, `/\`):
-		return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "no program %s on PATH", diag.OneLine(name)).With(diag.NoSuchFile).Hint("did you mean ./%s?", diag.OneLine(name))}
+		return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "no program %s on PATH",
+			diag.OneLine(name)).With(diag.NoSuchFile).Hint("did you mean ./%s?", diag.OneLine(name))}
 	}
 	return &exit.Error{Code: 127, Err: diag.Errorf(diag.Pos{}, "", "no program %s", diag.OneLine(name)).With(diag.NoSuchFile)}
 }

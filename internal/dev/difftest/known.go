@@ -43,11 +43,13 @@ var allListed = []listed{
 	// kustomize adds annotations to objects without any.
 	{what: "notes in annotations", same: withoutAnnotations,
 		holds: func(t tree, _ pair) bool { return setsAnnotations.MatchString(t.String()) }},
-	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
+	{what: "any text is printed as it is",
+		kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
-	{what: "a text <<", kustomizeSays: `invalid value type expect a string`, holds: func(t tree, _ pair) bool { return strings.Contains(t.String(), "<<") }},
+	{what: "a text <<", kustomizeSays: `invalid value type expect a string`,
+		holds: func(t tree, _ pair) bool { return strings.Contains(t.String(), "<<") }},
 	{what: "targets of a replacement within its source", holds: func(t tree, _ pair) bool { return copiesItself(t.String()) }},
 	{what: "validators that write existing values", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
@@ -56,14 +58,17 @@ var allListed = []listed{
 		return found && before == after
 	}},
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
-	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
-	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? |\(add /metadata/annotations/\S+\): the path does not exist`},
+	{what: "lists and scalars for labels and annotations in patches",
+		krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
+	{what: "annotations for objects that have a scalar there",
+		krmflowSays: `metadata/annotations: expected a mapping, found an? |\(add /metadata/annotations/\S+\): the path does not exist`},
 	{what: "a text in the place of all annotations", krmflowSays: `"metadata\.annotations": the field has type null`},
 	{what: "tags say nothing else", same: plainNumbers,
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are not strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|does not match its tag`},
-	{what: "texts in the place of numbers", krmflowSays: `the field has type (integer|number|boolean|null), but the value has a different type`},
+	{what: "texts in the place of numbers",
+		krmflowSays: `the field has type (integer|number|boolean|null), but the value has a different type`},
 	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
 		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
 	}},
@@ -149,7 +154,8 @@ func (l *listed) explains(t tree, p pair) bool {
 	case l.holds != nil && (t == nil || !l.holds(t, p)):
 		return false
 	case p.kustomize.failed != p.krmflow.failed && l.kustomizeSays+l.krmflowSays != "":
-		return p.kustomize.failed && matches(l.kustomizeSays, p.kustomize.stderr) || p.krmflow.failed && matches(l.krmflowSays, p.krmflow.stderr)
+		return p.kustomize.failed && matches(l.kustomizeSays, p.kustomize.stderr) ||
+			p.krmflow.failed && matches(l.krmflowSays, p.krmflow.stderr)
 	case l.same != nil:
 		return !p.kustomize.failed && !p.krmflow.failed && l.same(p.kustomize.stdout) == l.same(p.krmflow.stdout)
 	}

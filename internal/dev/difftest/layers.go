@@ -123,7 +123,8 @@ var features = []func(*generator, string, *node){
 	(*generator).affixes, (*generator).namespace, (*generator).labels, (*generator).commonLabels, (*generator).commonAnnotations,
 	(*generator).images, (*generator).replicas, (*generator).configMaps, (*generator).configMaps, (*generator).secrets,
 	(*generator).patches, (*generator).patches, (*generator).patches, (*generator).patches, (*generator).oldPatches,
-	(*generator).replacements, (*generator).replacements, (*generator).replacements, (*generator).vars, (*generator).plugins, (*generator).plugins,
+	(*generator).replacements, (*generator).replacements, (*generator).replacements, (*generator).vars, (*generator).plugins,
+	(*generator).plugins,
 	(*generator).configurations, (*generator).metadata, (*generator).schema,
 }
 
@@ -222,7 +223,8 @@ func (g *generator) generated(dir, kind, name string) *node {
 			case "files":
 				g.count++
 				file := fmt.Sprintf("f%d.txt", g.count)
-				g.files[dir+file] = of(g.random, "a\nb\n", "", "\tx", "a: b\n# c\n", "  a\n b", "\xff\xfe", "é\n", "a\r\nb\r\n", "one\n\n\n")
+				g.files[dir+file] = of(g.random, "a\nb\n", "", "\tx", "a: b\n# c\n", "  a\n b", "\xff\xfe", "é\n", "a\r\nb\r\n",
+					"one\n\n\n")
 				gen.set(key, texts(of(g.random, "", "k=", "other.txt=")+file))
 			default:
 				g.count++
@@ -247,7 +249,8 @@ func (g *generator) vars(_ string, k *node) {
 	t, _ := g.known()
 	v := object("name", "VAR", "objref", object("apiVersion", t.apiVersion, "kind", t.kind, "name", t.name))
 	if g.chance(0.5) {
-		v.set("fieldref", object("fieldpath", of(g.random, "metadata.name", "metadata.namespace", "data.a", "spec.a", "spec.ports[0].port", "spec.replicas", "metadata.labels")))
+		v.set("fieldref", object("fieldpath", of(g.random, "metadata.name", "metadata.namespace", "data.a", "spec.a", "spec.ports[0].port",
+			"spec.replicas", "metadata.labels")))
 	}
 	k.set("vars", list(v))
 }
@@ -266,7 +269,8 @@ func (g *generator) metadata(_ string, k *node) {
 
 // fieldSpec returns a random field specification for a configuration.
 func (g *generator) fieldSpec() *node {
-	f := object("path", of(g.random, "metadata/name", "metadata/labels", "metadata/annotations", "spec/a", "spec/name", "spec/template/metadata/labels", "data/a", "spec/ref/name",
+	f := object("path", of(g.random, "metadata/name", "metadata/labels", "metadata/annotations", "spec/a", "spec/name",
+		"spec/template/metadata/labels", "data/a", "spec/ref/name",
 		"spec/list[]/a", "spec/selector", "spec/replicas", "metadata/namespace", "subjects", "spec/text", "spec/map"))
 	if g.chance(0.5) {
 		f.set("kind", of(g.random, "Thing", "ConfigMap", "Deployment", "Service"))
@@ -283,7 +287,8 @@ func (g *generator) fieldSpec() *node {
 func (g *generator) configurations(dir string, k *node) {
 	c := mapping()
 	for range 1 + g.IntN(2) {
-		key := of(g.random, "namePrefix", "nameSuffix", "namespace", "commonLabels", "commonAnnotations", "images", "replicas", "varReference", "nameReference", "labels")
+		key := of(g.random, "namePrefix", "nameSuffix", "namespace", "commonLabels", "commonAnnotations", "images", "replicas",
+			"varReference", "nameReference", "labels")
 		specs := list()
 		for range 1 + g.IntN(2) {
 			specs.items = append(specs.items, g.fieldSpec())
@@ -329,7 +334,8 @@ func (g *generator) mistake(k *node) {
 	case 0:
 		k.set(of(g.random, "resource", "Patches", "patch", "namespce"), "x")
 	case 1:
-		k.set(of(g.random, "patches", "images", "labels", "vars", "generators"), of(g.random, "a", "1", "null", "[null]", "{}", "[a]", "[[]]", ""))
+		k.set(of(g.random, "patches", "images", "labels", "vars", "generators"),
+			of(g.random, "a", "1", "null", "[null]", "{}", "[a]", "[[]]", ""))
 	case 2:
 		k.set(of(g.random, "resources", "components", "bases"), texts("missing.yaml"))
 	case 3:

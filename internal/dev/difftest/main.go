@@ -196,7 +196,8 @@ func (c *campaign) report() bool {
 	for _, f := range c.found {
 		skipped -= f.count
 	}
-	fmt.Printf("%d kinds of differences that are not listed; %d trees not looked at, for there are %d of their kind\n", len(c.found), skipped, c.each)
+	fmt.Printf("%d kinds of differences that are not listed; %d trees not looked at, for there are %d of their kind\n", len(c.found),
+		skipped, c.each)
 	return len(c.found) > 0
 }
 

@@ -10,7 +10,8 @@ var kinds = []thing{
 	{"batch/v1", "CronJob", "", ""}, {"v1", "ServiceAccount", "", ""}, {"v1", "Namespace", "", ""},
 	{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", ""}, {"rbac.authorization.k8s.io/v1", "RoleBinding", "", ""},
 	{"networking.k8s.io/v1", "Ingress", "", ""}, {"autoscaling/v2", "HorizontalPodAutoscaler", "", ""},
-	{"v1", "PersistentVolumeClaim", "", ""}, {"v1", "Pod", "", ""}, {"example.com/v1", "Thing", "", ""}, {"example.com/v1", "Thing", "", ""},
+	{"v1", "PersistentVolumeClaim", "", ""}, {"v1", "Pod", "", ""}, {"example.com/v1", "Thing", "", ""},
+	{"example.com/v1", "Thing", "", ""},
 	{"v1", "List", "", ""},
 }
 
@@ -101,12 +102,15 @@ func (r *random) body(t thing, o *node) {
 		o.set("subjects", list(object("kind", "ServiceAccount", "name", of(r, "a", "b", "default"), "namespace", of(r, "ns1", "default"))))
 	case "Ingress":
 		backend := object("service", object("name", of(r, "a", "web"), "port", object("number", "80")))
-		rule := object("host", "x.example.com", "http", object("paths", list(object("path", "/", "pathType", "Prefix", "backend", backend))))
+		rule := object("host", "x.example.com", "http",
+			object("paths", list(object("path", "/", "pathType", "Prefix", "backend", backend))))
 		o.set("spec", object("rules", list(rule)))
 	case "HorizontalPodAutoscaler":
-		o.set("spec", object("scaleTargetRef", object("apiVersion", "apps/v1", "kind", "Deployment", "name", of(r, "a", "web")), "maxReplicas", "3"))
+		o.set("spec", object("scaleTargetRef", object("apiVersion", "apps/v1", "kind", "Deployment", "name", of(r, "a", "web")),
+			"maxReplicas", "3"))
 	case "PersistentVolumeClaim":
-		o.set("spec", object("resources", object("requests", object("storage", of(r, "1Gi", "1", "0.5"))), "accessModes", texts("ReadWriteOnce")))
+		o.set("spec", object("resources", object("requests", object("storage", of(r, "1Gi", "1", "0.5"))), "accessModes",
+			texts("ReadWriteOnce")))
 	case "Thing":
 		o.set("spec", r.custom())
 	}
@@ -216,7 +220,8 @@ func (r *random) container(name string) *node {
 		c.set("args", list(text(r.scalar()), text(r.scalar())))
 	}
 	if r.chance(0.2) {
-		c.set("ports", list(object("containerPort", of(r, "80", "8080"), "name", "http"), object("containerPort", "443", "protocol", "TCP")))
+		c.set("ports", list(object("containerPort", of(r, "80", "8080"), "name", "http"),
+			object("containerPort", "443", "protocol", "TCP")))
 	}
 	if r.chance(0.15) {
 		c.set("resources", object("limits", object("cpu", of(r, "1", "0.5", "500m", `"1"`), "memory", "1Gi")))

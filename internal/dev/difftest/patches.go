@@ -60,7 +60,8 @@ func (g *generator) target(t thing) *node {
 		s.set("name", of(g.random, t.name, t.name, ".*", t.name+".*", "a|b"))
 	}
 	if g.chance(0.1) {
-		s.set("labelSelector", of(g.random, "app", "app=a", `"!x"`, `"a in (a, b)"`, `"="`, "a!=b", `"a,b"`, `"a=b=c"`, `"a in ()"`, `"1"`, "a notin (x)"))
+		s.set("labelSelector", of(g.random, "app", "app=a", `"!x"`, `"a in (a, b)"`, `"="`, "a!=b", `"a,b"`, `"a=b=c"`, `"a in ()"`,
+			`"1"`, "a notin (x)"))
 	}
 	if g.chance(0.05) {
 		s.set("annotationSelector", of(g.random, "a=a", "b", `"!a"`, "k=1"))
@@ -143,7 +144,8 @@ func (g *generator) altered(n *node, depth int) *node {
 			}
 		}
 		if g.chance(0.1) {
-			l.items = append(l.items, of(g.random, object("$patch", "replace"), object("name", "new"), object("name", "web", "$patch", "delete"), text("null"), text("a")))
+			l.items = append(l.items, of(g.random, object("$patch", "replace"), object("name", "new"),
+				object("name", "web", "$patch", "delete"), text("null"), text("a")))
 		}
 		return l
 	}

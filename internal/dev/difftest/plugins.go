@@ -31,7 +31,8 @@ func (g *generator) replacement() *node {
 			source.set("fieldPath", g.fieldPath(o))
 		}
 		if g.chance(0.15) {
-			source.set("options", object("delimiter", of(g.random, `"-"`, `"."`, `":"`, `"/"`, `a`), "index", of(g.random, "0", "0", "1", "-1")))
+			source.set("options", object("delimiter", of(g.random, `"-"`, `"."`, `":"`, `"/"`, `a`), "index",
+				of(g.random, "0", "0", "1", "-1")))
 		}
 		repl.set("source", source)
 	}
@@ -144,7 +145,8 @@ func (g *generator) transformerConfig() *node {
 	}
 	switch g.IntN(12) {
 	case 0:
-		return object("kind", of(g.random, "PrefixTransformer", "PrefixSuffixTransformer"), "prefix", of(g.random, "p-", "1"), "fieldSpecs", specs)
+		return object("kind", of(g.random, "PrefixTransformer", "PrefixSuffixTransformer"), "prefix", of(g.random, "p-", "1"), "fieldSpecs",
+			specs)
 	case 1:
 		return object("kind", "SuffixTransformer", "suffix", of(g.random, "-s", "0"), "fieldSpecs", specs)
 	case 2:

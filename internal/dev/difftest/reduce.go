@@ -110,7 +110,8 @@ func blockEnd(lines []string, i int) int {
 			}
 		case strings.TrimSpace(lines[end]) != "" && n <= indent:
 			// A list may have the same indentation as its key.
-			if n < indent || !strings.HasPrefix(strings.TrimSpace(lines[end]), "-") || strings.HasPrefix(strings.TrimSpace(lines[i]), "-") || !strings.HasSuffix(strings.TrimSpace(lines[i]), ":") {
+			if n < indent || !strings.HasPrefix(strings.TrimSpace(lines[end]), "-") ||
+				strings.HasPrefix(strings.TrimSpace(lines[i]), "-") || !strings.HasSuffix(strings.TrimSpace(lines[i]), ":") {
 				return end
 			}
 		}

@@ -65,7 +65,8 @@ func Open(t testing.TB, html []byte, width, height int, dark bool) *Browser {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), limit)
-	ctx, end := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+	ctx, end := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
+		chromedp.NoSandbox,
 		chromedp.WSURLReadTimeout(limit), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(width, height))...)
 	ctx, leave := chromedp.NewContext(ctx)
 	t.Cleanup(func() { leave(); end(); stop() })
@@ -79,7 +80,8 @@ func Open(t testing.TB, html []byte, width, height int, dark bool) *Browser {
 	}
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(b, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	b.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(b.url))
 	t.Cleanup(b.check)
 	return b
@@ -156,7 +158,8 @@ func (b *Browser) Wait(expression string) {
 // page can prevent the character from being typed.
 func Slash() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/", Code: "Slash", WindowsVirtualKeyCode: 191})
+		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/",
+			Text: "/", Code: "Slash", WindowsVirtualKeyCode: 191})
 		return err
 	})
 }

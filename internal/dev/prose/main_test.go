@@ -34,15 +34,15 @@ func TestStiltedPhrasesAreCounted(t *testing.T) {
 func TestLongLinesAreFound(t *testing.T) {
 	word := strings.Repeat("word ", 30)
 	tree := fstest.MapFS{
-		"a.go": {Data: []byte("package a\n\n// " + word + "\nvar a = f(" + word + word + ")\nvar b = `\n" + word + word + "\n`\n// https://" + word + "\n")},
+		"a.go": {Data: []byte("package a\n\n// " + word + "\nvar a = f(1, " + strings.Repeat("two, ", 30) + ")\nvar s = \"" + word + "\"\nvar b = `\n" + word + word + "\n`\n// https://" + word + "\n")},
 		"a.md": {Data: []byte(word + "\n| " + word + "|\n")},
 	}
 	var out strings.Builder
 	if _, err := check(&out, tree); err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(out.String(), "at most 1790\n")
-	if want := "a.go:3: 153 columns, at most 100\na.md:1: 150 columns, at most 120\n"; rest != want {
+	_, rest, _ := strings.Cut(out.String(), "at most 25\n")
+	if want := "a.go:3: 153 columns, at most 100\na.go:4: 164 columns, at most 140\na.md:1: 150 columns, at most 120\n"; rest != want {
 		t.Errorf("printed\n%s, not\n%s", rest, want)
 	}
 }

@@ -59,13 +59,15 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if out, err := exec.Command(program, "version", "--short").CombinedOutput(); err != nil || string(out) != "v1.2.3\n" {
 		t.Errorf("version: %q, %v", out, err)
 	}
-	if text := string(files[4].data); !strings.Contains(text, "==== github.com/spf13/cobra v") || !strings.Contains(text, "==== Go: LICENSE") {
+	if text := string(files[4].data); !strings.Contains(text, "==== github.com/spf13/cobra v") ||
+		!strings.Contains(text, "==== Go: LICENSE") {
 		t.Error("licenses are missing")
 	}
 	if sums, err := exec.Command("sh", "-c", `cd "$1" && sha256sum -c SHA256SUMS`, "sh", dirs[0]).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, sums)
 	}
-	if krew := string(read(t, dirs[0], "krew.yaml")); !strings.Contains(krew, "  version: v1.2.3\n") || !strings.Contains(krew, "/v1.2.3/"+archive+"\n    sha256: ") {
+	if krew := string(read(t, dirs[0], "krew.yaml")); !strings.Contains(krew, "  version: v1.2.3\n") ||
+		!strings.Contains(krew, "/v1.2.3/"+archive+"\n    sha256: ") {
 		t.Errorf("for krew: %s", krew)
 	}
 	checkBill(t, read(t, dirs[0], base+".cdx.json"))

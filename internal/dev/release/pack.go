@@ -25,7 +25,8 @@ func packTar(to string, files []string) error {
 			if err != nil {
 				return err
 			}
-			h := &tar.Header{Name: filepath.Base(name), Mode: int64(modeOf(name)), Size: int64(len(data)), ModTime: made, Format: tar.FormatUSTAR}
+			h := &tar.Header{Name: filepath.Base(name), Mode: int64(modeOf(name)), Size: int64(len(data)), ModTime: made,
+				Format: tar.FormatUSTAR}
 			if err := tw.WriteHeader(h); err != nil {
 				return err
 			}

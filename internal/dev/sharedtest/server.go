@@ -48,7 +48,8 @@ func start(dir string, said *bytes.Buffer, args []string) (s *Server, err error)
 	if s.HTTP, err = FreeAddress(); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(Program, append([]string{"--dir", dir, "--max_size", "1", "--grpc_address", s.GRPC, "--http_address", s.HTTP}, args...)...)
+	s.cmd = exec.Command(Program, append([]string{"--dir", dir, "--max_size", "1", "--grpc_address", s.GRPC, "--http_address", s.HTTP},
+		args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = said, said
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

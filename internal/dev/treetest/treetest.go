@@ -110,7 +110,8 @@ func (w *Tree) kustomization(dir int, name string) {
 	fmt.Fprintf(&b, "components: [%s]\n", strings.Join(components, ", "))
 	for _, line := range []string{
 		fmt.Sprintf("namePrefix: p%d-\n", w.rnd.IntN(2)), "namespace: ns\n", "commonLabels: {c: d}\n", "patches: [{path: patch.yaml}]\n",
-		fmt.Sprintf("configMapGenerator: [{name: g%d, files: [data.txt]}]\n", dir), fmt.Sprintf("configMapGenerator: [{name: e%d, envs: [values.env]}]\n", dir),
+		fmt.Sprintf("configMapGenerator: [{name: g%d, files: [data.txt]}]\n", dir),
+		fmt.Sprintf("configMapGenerator: [{name: e%d, envs: [values.env]}]\n", dir),
 		"images: [{name: none, newTag: x}]\n", "buildMetadata: [originAnnotations]\n",
 	} {
 		if w.rnd.IntN(4) == 0 && !strings.Contains(b.String(), strings.SplitAfter(line, ":")[0]) {
@@ -180,7 +181,8 @@ func (w *Tree) Mend() {
 				w.file(dir, name)
 			}
 		}
-		if data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), "kustomization.yaml")); err != nil || bytes.Contains(data, []byte("link")) || bytes.Contains(data, []byte("l9")) || bytes.Contains(data, []byte("missing")) {
+		if data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), "kustomization.yaml")); err != nil ||
+			bytes.Contains(data, []byte("link")) || bytes.Contains(data, []byte("l9")) || bytes.Contains(data, []byte("missing")) {
 			w.kustomization(dir, "kustomization.yaml")
 		}
 	}

@@ -178,12 +178,14 @@ func (u *Usage) checkMemory(live uint64) error {
 	limit := u.memory()
 	switch {
 	case u.Limit > 0 && live > uint64(u.Limit):
-		return diag.Limitf("stopped: the run takes more than the %s of memory that --memory-limit allows, with one step at a time", diag.Size(u.Limit)).With(diag.TooMuch).
+		return diag.Limitf("stopped: the run takes more than the %s of memory that --memory-limit allows, with one step at a time",
+			diag.Size(u.Limit)).With(diag.TooMuch).
 			Hint("its input has %s; render fewer roots at a time, or allow more", diag.Size(rounded(u.Input.Used())))
 	case u.Limit > 0 && u.Lifts || live <= uint64(limit):
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
+	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20),
+		diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
 		Hint(endless).Hint("to allow more memory, set --memory-limit")
 }
 

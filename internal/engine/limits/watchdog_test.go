@@ -85,9 +85,11 @@ func TestMemoryLimit(t *testing.T) {
 func TestSameBytesNearTheLimit(t *testing.T) {
 	g := &graph.Graph{}
 	for i := range 40 {
-		src := &yaml.Source{File: fmt.Sprintf("r%d.yaml", i), Data: fmt.Appendf(nil, "{apiVersion: v1, kind: Service, metadata: {name: web-%d}}\n", i)}
+		src := &yaml.Source{File: fmt.Sprintf("r%d.yaml", i),
+			Data: fmt.Appendf(nil, "{apiVersion: v1, kind: Service, metadata: {name: web-%d}}\n", i)}
 		load := g.Add(&graph.Node{ID: fmt.Sprintf("r%d#resources[0]", i), Op: graph.Load{Source: src}})
-		g.Roots = append(g.Roots, graph.Root{Dir: fmt.Sprintf("r%d", i), Node: g.Add(&graph.Node{ID: fmt.Sprintf("r%d#merge", i), Op: graph.Merge{}, Inputs: []graph.NodeID{load}})})
+		g.Roots = append(g.Roots, graph.Root{Dir: fmt.Sprintf("r%d", i),
+			Node: g.Add(&graph.Node{ID: fmt.Sprintf("r%d#merge", i), Op: graph.Merge{}, Inputs: []graph.NodeID{load}})})
 	}
 	const all = 8
 	run := func(live uint64) (made map[string]string, most int) {

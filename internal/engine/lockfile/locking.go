@@ -78,8 +78,10 @@ func (s *Seen) Add(e lock.Entry) {
 	known, ok := s.entries[e.Name]
 	switch {
 	case ok && known.Kind == e.Kind && known.Version() != e.Version():
-		err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it resolves to %s and to %s", e.Name, known.Version(), e.Version())
-		s.ambiguous = append(s.ambiguous, err.Hint("the lock file has no credentials and no parameters; add digests to references that differ only in these: #sha256=…"))
+		err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it resolves to %s and to %s", e.Name, known.Version(),
+			e.Version())
+		s.ambiguous = append(s.ambiguous,
+			err.Hint("the lock file has no credentials and no parameters; add digests to references that differ only in these: #sha256=…"))
 	case !ok || known.Kind != lock.Catalog:
 		s.entries[e.Name] = e
 	}
@@ -177,7 +179,8 @@ func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
 	changes := file.Learn(s.all(), lock.Learning{Update: u.Moves, Drop: drop})
 	for _, c := range changes {
 		if c.RolledBack() {
-			err := &diag.Error{Msg: fmt.Sprintf("%s now has the serial %d, but %d in the lock: it is older", c.Name, c.New.Serial, c.Old.Serial), Err: loaders.ErrVerification}
+			err := &diag.Error{Msg: fmt.Sprintf("%s now has the serial %d, but %d in the lock: it is older", c.Name, c.New.Serial,
+				c.Old.Serial), Err: loaders.ErrVerification}
 			return nil, err.Hint("if that is intended, remove the entry from %s first", file.Path)
 		}
 	}

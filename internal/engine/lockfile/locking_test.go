@@ -72,7 +72,8 @@ func TestNotWritten(t *testing.T) {
 	if data, _ := os.ReadFile(path); string(data) != "mine\n" {
 		t.Errorf("%s", data)
 	}
-	if _, _, err := (Update{}).Write(filepath.Join(dir, "none", lock.Name), &seen); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, _, err := (Update{}).Write(filepath.Join(dir, "none", lock.Name), &seen); err == nil ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Error(err)
 	}
 }

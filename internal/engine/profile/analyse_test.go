@@ -17,7 +17,8 @@ func simulated(r *rand.Rand, n, jobs int) *profile.Profile {
 	workers := make(times, jobs)
 	var end time.Duration
 	for i := range n {
-		s := profile.Step{ID: string(rune('a'+i%26)) + "#" + time.Duration(i).String(), Layer: string(rune('a' + i%5)), File: string(rune('f' + i%7)), Self: time.Duration(r.IntN(1000))}
+		s := profile.Step{ID: string(rune('a'+i%26)) + "#" + time.Duration(i).String(), Layer: string(rune('a' + i%5)),
+			File: string(rune('f' + i%7)), Self: time.Duration(r.IntN(1000))}
 		var ready time.Duration
 		for range r.IntN(4) {
 			if i > 0 {

@@ -62,7 +62,8 @@ func TestReportOfEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := &profile.Report{Profile: &profile.Profile{Jobs: 4, Calls: 4, Steps: []profile.Step{{ID: "k#generators[0]", Self: 6000, Answered: 7000}}}}
+	now := &profile.Report{Profile: &profile.Profile{Jobs: 4,
+		Calls: 4, Steps: []profile.Step{{ID: "k#generators[0]", Self: 6000, Answered: 7000}}}}
 	for _, c := range profile.Compare(old, now).Steps {
 		if c.Old != c.New {
 			t.Errorf("%+v", c)
@@ -91,7 +92,8 @@ func TestReportForms(t *testing.T) {
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"k: 0 roots, 1 step\n", "100 ms  5.00 ms       0  0 B  0 B  100 ms  transform k#namePrefix\n", "500 ms  1.00 s  +100 %  10.0 ms  worse  wall\n"} {
+	for _, want := range []string{"k: 0 roots, 1 step\n", "100 ms  5.00 ms       0  0 B  0 B  100 ms  transform k#namePrefix\n",
+		"500 ms  1.00 s  +100 %  10.0 ms  worse  wall\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

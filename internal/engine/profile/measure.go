@@ -111,7 +111,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		if i > 0 {
-			cold, warm = append(cold, measured{plain[0].sample, recorded[0].profile}), append(warm, measured{plain[1].sample, recorded[1].profile})
+			cold, warm = append(cold, measured{plain[0].sample, recorded[0].profile}),
+				append(warm, measured{plain[1].sample, recorded[1].profile})
 		}
 	}
 	r.Cold, r.Warm = series(cold), series(warm)
@@ -224,7 +225,8 @@ func series(runs []measured) Series {
 			return &m.profile.Stages[i]
 		}
 		s.Stages = append(s.Stages, Phase{stage,
-			spread(values(runs, func(m measured) int64 { return int64(at(m).Wall) })), spread(values(runs, func(m measured) int64 { return int64(at(m).CPU) }))})
+			spread(values(runs, func(m measured) int64 { return int64(at(m).Wall) })),
+			spread(values(runs, func(m measured) int64 { return int64(at(m).CPU) }))})
 	}
 	return s
 }
@@ -232,7 +234,8 @@ func series(runs []measured) Series {
 // middle returns the profile of the run with the median time. Its steps get their spread over
 // all runs.
 func middle(runs []measured) *Profile {
-	sorted := slices.SortedStableFunc(slices.Values(runs), func(x, y measured) int { return cmp.Compare(x.profile.Wall(), y.profile.Wall()) })
+	sorted := slices.SortedStableFunc(slices.Values(runs),
+		func(x, y measured) int { return cmp.Compare(x.profile.Wall(), y.profile.Wall()) })
 	p := sorted[(len(sorted)-1)/2].profile
 	took := map[string][]int64{}
 	for _, m := range runs {

@@ -37,7 +37,8 @@ type Recorder struct {
 // New returns a Recorder for a command that started at began. jobs and calls are the maximum
 // numbers of concurrent steps and functions.
 func New(began time.Time, jobs, calls int) *Recorder {
-	return &Recorder{began: began, jobs: jobs, calls: calls, events: map[string]scheduler.Event{}, outputs: map[string]Step{}, stages: []Stage{{Name: Starting}}, memory: Memory{Least: jobs}, every: 1}
+	return &Recorder{began: began, jobs: jobs, calls: calls, events: map[string]scheduler.Event{}, outputs: map[string]Step{},
+		stages: []Stage{{Name: Starting}}, memory: Memory{Least: jobs}, every: 1}
 }
 
 // Stage records the start of a stage, which is the end of the previous one.
@@ -98,7 +99,8 @@ func (r *Recorder) Root(root graph.Root, list *krm.List, start time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs[root.Dir] = Step{ID: root.Dir, Verb: Output, Layer: OutputLayer, Start: start.Sub(r.began), End: time.Since(r.began), Resources: list.Len(), Taken: list.Size()}
+	r.outputs[root.Dir] = Step{ID: root.Dir, Verb: Output, Layer: OutputLayer, Start: start.Sub(r.began), End: time.Since(r.began),
+		Resources: list.Len(), Taken: list.Size()}
 }
 
 // maxSamples is the maximum number of memory samples.
@@ -134,8 +136,10 @@ func (r *Recorder) Profile(g *graph.Graph, files []*yaml.Source) *Profile {
 	r.memory.Peak = bench.SelfPeak()
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
-	r.memory.Live, r.memory.Collections, r.memory.Allocated = max(r.memory.Live, s[0].Value.Uint64()), s[1].Value.Uint64(), s[2].Value.Uint64()
-	p := &Profile{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Jobs: r.jobs, Calls: r.calls,
+	r.memory.Live, r.memory.Collections, r.memory.Allocated = max(r.memory.Live, s[0].Value.Uint64()), s[1].Value.Uint64(),
+		s[2].Value.Uint64()
+	p := &Profile{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Jobs: r.jobs,
+		Calls:  r.calls,
 		Stages: r.stages, Planned: r.planned, Memory: r.memory}
 	for _, src := range files {
 		p.Files = append(p.Files, File{diag.Redact(src.File), len(src.Data)})
@@ -169,7 +173,8 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 		if !ran {
 			continue
 		}
-		s := Step{ID: n.ID, Verb: n.Op.Verb(), Layer: n.Layer, File: diag.Redact(n.Origin.File()), Start: since(e.Start), End: since(e.End), Called: since(e.Called),
+		s := Step{ID: n.ID, Verb: n.Op.Verb(), Layer: n.Layer, File: diag.Redact(n.Origin.File()), Start: since(e.Start), End: since(e.End),
+			Called:   since(e.Called),
 			Answered: since(e.Answered), Resources: e.Resources, Taken: e.Taken, Made: e.Made, Failed: e.Err != nil, Cached: e.Cached}
 		switch op := n.Op.(type) {
 		case graph.Load:

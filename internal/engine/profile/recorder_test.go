@@ -26,7 +26,8 @@ func recorded() *profile.Profile {
 	load := g.Add(&graph.Node{ID: "k#resources[0]", Op: graph.Load{Source: src}, Layer: "k"})
 	made := g.Add(&graph.Node{ID: "k#generators[0]", Op: graph.Call{Function: function.Function{Name: "gen"}}, Layer: "k"})
 	absorb := g.Add(&graph.Node{ID: "k#generators[0].absorb", Op: graph.Absorb{}, Inputs: []graph.NodeID{load, made}, Layer: "k"})
-	late := g.Add(&graph.Node{ID: "k#transformers[0]", Op: graph.Call{Function: function.Function{Name: "fn"}}, Inputs: []graph.NodeID{absorb}, Layer: "k"})
+	late := g.Add(&graph.Node{ID: "k#transformers[0]", Op: graph.Call{Function: function.Function{Name: "fn"}},
+		Inputs: []graph.NodeID{absorb}, Layer: "k"})
 	g.Add(&graph.Node{ID: "left out", Op: graph.Pass{}})
 	g.Roots = []graph.Root{{Dir: "k", Node: late}}
 
@@ -38,7 +39,8 @@ func recorded() *profile.Profile {
 	r.Event(scheduler.Event{Node: g.Nodes[load], Start: at(2), End: at(5), Resources: 1, Made: 10})
 	r.Event(scheduler.Event{Node: g.Nodes[made], Start: at(2), End: at(11), Called: at(2), Answered: at(11), Made: 10, Resources: 1})
 	r.Event(scheduler.Event{Node: g.Nodes[absorb], Start: at(11), End: at(12), Taken: 20, Made: 20, Resources: 2})
-	r.Event(scheduler.Event{Node: g.Nodes[late], Start: at(13), End: at(30), Called: at(16), Answered: at(28), Taken: 20, Made: 30, Resources: 3})
+	r.Event(scheduler.Event{Node: g.Nodes[late], Start: at(13), End: at(30), Called: at(16), Answered: at(28), Taken: 20,
+		Made: 30, Resources: 3})
 	r.Root(g.Roots[0], krm.NewList(), time.Now())
 	r.Memory(1000, 0.5)
 	r.Stage(profile.Writing)

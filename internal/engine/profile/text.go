@@ -32,7 +32,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Failed > 0 {
 		out.line("%s cannot be rendered: the runs continue, and the time until the failure is included", diag.Count(r.Failed, "other root"))
 	}
-	out.line("%s/%s, %s, up to %s at a time, medians of %s of whole processes", p.OS, p.Arch, diag.Count(p.CPUs, "CPU"), diag.Count(p.Jobs, "step"), diag.Count(r.Cold.Runs, "run"))
+	out.line("%s/%s, %s, up to %s at a time, medians of %s of whole processes", p.OS, p.Arch, diag.Count(p.CPUs, "CPU"),
+		diag.Count(p.Jobs, "step"), diag.Count(r.Cold.Runs, "run"))
 	r.series(out)
 	out.line("\nThe median run: steps of %s in %s, %.1f at the same time. The longest chain takes %s; with %s the steps need at least %s.",
 		Brief(a.Work), Brief(a.Wall), a.Parallelism, Brief(a.Length), diag.Count(p.Jobs, "job"), Brief(a.Least))
@@ -45,7 +46,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	sums(out, "files", a.Files)
 	sums(out, "functions", a.Functions)
 	m := p.Memory
-	out.line("\nmemory: peak %s, in use %s, allocated %s, %s", MB(m.Peak), MB(int64(m.Live)), MB(int64(m.Allocated)), diag.Count(int(m.Collections), "collection"))
+	out.line("\nmemory: peak %s, in use %s, allocated %s, %s", MB(m.Peak), MB(int64(m.Live)), MB(int64(m.Allocated)),
+		diag.Count(int(m.Collections), "collection"))
 	if p.MemoryLimit > 0 && m.Least < p.Jobs {
 		out.line("near --memory-limit=%s: only %s at a time", MB(p.MemoryLimit), diag.Count(m.Least, "step"))
 	}
@@ -89,13 +91,15 @@ func (t *text) table(heading string, rows [][]string) {
 // series writes the costs of whole runs and their stages.
 func (r *Report) series(out *text) {
 	row := func(name string, s Series) []string {
-		return []string{Brief(time.Duration(s.Wall.Median)), around(s.Wall), Brief(time.Duration(s.CPU.Median)), around(s.CPU), MB(s.Peak.Median), name}
+		return []string{Brief(time.Duration(s.Wall.Median)), around(s.Wall), Brief(time.Duration(s.CPU.Median)), around(s.CPU),
+			MB(s.Peak.Median), name}
 	}
 	out.table("wall\t±\tCPU\t±\tpeak\t", [][]string{row("cold: with an empty cache", r.Cold), row("warm: once more", r.Warm)})
 	var rows [][]string
 	for i, s := range r.Cold.Stages {
 		warm := r.Warm.Stages[i]
-		rows = append(rows, []string{Brief(time.Duration(s.Wall.Median)), Brief(time.Duration(s.CPU.Median)), Brief(time.Duration(warm.Wall.Median)), Brief(time.Duration(warm.CPU.Median)), s.Name})
+		rows = append(rows, []string{Brief(time.Duration(s.Wall.Median)), Brief(time.Duration(s.CPU.Median)),
+			Brief(time.Duration(warm.Wall.Median)), Brief(time.Duration(warm.CPU.Median)), s.Name})
 	}
 	out.table("cold wall\tCPU\twarm wall\tCPU\t  stage", rows)
 }
@@ -132,7 +136,8 @@ func (r *Report) versus(out *text) {
 	coldCPU, coldWall := r.Ratio(r.Cold)
 	warmCPU, warmWall := r.Ratio(r.Warm)
 	if coldCPU > 0 {
-		out.line("\n%s, one root after the other, takes %.1f times the CPU time and %.1f times the wall time of the cold run, %.1f and %.1f of the warm one",
+		out.line(
+			"\n%s, one root after the other, takes %.1f times the CPU time and %.1f times the wall time of the cold run, %.1f and %.1f of the warm one",
 			r.Against, coldCPU, coldWall, warmCPU, warmWall)
 	}
 }
@@ -185,7 +190,8 @@ func (r *Report) steps(out *text) {
 		if s.Runs != nil {
 			apart = around(*s.Runs)
 		}
-		rows = append(rows, []string{Brief(s.Self), apart, Brief(s.Waited), Bytes(s.Taken), Bytes(s.Made), Brief(gain[i]), s.Verb + " " + s.ID})
+		rows = append(rows, []string{Brief(s.Self), apart, Brief(s.Waited), Bytes(s.Taken), Bytes(s.Made), Brief(gain[i]),
+			s.Verb + " " + s.ID})
 	}
 	out.table("took\t±\twaited\tin\tout\tgain\t  slowest steps", rows)
 }
@@ -193,7 +199,8 @@ func (r *Report) steps(out *text) {
 func sums(out *text, what string, list []Sum) {
 	var rows [][]string
 	for _, s := range list[:min(len(list), shown)] {
-		rows = append(rows, []string{Brief(s.Planned), Brief(s.Took), Brief(s.Critical), Brief(s.Gain), Bytes(s.Bytes), fmt.Sprint(s.Steps), s.Name})
+		rows = append(rows, []string{Brief(s.Planned), Brief(s.Took), Brief(s.Critical), Brief(s.Gain), Bytes(s.Bytes), fmt.Sprint(s.Steps),
+			s.Name})
 	}
 	out.table("plan\trun\ton chain\tgain\tsize\tsteps\t  "+what, rows)
 }
@@ -208,7 +215,8 @@ func (c *Changes) write(out *text) {
 			if i == 2*shown {
 				break
 			}
-			rows = append(rows, []string{Brief(time.Duration(x.Old)), Brief(time.Duration(x.New)), x.Percent(), Brief(time.Duration(x.Noise)), x.Meaning(), x.Name})
+			rows = append(rows, []string{Brief(time.Duration(x.Old)), Brief(time.Duration(x.New)), x.Percent(),
+				Brief(time.Duration(x.Noise)), x.Meaning(), x.Name})
 		}
 		out.table("old\tnew\tchange\tnoise\t\t  "+t.name, rows)
 	}

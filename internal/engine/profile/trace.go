@@ -105,13 +105,15 @@ func WriteTrace(w io.Writer, p *Profile) error {
 	steps, calls := p.Spans()
 	t.lanes(stepThread, "steps", steps, func(i int) (string, string, map[string]any) {
 		s := &p.Steps[i]
-		return strings.TrimSpace(s.Verb + " " + s.ID), s.Verb, map[string]any{"layer": s.Layer, "resources": s.Resources, "bytes_in": s.Taken, "bytes_out": s.Made, "waited_ms": ms(s.Waited), "cached": s.Cached, "critical": critical[i]}
+		return strings.TrimSpace(s.Verb + " " + s.ID), s.Verb, map[string]any{"layer": s.Layer, "resources": s.Resources,
+			"bytes_in": s.Taken, "bytes_out": s.Made, "waited_ms": ms(s.Waited), "cached": s.Cached, "critical": critical[i]}
 	})
 	t.lanes(callThread, "functions", calls, func(i int) (string, string, map[string]any) {
 		return cmp.Or(p.Steps[i].Function, p.Steps[i].ID), "function", map[string]any{"step": p.Steps[i].ID, "critical": critical[i]}
 	})
 	for _, s := range p.Memory.Samples {
-		t.Events = append(t.Events, event{Name: "memory", Phase: "C", Time: us(s.At), Process: 1, Args: map[string]any{"live_bytes": s.Live}},
+		t.Events = append(t.Events, event{Name: "memory", Phase: "C", Time: us(s.At), Process: 1,
+			Args: map[string]any{"live_bytes": s.Live}},
 			event{Name: "jobs", Phase: "C", Time: us(s.At), Process: 1, Args: map[string]any{"jobs": s.Jobs}})
 	}
 	return json.NewEncoder(w).Encode(t)
@@ -123,7 +125,8 @@ func (t *trace) name(what string, thread int, name string) {
 }
 
 func (t *trace) span(name, category string, thread int, start, end time.Duration, args map[string]any) {
-	t.Events = append(t.Events, event{Name: name, Category: category, Phase: "X", Time: us(start), Duration: us(end - start), Process: 1, Thread: thread, Args: args})
+	t.Events = append(t.Events, event{Name: name, Category: category, Phase: "X", Time: us(start), Duration: us(end - start), Process: 1,
+		Thread: thread, Args: args})
 }
 
 // lanes adds spans, with one thread per lane.

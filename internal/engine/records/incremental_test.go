@@ -40,7 +40,8 @@ func newTree(t *testing.T) *tree {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	top := t.TempDir()
-	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), bin: testbinary.Program(t, "cmd/krmflow"), top: top, dir: filepath.Join(top, "tree")}
+	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), bin: testbinary.Program(t, "cmd/krmflow"), top: top,
+		dir: filepath.Join(top, "tree")}
 	w.Tree = treetest.New(t, w.rnd, w.dir)
 	return w
 }
@@ -123,7 +124,8 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 		_, log, code := w.run(false, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
 		_, wantLog, wantCode := w.run(false, "apply-render", "-R", ".", "-o", fresh, "--keep-going", "--prune", "--no-cache")
 		if got, want := messages(log), messages(wantLog); code != wantCode || !slices.Equal(got, want) {
-			t.Fatalf("round %d, after %q:\nexit code %d, %q\nwant      %d, %q", round, edits[max(0, len(edits)-4):], code, got, wantCode, want)
+			t.Fatalf("round %d, after %q:\nexit code %d, %q\nwant      %d, %q", round, edits[max(0, len(edits)-4):], code, got, wantCode,
+				want)
 		}
 		got, want := content(t, out), content(t, fresh)
 		delete(got, "/.krmflow-manifest") // contains the path to the tree
@@ -144,7 +146,8 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 				got, want = mistakes(got), mistakes(want)
 			}
 			if sinceLine.ReplaceAllString(stdout, "") != wantOut || code != wantCode || !slices.Equal(got, want) {
-				t.Fatalf("round %d, %q after %q:\nexit code %d\n%s%s\nwant %d\n%s%s\n%q instead of %q", round, command, edits[max(0, len(edits)-4):], code, stdout, log, wantCode, wantOut, wantLog, got, want)
+				t.Fatalf("round %d, %q after %q:\nexit code %d\n%s%s\nwant %d\n%s%s\n%q instead of %q", round,
+					command, edits[max(0, len(edits)-4):], code, stdout, log, wantCode, wantOut, wantLog, got, want)
 			}
 		}
 		if _, log, _ := w.run(false, "build", root, "--log-level=info"); strings.Contains(log, ": unchanged\n") {
@@ -191,7 +194,8 @@ func known(got, want map[string]string) map[string]string {
 func messages(log string) []string {
 	var lines []string
 	for line := range strings.Lines(log) {
-		if !strings.Contains(line, " files added, ") && !strings.Contains(line, " file added, ") && !strings.Contains(line, " roots done, ") {
+		if !strings.Contains(line, " files added, ") && !strings.Contains(line, " file added, ") &&
+			!strings.Contains(line, " roots done, ") {
 			lines = append(lines, line)
 		}
 	}
@@ -240,7 +244,8 @@ func TestEveryFile(t *testing.T) {
 				delete(got, "/.krmflow-manifest")
 				delete(want, "/.krmflow-manifest")
 				if code != wantCode || !slices.Equal(messages(log), messages(wantLog)) || !maps.Equal(known(got, want), want) {
-					t.Errorf("%s%s is %s: exit code %d, %q\n%q\nwant %d, %q\n%q", tree, file, change, code, messages(log), got, wantCode, messages(wantLog), want)
+					t.Errorf("%s%s is %s: exit code %d, %q\n%q\nwant %d, %q\n%q", tree, file, change, code, messages(log), got, wantCode,
+						messages(wantLog), want)
 				}
 				if err := os.WriteFile(dir+file, data, 0o644); err != nil {
 					t.Fatal(err)

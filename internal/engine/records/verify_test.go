@@ -83,7 +83,8 @@ func TestVerifyFindsForgedRecords(t *testing.T) {
 			t.Errorf("%s: nothing is wrong: exit code %d, %q, %s", command, code, out, log)
 		}
 		tt.forge()
-		if out, log, code := w.run(false, tt.args...); out != want || code != 1 || !strings.Contains(log, "although none of its inputs changed") {
+		if out, log, code := w.run(false, tt.args...); out != want || code != 1 ||
+			!strings.Contains(log, "although none of its inputs changed") {
 			t.Errorf("%s, verified: exit code %d, %q, %s; want %q", command, code, out, log, want)
 		}
 		t.Setenv("KRMFLOW_DEBUG", "")
@@ -98,10 +99,12 @@ func TestVerifyFindsForgedRecords(t *testing.T) {
 // to the revision. KRMFLOW_DEBUG=cacheverify finds the difference.
 func TestVerifyDiff(t *testing.T) {
 	w := newTree(t)
-	const old, now = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: old}}\n", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: now}}\n"
+	const old, now = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: old}}\n",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: now}}\n"
 	w.Write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
 	w.Write("prod/cm.yaml", old)
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = w.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -130,7 +133,8 @@ func TestVerifyDiff(t *testing.T) {
 		t.Errorf("exit code %d, %q, %s; want %q", code, out, log, same)
 	}
 	t.Setenv("KRMFLOW_DEBUG", "cacheverify")
-	if _, log, code := w.run(false, command...); code != 1 || !strings.Contains(log, "the cache says that this root is the same on both sides, but it differs") {
+	if _, log, code := w.run(false, command...); code != 1 ||
+		!strings.Contains(log, "the cache says that this root is the same on both sides, but it differs") {
 		t.Errorf("verified: exit code %d, %s", code, log)
 	}
 }

@@ -193,7 +193,8 @@ func (s *folder) Commit() error {
 // describe returns an error that lists the differences, with a limited number of files of each
 // kind.
 func describe(c output.Changes) *diag.Error {
-	e := diag.Errorf(diag.Pos{}, "", "the output would be changed: %d added, %d changed, %d removed, %d unchanged", len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged).With(diag.OutputDiffers)
+	e := diag.Errorf(diag.Pos{}, "", "the output would be changed: %d added, %d changed, %d removed, %d unchanged", len(c.Added),
+		len(c.Changed), len(c.Removed), c.Unchanged).With(diag.OutputDiffers)
 	e.Err = ErrChanged
 	for _, k := range []struct {
 		sign  string

@@ -40,7 +40,8 @@ func TestSpoolKeepsOrder(t *testing.T) {
 		t.Error("an error was lost")
 	}
 	var b strings.Builder
-	if err := s.WriteYAML(&b, append([]string{"empty", "missing", "bad"}, names...)); err != nil || b.String() != strings.Join(want, "---\n") {
+	if err := s.WriteYAML(&b, append([]string{"empty", "missing", "bad"}, names...)); err != nil ||
+		b.String() != strings.Join(want, "---\n") {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

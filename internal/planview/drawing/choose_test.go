@@ -27,7 +27,8 @@ func TestChooseSelectsConnectedBoxes(t *testing.T) {
 		want string
 	}{
 		{"--root", Options{Roots: []string{"overlays/dev/"}}, bases + " overlays/dev"},
-		{"--root twice", Options{Roots: []string{"overlays/dev", "overlays/staging"}}, bases + " components/ingress components/monitoring overlays/dev overlays/staging"},
+		{"--root twice", Options{Roots: []string{"overlays/dev", "overlays/staging"}},
+			bases + " components/ingress components/monitoring overlays/dev overlays/staging"},
 		{"--to a directory", Options{To: "base"}, bases},
 		{"--to a file", Options{To: "./base/cart/kustomization.yaml"}, "base/cart"},
 		{"--to a node", Options{To: "overlays/dev/kustomization.yaml#namespace"}, bases + " overlays/dev"},
@@ -35,7 +36,8 @@ func TestChooseSelectsConnectedBoxes(t *testing.T) {
 		{"--from a layer", Options{From: "components/high-availability"}, "components/high-availability overlays/prod"},
 		{"--from and --to", Options{From: "base/cart/service.yaml", To: "overlays/dev"}, "base/cart base overlays/dev"},
 		{"steps --to", Options{Steps: true, To: "base/cart"}, "base/cart"},
-		{"steps --from", Options{Steps: true, From: "components/high-availability/budgets.yaml"}, "components/high-availability overlays/prod"},
+		{"steps --from", Options{Steps: true, From: "components/high-availability/budgets.yaml"},
+			"components/high-availability overlays/prod"},
 	} {
 		if got := names(c.o); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.what, got, c.want)
@@ -50,7 +52,8 @@ func TestChooseLayerWithoutSteps(t *testing.T) {
 	write(t, dir, "base/a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: web}}\n")
 	write(t, dir, "alias/kustomization.yaml", "resources: [../base]\n")
 	write(t, dir, "labels/kustomization.yaml", "resources: [label.yaml]\n")
-	write(t, dir, "labels/label.yaml", "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: team}, labels: {team: a}, fieldSpecs: [{path: metadata/labels, create: true}]}\n")
+	write(t, dir, "labels/label.yaml",
+		"{apiVersion: builtin, kind: LabelTransformer, metadata: {name: team}, labels: {team: a}, fieldSpecs: [{path: metadata/labels, create: true}]}\n")
 	write(t, dir, "prod/kustomization.yaml", "resources: [../alias]\ntransformers: [../labels]\nnamePrefix: a\n")
 	plan := compile(t, dir, "prod")
 	for _, c := range []struct {
@@ -77,10 +80,12 @@ func TestUnknownNames(t *testing.T) {
 		want string
 	}{
 		{Options{Roots: []string{"overlays/prd"}}, "--root overlays/prd: is not a root of the plan\n  did you mean \"overlays/prod\"?"},
-		{Options{Roots: []string{"base"}}, "--root base: is not a root of the plan\n  there are: overlays/dev, overlays/prod, overlays/staging"},
+		{Options{Roots: []string{"base"}},
+			"--root base: is not a root of the plan\n  there are: overlays/dev, overlays/prod, overlays/staging"},
 		{Options{To: "bas"}, "--to bas: is not a layer or node of the plan\n  did you mean \"base\"?"},
 		{Options{To: "ingress"}, "--to ingress: is not a layer or node of the plan\n  there are: components/ingress"},
-		{Options{From: "base/cart/servce.yaml"}, "--from base/cart/servce.yaml: is not read by any layer of the plan\n  did you mean \"base/cart/service.yaml\"?"},
+		{Options{From: "base/cart/servce.yaml"},
+			"--from base/cart/servce.yaml: is not read by any layer of the plan\n  did you mean \"base/cart/service.yaml\"?"},
 	} {
 		if _, err := New(shop(t), c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v:\n%v\nwant\n%s", c.o, err, c.want)

@@ -11,7 +11,8 @@ import (
 // escaped. The class attribute of a box lists the verbs of its steps.
 func (d *Drawing) WriteDOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"node\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
+	fmt.Fprintf(b,
+		"digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"node\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
 	b.WriteString("  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10, margin=\"0.08,0.05\"];\n")
 	b.WriteString("  edge [color=\"#666666\", fontname=\"sans-serif\", fontsize=9, arrowsize=0.7];\n")
 	for i, x := range d.boxes {
@@ -94,7 +95,8 @@ func tableDOT(x box) string {
 func markDOT(c class) string { return `<font color="` + looks[c].stroke + `">■</font>&#160;` }
 
 func (d *Drawing) legendDOT(b *bufio.Writer) {
-	b.WriteString(`  legend [shape=plain, style="", label=<<table border="1" color="#999999" cellborder="0" cellspacing="2" cellpadding="2">`)
+	b.WriteString(
+		`  legend [shape=plain, style="", label=<<table border="1" color="#999999" cellborder="0" cellspacing="2" cellpadding="2">`)
 	for _, k := range d.keys() {
 		switch {
 		case k.class != plain:
@@ -120,4 +122,5 @@ var dotText = strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`)
 // control characters the text may contain.
 func escapeXML(text string) string { return xmlText.Replace(text) }
 
-var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;", "\n", "&#10;", "\ufffe", "�", "\uffff", "�")
+var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;", "\n", "&#10;", "\ufffe", "�",
+	"\uffff", "�")

@@ -41,7 +41,8 @@ func overlays(t *testing.T, n int) *planner.Plan {
 	var dirs []string
 	for i := range n {
 		name := fmt.Sprintf("overlays/region-%03d", i)
-		text := "resources: [../../base]\ncomponents: [../../team]\n" + []string{"namespace: a\n", "nameSuffix: -b\n", "commonAnnotations: {c: d}\n"}[i%3]
+		text := "resources: [../../base]\ncomponents: [../../team]\n" + []string{"namespace: a\n", "nameSuffix: -b\n",
+			"commonAnnotations: {c: d}\n"}[i%3]
 		if i%7 == 0 {
 			text += "patches:\n- target: {kind: Service}\n  patch: |\n    - {op: add, path: /metadata/labels, value: {}}\n"
 		}
@@ -92,7 +93,8 @@ func written(t *testing.T, d *Drawing, form func(*Drawing, io.Writer) error) str
 	return b.String()
 }
 
-var forms = map[string]func(*Drawing, io.Writer) error{"dot": (*Drawing).WriteDOT, "mermaid": (*Drawing).WriteMermaid, "svg": (*Drawing).WriteSVG}
+var forms = map[string]func(*Drawing, io.Writer) error{"dot": (*Drawing).WriteDOT, "mermaid": (*Drawing).WriteMermaid,
+	"svg": (*Drawing).WriteSVG}
 
 func TestSameTreeSameBytes(t *testing.T) {
 	for _, steps := range []bool{false, true} {
@@ -100,7 +102,8 @@ func TestSameTreeSameBytes(t *testing.T) {
 			o := Options{Steps: steps, Fold: true, Legend: true}
 			first := written(t, draw(t, compile(t, testdata+"/kustomize", "shop/overlays/prod", "monorepo/all"), o), form)
 			for range 5 {
-				if again := written(t, draw(t, compile(t, testdata+"/kustomize", "shop/overlays/prod", "monorepo/all"), o), form); again != first {
+				if again := written(t, draw(t, compile(t, testdata+"/kustomize", "shop/overlays/prod", "monorepo/all"), o),
+					form); again != first {
 					t.Fatalf("two drawings of one tree differ: %s, steps %t", name, steps)
 				}
 			}

@@ -138,7 +138,8 @@ func (p parts) chains() []int {
 	for i := len(p.edges) - 1; i >= 0; i-- {
 		e := p.edges[i]
 		from, to := &p.list[e.from], &p.list[e.to]
-		if in[e.to] != 1 || out[e.from] != 1 || e.stroke() != solid || from.kind != to.kind || len(from.names) > 1 || len(to.names) > 1 || len(to.steps) > 0 {
+		if in[e.to] != 1 || out[e.from] != 1 || e.stroke() != solid || from.kind != to.kind || len(from.names) > 1 || len(to.names) > 1 ||
+			len(to.steps) > 0 {
 			continue
 		}
 		if top := into[e.to]; length[top] < longestChain-1 {

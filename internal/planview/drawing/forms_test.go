@@ -16,13 +16,15 @@ import (
 
 // evil is text that, unescaped, would change the structure of a drawing or control the terminal
 // that shows it.
-const evil = `a"]; evil [label="<b>&amp;#quot;` + "`end`" + `|{x}--> y;%%{init}%% ]]> --></title><script>` + "\n\r\t\x1b[31m\u202e\ufffe" + `\N\` + "\xff"
+const evil = `a"]; evil [label="<b>&amp;#quot;` + "`end`" + `|{x}--> y;%%{init}%% ]]> --></title><script>` + "\n\r\t\x1b[31m\u202e\ufffe" +
+	`\N\` + "\xff"
 
 func evilDrawing() *Drawing {
 	return &Drawing{
 		title: clean(evil), legend: true,
 		boxes: []box{
-			{title: []string{clean(evil)}, note: clean(evil), kind: component, lines: []line{{text: clean(evil), verb: loads}, {text: clean(evil)}}, tip: clean(evil) + "\n" + clean(evil)},
+			{title: []string{clean(evil)}, note: clean(evil), kind: component,
+				lines: []line{{text: clean(evil), verb: loads}, {text: clean(evil)}}, tip: clean(evil) + "\n" + clean(evil)},
 			{title: []string{"b"}, kind: composition, root: true, many: true},
 		},
 		edges: []edge{{from: 0, to: 1, ways: []string{clean(evil)}, len: 1}},
@@ -181,7 +183,8 @@ var (
 	mermaidLines = []*regexp.Regexp{
 		regexp.MustCompile(`^flowchart LR$`),
 		regexp.MustCompile(`^  %% [^{}]*$`),
-		regexp.MustCompile(`^  classDef [A-Za-z]+ fill:#[0-9a-f]{6},stroke:#[0-9a-f]{6},stroke-width:\dpx,color:#000000(,stroke-dasharray:[0-9. ]+)?$`),
+		regexp.MustCompile(
+			`^  classDef [A-Za-z]+ fill:#[0-9a-f]{6},stroke:#[0-9a-f]{6},stroke-width:\dpx,color:#000000(,stroke-dasharray:[0-9. ]+)?$`),
 		regexp.MustCompile(`^  (?:n\d+|legend)\[` + mermaidLabel + `\](:::[A-Za-z]+)?$`),
 		regexp.MustCompile(`^  n\d+ (?:-->|-\.->|==>)(?:\|` + mermaidLabel + `\|)? n\d+$`),
 	}

@@ -29,7 +29,8 @@ func (c *choice) layerParts() parts {
 	for _, i := range c.ordered() {
 		l := c.all[i]
 		number[i] = len(p.list)
-		p.list = append(p.list, part{names: []string{filepath.Dir(l.File)}, kind: kindClass(l.Kind), roots: rootsOf[i], tally: []tally{works[i].tally}, tips: works[i].tip(l)})
+		p.list = append(p.list, part{names: []string{filepath.Dir(l.File)}, kind: kindClass(l.Kind), roots: rootsOf[i],
+			tally: []tally{works[i].tally}, tips: works[i].tip(l)})
 	}
 	for _, i := range c.ordered() {
 		for _, u := range c.all[i].Uses {

@@ -41,7 +41,8 @@ func (d *Drawing) WriteMermaid(w io.Writer) error {
 		d.legendMermaid(&b)
 	}
 	if letters := utf8.RuneCount(b.Bytes()); len(d.edges) > mermaidEdges || letters > mermaidText {
-		e := diag.Errorf(diag.Pos{}, "", "the drawing has %s and %s: Mermaid draws no more than %s and %s", diag.Count(len(d.edges), "edge"),
+		e := diag.Errorf(diag.Pos{}, "", "the drawing has %s and %s: Mermaid draws no more than %s and %s",
+			diag.Count(len(d.edges), "edge"),
 			diag.Count(letters, "character"), diag.Count(mermaidEdges, "edge"), diag.Count(mermaidText, "character"))
 		return e.Hint("draw less with --root, --to or --from, or all of it with -o svg")
 	}

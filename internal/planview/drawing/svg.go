@@ -33,7 +33,8 @@ func (d *Drawing) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n", width, top+l.h+margin, width, top+l.h+margin)
 	fmt.Fprintf(b, "<title>%s</title>\n<style>\n%s</style>\n", escapeXML(d.title), styleSheet())
-	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
+	b.WriteString(
+		`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
 	b.WriteString("<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n")
 	fmt.Fprintf(b, "<text class=\"t\" x=\"%d\" y=\"%d\">%s</text>\n", margin, margin+titleSize, escapeXML(d.title))
 	fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">\n%s</g>\n", margin, margin+headHeight-6, legend.text)
@@ -100,7 +101,8 @@ func boxSVG(b *bufio.Writer, x box, at point, s size) {
 	for _, l := range x.lines {
 		x := left
 		if l.verb != plain {
-			fmt.Fprintf(b, `<rect class="mark" fill="%s" x="%d" y="%d" width="%d" height="%d"/>`, looks[l.verb].fill, x, y+1, markWidth, textLine-3)
+			fmt.Fprintf(b, `<rect class="mark" fill="%s" x="%d" y="%d" width="%d" height="%d"/>`, looks[l.verb].fill, x, y+1, markWidth,
+				textLine-3)
 			x += markWidth + 5
 		}
 		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`, x, y+textSize, escapeXML(l.text))
@@ -177,8 +179,10 @@ func (d *Drawing) legendSVG(width int) (box legendBox) {
 // styleSheet returns the style sheet with the light and dark colors.
 func styleSheet() string {
 	var light, dark strings.Builder
-	light.WriteString("text{font:11px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}.t{font-weight:bold;font-size:12px}.n{font-style:italic}\n")
-	light.WriteString(".l{font-size:10px;text-anchor:middle;stroke:#fff;stroke-width:3px;paint-order:stroke}.page{fill:#fff}.e{fill:none;stroke:#666}.head{fill:#666}.root{stroke-width:3}\n")
+	light.WriteString(
+		"text{font:11px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}.t{font-weight:bold;font-size:12px}.n{font-style:italic}\n")
+	light.WriteString(
+		".l{font-size:10px;text-anchor:middle;stroke:#fff;stroke-width:3px;paint-order:stroke}.page{fill:#fff}.e{fill:none;stroke:#666}.head{fill:#666}.root{stroke-width:3}\n")
 	dark.WriteString("text{fill:#e6edf3}.l{stroke:#0d1117}.page{fill:#0d1117}.e{stroke:#9aa4ae}.head{fill:#9aa4ae}")
 	for _, k := range []class{plain, kustomization, component, composition, failedRoot} {
 		x := looks[k]

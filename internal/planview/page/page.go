@@ -59,7 +59,8 @@ func (p *Page) Begin(h Head) {
 		attributes = "; style-src-attr 'unsafe-inline'"
 	}
 	p.F("%s<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n", Raw(h.Begins))
-	p.F("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'%s; script-src '%s'\">\n",
+	p.F(
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'%s; script-src '%s'\">\n",
 		Raw(hash(style)), Raw(attributes), Raw(hash(h.Script)))
 	p.F("<title>%s</title>\n<style>%s</style></head><body>\n", h.Title, Raw(style))
 }

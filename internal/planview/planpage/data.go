@@ -138,7 +138,8 @@ func newData(now, old *planview.Document, d *planview.Difference) *data {
 func (b *builder) addLayers(layers []planview.Layer, changes map[string]planview.Change, roots map[string]bool) {
 	for _, l := range layers {
 		b.layers[l.File] = len(b.Layers)
-		b.Layers = append(b.Layers, layer{File: page.Text(l.File), Kind: page.Text(l.Kind), Root: roots[path.Dir(l.File)], Files: texts(l.Files), Roots: texts(l.Roots), change: changeOf(changes[l.File])})
+		b.Layers = append(b.Layers, layer{File: page.Text(l.File), Kind: page.Text(l.Kind), Root: roots[path.Dir(l.File)],
+			Files: texts(l.Files), Roots: texts(l.Roots), change: changeOf(changes[l.File])})
 	}
 	for _, l := range layers {
 		at := &b.Layers[b.layers[l.File]]
@@ -182,7 +183,8 @@ func (b *builder) addSteps(nodes []planview.Node, changes map[string]planview.Ch
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		s := step{ID: page.Text(n.ID), Verb: page.Text(n.Verb), Field: page.Text(n.Origin.Field), Summary: page.Text(n.Summary), At: place(n.Origin.File, n.Origin.Line), Layer: b.layerOf(n),
+		s := step{ID: page.Text(n.ID), Verb: page.Text(n.Verb), Field: page.Text(n.Origin.Field), Summary: page.Text(n.Summary),
+			At: place(n.Origin.File, n.Origin.Line), Layer: b.layerOf(n),
 			Inputs: places(n.Inputs), After: places(n.After), Since: page.Text(n.Since), change: changeOf(changes[n.ID])}
 		by := n.Changes
 		if n.Item != nil {
@@ -205,7 +207,8 @@ func (b *builder) addSteps(nodes []planview.Node, changes map[string]planview.Ch
 // shown returns a copy of a function whose texts are safe to show.
 func shown(f *planview.Function) *planview.Function {
 	c := *f
-	for _, s := range []*string{&c.Runtime, &c.Source, &c.Digest, &c.Catalog, &c.CatalogDigest, &c.TrustedBy, &c.Executor, &c.Isolation, &c.ListVersion, &c.Cache, &c.Config, &c.ConfigFile, &c.Reason} {
+	for _, s := range []*string{&c.Runtime, &c.Source, &c.Digest, &c.Catalog, &c.CatalogDigest, &c.TrustedBy, &c.Executor, &c.Isolation,
+		&c.ListVersion, &c.Cache, &c.Config, &c.ConfigFile, &c.Reason} {
 		*s = page.Text(*s)
 	}
 	c.Args, c.Shadows, c.Denials = texts(c.Args), texts(c.Shadows), texts(c.Denials)
@@ -214,7 +217,8 @@ func shown(f *planview.Function) *planview.Function {
 		c.Grants[i] = planview.Grant{Capability: page.Text(g.Capability), By: page.Text(g.By)}
 	}
 	if c.Chart != nil {
-		c.Chart = &planview.Chart{Name: page.Text(c.Chart.Name), Version: page.Text(c.Chart.Version), Source: page.Text(c.Chart.Source), Digest: page.Text(c.Chart.Digest)}
+		c.Chart = &planview.Chart{Name: page.Text(c.Chart.Name), Version: page.Text(c.Chart.Version), Source: page.Text(c.Chart.Source),
+			Digest: page.Text(c.Chart.Digest)}
 	}
 	return &c
 }

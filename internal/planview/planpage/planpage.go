@@ -247,29 +247,30 @@ func (p *planPage) functions() {
 			calls = append(calls, i)
 		}
 	}
-	p.table(len(calls), []string{"decision", "step", "runs", "listed and trusted by", "may use", "isolated by", "answer", "why not"}, func(k int) {
-		f := p.data.Functions[p.data.Steps[calls[k]].Call-1]
-		class, decision := "allowed", "allowed"
-		if !f.Allowed {
-			class, decision = "denied", strings.TrimSuffix("denied: "+f.Reason, ": ")
-		}
-		p.F("<td class=\"%s\">%s</td>", class, decision)
-		p.step(calls[k])
-		p.cell(runs(f))
-		listed := "no catalog"
-		if f.Catalog != "" {
-			listed = fmt.Sprintf("%s entry %d, by %s", f.Catalog, f.Entry, f.TrustedBy)
-		}
-		p.cell(listed)
-		var grants []string
-		for _, g := range f.Grants {
-			grants = append(grants, g.Capability+" by "+g.By)
-		}
-		p.cell(cmp.Or(strings.Join(grants, ", "), "nothing"))
-		p.cell(f.Isolation)
-		p.cell(f.Cache)
-		p.cell(strings.Join(f.Denials, "; "))
-	})
+	p.table(len(calls), []string{"decision", "step", "runs", "listed and trusted by", "may use", "isolated by", "answer", "why not"},
+		func(k int) {
+			f := p.data.Functions[p.data.Steps[calls[k]].Call-1]
+			class, decision := "allowed", "allowed"
+			if !f.Allowed {
+				class, decision = "denied", strings.TrimSuffix("denied: "+f.Reason, ": ")
+			}
+			p.F("<td class=\"%s\">%s</td>", class, decision)
+			p.step(calls[k])
+			p.cell(runs(f))
+			listed := "no catalog"
+			if f.Catalog != "" {
+				listed = fmt.Sprintf("%s entry %d, by %s", f.Catalog, f.Entry, f.TrustedBy)
+			}
+			p.cell(listed)
+			var grants []string
+			for _, g := range f.Grants {
+				grants = append(grants, g.Capability+" by "+g.By)
+			}
+			p.cell(cmp.Or(strings.Join(grants, ", "), "nothing"))
+			p.cell(f.Isolation)
+			p.cell(f.Cache)
+			p.cell(strings.Join(f.Denials, "; "))
+		})
 	p.F("</section>\n")
 }
 

@@ -34,7 +34,8 @@ func document(layers, steps int, prefix string) *planview.Document {
 			before = last
 		}
 		for k := range steps {
-			n := planview.Node{ID: fmt.Sprintf("%s#patches[%d]", file, k), Verb: "transform", Summary: prefix + "Deployment web", Layer: file, Origin: planview.Origin{File: file, Line: k + 1, Field: fmt.Sprintf("patches[%d]", k)}}
+			n := planview.Node{ID: fmt.Sprintf("%s#patches[%d]", file, k), Verb: "transform", Summary: prefix + "Deployment web",
+				Layer: file, Origin: planview.Origin{File: file, Line: k + 1, Field: fmt.Sprintf("patches[%d]", k)}}
 			if before != "" {
 				n.Inputs = []string{before}
 			}
@@ -44,7 +45,8 @@ func document(layers, steps int, prefix string) *planview.Document {
 			d.Files = append(d.Files, planview.File{Path: source, Digest: "sha256:1"})
 			if k == 0 && i%5 == 0 {
 				n.Verb = "call"
-				n.Function = &planview.Function{Allowed: i%10 == 0, Runtime: "exec", Source: prefix + "fn", Digest: "sha256:2", Catalog: prefix + "catalog.yaml", Entry: 1, TrustedBy: "flag",
+				n.Function = &planview.Function{Allowed: i%10 == 0, Runtime: "exec", Source: prefix + "fn", Digest: "sha256:2",
+					Catalog: prefix + "catalog.yaml", Entry: 1, TrustedBy: "flag",
 					Grants: []planview.Grant{{Capability: "network", By: "flag"}}, Cache: "cached", ConfigFile: file}
 				if !n.Function.Allowed {
 					n.Function.Denials, n.Function.Reason = []string{prefix + "it is in no catalog"}, "not trusted"
@@ -56,11 +58,14 @@ func document(layers, steps int, prefix string) *planview.Document {
 		if i%10 == 9 || i == layers-1 {
 			dir := fmt.Sprintf("%slayer%d", prefix, i)
 			l.Roots = []string{dir}
-			d.Roots = append(d.Roots, planview.Root{Dir: dir, Node: last, Known: true, Objects: []string{fmt.Sprintf("Deployment shop/web%d", i)}, Resources: []planview.Count{{Name: "Deployment", Count: 1}}})
+			d.Roots = append(d.Roots, planview.Root{Dir: dir, Node: last, Known: true,
+				Objects: []string{fmt.Sprintf("Deployment shop/web%d", i)}, Resources: []planview.Count{{Name: "Deployment", Count: 1}}})
 		}
 		d.Layers = append(d.Layers, l)
 	}
-	d.Failed = []planview.Failed{{Dir: prefix + "broken", Errors: []planview.Message{{File: prefix + "broken/kustomization.yaml", Line: 3, Field: "resources[0]", Message: prefix + "does not exist", Hints: []string{prefix + "hint"}}}}}
+	d.Failed = []planview.Failed{{Dir: prefix + "broken",
+		Errors: []planview.Message{{File: prefix + "broken/kustomization.yaml", Line: 3, Field: "resources[0]",
+			Message: prefix + "does not exist", Hints: []string{prefix + "hint"}}}}}
 	d.Warnings = []planview.Message{{File: prefix + "a.yaml", Line: 1, Message: prefix + "deprecated"}}
 	d.Catalogs = []planview.Catalog{{Ref: prefix + "catalog.yaml", Digest: "sha256:3", TrustedBy: "flag"}}
 	d.Fetched = []planview.Fetched{{Ref: prefix + "remote", Version: "v1"}}
@@ -103,7 +108,8 @@ func TestHostileNames(t *testing.T) {
 // The page needs no external resources.
 func TestSelfContained(t *testing.T) {
 	text := string(write(t, document(10, 3, "")))
-	if found := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*"[^#"]|url\(|@import|https?:|<link|<iframe| style=|unsafe-`).FindAllString(text, -1); found != nil {
+	if found := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*"[^#"]|url\(|@import|https?:|<link|<iframe| style=|unsafe-`).FindAllString(
+		text, -1); found != nil {
 		t.Errorf("the page refers to %q", found)
 	}
 	if !strings.HasPrefix(text, planpage.Begins) {
@@ -156,7 +162,8 @@ func TestPageWorksInBrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	b.Wait(`canvas.dataset.view === "steps" && canvas.dataset.chosen === "25"`)
 	panel := pagetest.Eval[string](b, "panel.innerText")
-	for _, want := range []string{"denied: not trusted", "it is in no catalog", "network, by flag", "cached", "Deployment web", "kustomization.yaml:1", "exec ", "used by"} {
+	for _, want := range []string{"denied: not trusted", "it is in no catalog", "network, by flag", "cached", "Deployment web",
+		"kustomization.yaml:1", "exec ", "used by"} {
 		if !strings.Contains(panel, want) {
 			t.Errorf("%q is not in the panel: %s", want, panel)
 		}
@@ -184,7 +191,8 @@ func TestPageWorksInBrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(`details.layer[data-layer="3"] li:nth-child(2) button`)))
 	b.Wait(`canvas.dataset.layer === "3" && canvas.dataset.chosen === "16"`)
 
-	if pagetest.Eval[bool](b, `document.title === "taken" || document.querySelector("img") !== null || document.querySelectorAll("script").length !== 2`) {
+	if pagetest.Eval[bool](b,
+		`document.title === "taken" || document.querySelector("img") !== null || document.querySelectorAll("script").length !== 2`) {
 		t.Error("a name of the tree has become more than text")
 	}
 	b.Confined()
@@ -201,7 +209,8 @@ func fleet(roots int) *planview.Document {
 			l.Uses = append(l.Uses, planview.Use{Field: fmt.Sprintf("resources[%d]", i), Layer: u + "/kustomization.yaml"})
 		}
 		d.Layers = append(d.Layers, l)
-		d.Nodes = append(d.Nodes, planview.Node{ID: file + "#load", Verb: "load", Layer: file, Origin: planview.Origin{File: file, Line: 1, Field: "resources[0]"}})
+		d.Nodes = append(d.Nodes, planview.Node{ID: file + "#load", Verb: "load", Layer: file,
+			Origin: planview.Origin{File: file, Line: 1, Field: "resources[0]"}})
 	}
 	add("Kustomization", "base/web")
 	add("Kustomization", "base/api")
@@ -222,7 +231,8 @@ func fleet(roots int) *planview.Document {
 func TestFoldsOpenOnClick(t *testing.T) {
 	for _, size := range [][2]int{{1280, 900}, {420, 900}} {
 		b := pagetest.Open(t, write(t, fleet(200)), size[0], size[1], size[0] == 420)
-		b.Wait(`canvas.dataset.boxes === "9" && canvas.dataset.folds === "3" && canvas.dataset.labelled === canvas.dataset.shown && +canvas.dataset.shown > 5`)
+		b.Wait(
+			`canvas.dataset.boxes === "9" && canvas.dataset.folds === "3" && canvas.dataset.labelled === canvas.dataset.shown && +canvas.dataset.shown > 5`)
 		b.Picture(fmt.Sprintf("plan-folds-%d", size[0]))
 		b.Do(chromedp.Click(chromedp.CSS("#fit")))
 		b.Wait(`canvas.dataset.shown === "9"`)
@@ -242,7 +252,8 @@ func TestFoldsOpenOnClick(t *testing.T) {
 			p := pagetest.Eval[[]float64](b, script)
 			return p[0], p[1]
 		}
-		x, y := at(`(() => { const r = canvas.getBoundingClientRect(), z = +canvas.dataset.zoom, g = JSON.parse(document.getElementById("plan").textContent).groups.find(g => g.m.length > 1); return [r.left + +canvas.dataset.x + (g.x + 100) * z, r.top + +canvas.dataset.y + (g.y + 20) * z]; })()`)
+		x, y := at(
+			`(() => { const r = canvas.getBoundingClientRect(), z = +canvas.dataset.zoom, g = JSON.parse(document.getElementById("plan").textContent).groups.find(g => g.m.length > 1); return [r.left + +canvas.dataset.x + (g.x + 100) * z, r.top + +canvas.dataset.y + (g.y + 20) * z]; })()`)
 		b.Do(chromedp.MouseClickXY(x, y))
 		b.Wait(`canvas.dataset.open === "1"`)
 		b.Do(chromedp.Click(chromedp.CSS("#close")))
@@ -277,7 +288,8 @@ func TestChangesAreMarked(t *testing.T) {
 	b.Wait(`canvas.dataset.view === "layers" && panel.innerText.includes("2 of 4 steps")`)
 	b.Do(chromedp.Click(chromedp.CSS("#only")))
 	text := pagetest.Eval[string](b, `document.getElementById("changes").innerText`)
-	for _, want := range []string{"summary: Deployment web -> another one", "function.grants: - network by flag", "files: + new.yaml", "removed"} {
+	for _, want := range []string{"summary: Deployment web -> another one", "function.grants: - network by flag", "files: + new.yaml",
+		"removed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not among the changes: %s", want, text)
 		}
@@ -319,5 +331,6 @@ func drag(x1, y1, x2, y2 float64) []chromedp.Action[chromedp.Void] {
 }
 
 func wheel(x, y, by float64) chromedp.Action[chromedp.Void] {
-	return chromedp.MouseEvent(input.DispatchMouseEventTypeMouseWheel, x, y, func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 0.01, by })
+	return chromedp.MouseEvent(input.DispatchMouseEventTypeMouseWheel, x,
+		y, func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 0.01, by })
 }

@@ -18,7 +18,8 @@ func TestCulpritOfMany(t *testing.T) {
 	add := func(list *krm.List, i int, more ...yaml.Field) {
 		t.Helper()
 		name := yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(fmt.Sprint("r", i))})
-		r := krm.NewResource(yaml.MapOf(append(more, yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "metadata", Value: name})...), nil)
+		r := krm.NewResource(yaml.MapOf(append(more, yaml.Field{Key: "kind", Value: yaml.Str("A")},
+			yaml.Field{Key: "metadata", Value: name})...), nil)
 		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
 		if err := list.Append(r); err != nil {
 			t.Fatal(err)

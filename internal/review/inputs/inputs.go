@@ -198,7 +198,8 @@ func (c *collector) root(name string, failed bool) Root {
 			}
 		}
 	}
-	r := Root{Dir: name, Dirs: slices.Sorted(maps.Keys(f.dirs)), Failed: failed, Remote: slices.SortedFunc(maps.Keys(f.remote), func(a, b Remote) int { return strings.Compare(a.Reference+" "+a.Version, b.Reference+" "+b.Version) })}
+	r := Root{Dir: name, Dirs: slices.Sorted(maps.Keys(f.dirs)), Failed: failed, Remote: slices.SortedFunc(maps.Keys(f.remote),
+		func(a, b Remote) int { return strings.Compare(a.Reference+" "+a.Version, b.Reference+" "+b.Version) })}
 	for _, path := range slices.Sorted(maps.Keys(f.kinds)) {
 		r.Inputs = append(r.Inputs, Input{path, f.kinds[path]})
 	}

@@ -44,7 +44,8 @@ func TestMakeNames(t *testing.T) {
 		if err := WriteMake(&b, []Root{root}, Naming{dir}, "%.yaml"); err != nil {
 			t.Fatal(err)
 		}
-		b.WriteString("\n.DEFAULT_GOAL := all\nall: out\\ put$(krmflow.equals)1.yaml\nout\\ put$(krmflow.equals)1.yaml:\n\ttouch 'out put=1.yaml'\nkrmflow.equals := =\n")
+		b.WriteString(
+			"\n.DEFAULT_GOAL := all\nall: out\\ put$(krmflow.equals)1.yaml\nout\\ put$(krmflow.equals)1.yaml:\n\ttouch 'out put=1.yaml'\nkrmflow.equals := =\n")
 		text := "krmflow.equals := =\n" + b.String()
 		for file, data := range map[string]string{name: "", "Makefile": text} {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -90,7 +91,8 @@ func TestMakeNames(t *testing.T) {
 	}
 	for _, name := range []string{"a;b", "a\nb", "~", "~a", "a ", `a\b`, "a(b)", "a((b))"} {
 		root := Root{Dir: "x", Inputs: []Input{{filepath.Join(top, name), File}}}
-		if err := WriteMake(&bytes.Buffer{}, []Root{root}, Naming{top}, "%"); err == nil || !strings.Contains(err.Error(), "a makefile cannot name") {
+		if err := WriteMake(&bytes.Buffer{}, []Root{root}, Naming{top}, "%"); err == nil ||
+			!strings.Contains(err.Error(), "a makefile cannot name") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

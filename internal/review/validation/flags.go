@@ -34,7 +34,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 // RegisterAlways adds the flags to a command that always validates.
 func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.kubeVersion, "kube-version", "", "version of Kubernetes to validate for (default "+validate.Newest()+", the newest that is known)")
+	fs.StringVar(&f.kubeVersion, "kube-version", "", "version of Kubernetes to validate for (default "+validate.Newest()+
+		", the newest that is known)")
 	fs.Var((*options.Repeated)(&f.crds), "crds", "`DIR` or file with CRDs, in addition to rendered ones; may be repeated")
 	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of unknown kinds: ignore or error")
 }

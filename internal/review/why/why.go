@@ -71,7 +71,8 @@ func (r Reason) runs() bool { return len(r.Changes) > 0 || r.Input != nil }
 
 // name returns the name of a file in the plan.
 func (r *Reasons) name(file string) string {
-	if rel, err := filepath.Rel(r.cwd, file); err == nil && r.cwd != "" && !slices.ContainsFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file }) {
+	if rel, err := filepath.Rel(r.cwd, file); err == nil && r.cwd != "" &&
+		!slices.ContainsFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file }) {
 		return rel
 	}
 	return file

@@ -89,7 +89,8 @@ func TestDirsResolvesSymlinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d Dirs
-	for path, want := range map[string]string{"a/b": "a/b", "link": "a", "link/b": "a/b", "file": "", "none": "", "file/x": "", "link/none": ""} {
+	for path, want := range map[string]string{"a/b": "a/b", "link": "a", "link/b": "a/b", "file": "", "none": "", "file/x": "",
+		"link/none": ""} {
 		if want != "" {
 			want = filepath.Join(top, want)
 		}

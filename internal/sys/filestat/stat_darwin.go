@@ -10,5 +10,6 @@ func of(info fs.FileInfo) Stat {
 	if !ok {
 		return Stat{}
 	}
-	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtimespec.Nano(), Ctime: st.Ctimespec.Nano(), Mode: info.Mode().Perm()}
+	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtimespec.Nano(), Ctime: st.Ctimespec.Nano(),
+		Mode: info.Mode().Perm()}
 }

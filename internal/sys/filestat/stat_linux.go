@@ -17,5 +17,6 @@ func of(info fs.FileInfo) Stat {
 
 // OfUnix returns the Stat of a regular file from the result of a stat system call.
 func OfUnix(st *unix.Stat_t) Stat {
-	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}
+	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
+		Mode: fs.FileMode(st.Mode).Perm()}
 }

@@ -14,7 +14,8 @@ func TestTreesEndAtRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := func(path string) string { return filepath.Join(top, filepath.FromSlash(path)) }
-	for _, dir := range []string{"repo/.git", "repo/a/b", "repo/inner/.git", "repo/inner/k", "repo/sub/k", "loose/a/deep", "loose/b", "elsewhere"} {
+	for _, dir := range []string{"repo/.git", "repo/a/b", "repo/inner/.git", "repo/inner/k", "repo/sub/k", "loose/a/deep", "loose/b",
+		"elsewhere"} {
 		if err := os.MkdirAll(in(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}

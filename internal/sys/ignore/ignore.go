@@ -43,7 +43,8 @@ func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 		one, ok, err := parseRule(strings.TrimRight(line, "\r\n"))
 		if err != nil {
 			at := diag.Pos{File: path.Join(dir, File), Line: n}
-			return nil, diag.Errorf(at, "", "%q is not a pattern: it has an unclosed bracket or a trailing backslash", strings.TrimSpace(line)).With(diag.BadValue)
+			return nil, diag.Errorf(at, "", "%q is not a pattern: it has an unclosed bracket or a trailing backslash",
+				strings.TrimSpace(line)).With(diag.BadValue)
 		}
 		if ok {
 			r.list = append(r.list, one)

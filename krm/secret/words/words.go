@@ -48,7 +48,8 @@ func Line(line string) bool {
 func Usual(text string) bool {
 	switch strings.ToLower(text) {
 	case "admin", "administrator", "anonymous", "guest", "root", "system", "user", "username",
-		"elastic", "grafana", "keycloak", "localhost", "mariadb", "minio", "mongodb", "mysql", "postgres", "postgresql", "rabbitmq", "redis",
+		"elastic", "grafana", "keycloak", "localhost", "mariadb", "minio", "mongodb", "mysql", "postgres", "postgresql", "rabbitmq",
+		"redis",
 		"default", "dev", "development", "production", "staging", "test", "disabled", "enabled", "none",
 		"opaque", "password", "secret", "token":
 		return true

@@ -32,7 +32,8 @@ func Finish(f *builtins.Finish) string {
 	for _, m := range []struct {
 		on   bool
 		name string
-	}{{f.OriginAnnotations, "origin annotations"}, {f.TransformerAnnotations, "transformer annotations"}, {f.ManagedBy != "", "managed-by label"}} {
+	}{{f.OriginAnnotations, "origin annotations"}, {f.TransformerAnnotations, "transformer annotations"},
+		{f.ManagedBy != "", "managed-by label"}} {
 		if m.on {
 			out += ", " + m.name
 		}

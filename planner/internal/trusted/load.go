@@ -138,7 +138,8 @@ func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 		return err
 	}
 	return diag.AsError(err).
-		Hint("it is trusted for its location, which must serve it at least once; a catalog pinned in your configuration or with %s= may have any origin", trust.FlagTrust)
+		Hint(
+			"it is trusted for its location, which must serve it at least once; a catalog pinned in your configuration or with %s= may have any origin", trust.FlagTrust)
 }
 
 // decide reports whether a catalog may be used, given the layers known so far.

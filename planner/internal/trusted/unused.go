@@ -40,7 +40,8 @@ func (c *Catalogs) Unused(g *graph.Graph) {
 
 func (c *Catalogs) unused(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
 	if m := catalog.Search(kind, catalogs); m.Entry != nil {
-		w := diag.Errorf(pos, "", "%s configures a function (%s), but functions listed under resources do not run", kind, m.Entry).With(diag.UnusedFunction)
+		w := diag.Errorf(pos, "", "%s configures a function (%s), but functions listed under resources do not run", kind,
+			m.Entry).With(diag.UnusedFunction)
 		c.Warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
 }
@@ -58,6 +59,7 @@ func NotRun(src *yaml.Source, i int) []*diag.Error {
 	if !annotations.Get("config.kubernetes.io/function").Exists() || annotations.Get("config.kubernetes.io/local-config").Exists() {
 		return nil
 	}
-	w := diag.Errorf(src.Locate(i), "", "%s configures a function, but functions listed under resources do not run", v.Get("kind").Text()).With(diag.UnusedFunction)
+	w := diag.Errorf(src.Locate(i), "", "%s configures a function, but functions listed under resources do not run",
+		v.Get("kind").Text()).With(diag.UnusedFunction)
 	return []*diag.Error{w.Hint("list it under generators, transformers or validators to run the function")}
 }

@@ -28,7 +28,8 @@ func (b bad) Execute(_ context.Context, _ function.Function, list yaml.Chunks) (
 		go panic(list.String())
 		time.Sleep(time.Minute)
 	case "leaves":
-		err := exec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 71.05 & sleep 71.05' >/dev/null 2>&1 </dev/null & exit 0").Run()
+		err := exec.Command("/bin/sh", "-c",
+			"PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 71.05 & sleep 71.05' >/dev/null 2>&1 </dev/null & exit 0").Run()
 		return executors.Output{List: list}, err
 	}
 	return executors.Output{List: list}, nil

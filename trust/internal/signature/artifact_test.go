@@ -37,9 +37,10 @@ func TestVerifyArtifact(t *testing.T) {
 	text := base64.StdEncoding.EncodeToString(sign(simple))
 	statement := func(predicate, hex string) []byte {
 		payload := fmt.Sprintf(`{"predicateType":%q,"subject":[{"digest":{"sha256":%q}}]}`, predicate, hex)
-		bundle, _ := json.Marshal(map[string]any{"dsseEnvelope": map[string]any{"payload": []byte(payload), "payloadType": inToto, "signatures": []any{
-			map[string]any{"sig": sign(fmt.Sprintf("DSSEv1 %d %s %d %s", len(inToto), inToto, len(payload), payload))},
-		}}})
+		bundle, _ := json.Marshal(map[string]any{"dsseEnvelope": map[string]any{"payload": []byte(payload), "payloadType": inToto,
+			"signatures": []any{
+				map[string]any{"sig": sign(fmt.Sprintf("DSSEv1 %d %s %d %s", len(inToto), inToto, len(payload), payload))},
+			}}})
 		return bundle
 	}
 	bundle := statement(signPredicate, digest[7:])
@@ -52,10 +53,12 @@ func TestVerifyArtifact(t *testing.T) {
 	other := "sha256:" + strings.Repeat("cd", 32)
 	for name, err := range map[string]error{
 		"of another artifact": key.VerifyArtifact(other, []byte(simple), text), "bundle of another": key.VerifyArtifact(other, bundle, ""),
-		"no digest": key.VerifyArtifact("sha256:", statement(signPredicate, ""), ""), "an empty one": key.VerifyArtifact("", []byte(simple), text),
+		"no digest":         key.VerifyArtifact("sha256:", statement(signPredicate, ""), ""),
+		"an empty one":      key.VerifyArtifact("", []byte(simple), text),
 		"another statement": key.VerifyArtifact(digest, statement("https://slsa.dev/provenance/v1", digest[7:]), ""),
-		"of a file":         key.VerifyArtifact(digest, []byte("apiVersion: v1\n"), base64.StdEncoding.EncodeToString(sign("apiVersion: v1\n"))),
-		"no bundle":         key.VerifyArtifact(digest, []byte(simple), ""),
+		"of a file": key.VerifyArtifact(digest, []byte("apiVersion: v1\n"),
+			base64.StdEncoding.EncodeToString(sign("apiVersion: v1\n"))),
+		"no bundle": key.VerifyArtifact(digest, []byte(simple), ""),
 	} {
 		if err == nil || errors.Is(err, ErrMismatch) && name != "no bundle" {
 			t.Errorf("%s: %v", name, err)

@@ -54,7 +54,8 @@ func verifyMinisign(id string, key ed25519.PublicKey, data, sig []byte) error {
 		return bad
 	}
 	body := made[minisignHead:]
-	if string(made[2:minisignHead]) != id || !ed25519.Verify(key, data, body) || !ed25519.Verify(key, append(body[:len(body):len(body)], comment...), global) {
+	if string(made[2:minisignHead]) != id || !ed25519.Verify(key, data, body) ||
+		!ed25519.Verify(key, append(body[:len(body):len(body)], comment...), global) {
 		return ErrMismatch
 	}
 	return nil

@@ -22,7 +22,8 @@ func read(t *testing.T, name string) []byte {
 // The files in testdata were made by ssh-keygen, minisign and openssl. Signatures of openssl have
 // the same form as signatures of cosign.
 var pairs = []struct{ key, sig string }{
-	{"ed25519.pub", "ed25519.sig"}, {"ecdsa.pub", "ecdsa.sig"}, {"ecdsa384.pub", "ecdsa384.sig"}, {"ecdsa521.pub", "ecdsa521.sig"}, {"rsa.pub", "rsa.sig"},
+	{"ed25519.pub", "ed25519.sig"}, {"ecdsa.pub", "ecdsa.sig"}, {"ecdsa384.pub", "ecdsa384.sig"}, {"ecdsa521.pub", "ecdsa521.sig"},
+	{"rsa.pub", "rsa.sig"},
 	{"minisign.pub", "hashed.minisig"}, {"minisign.pub", "legacy.minisig"}, {"cosign.pub", "cosign.sig"},
 }
 
@@ -69,7 +70,8 @@ func TestCosignBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, sig := read(t, "catalog.yaml"), string(read(t, "cosign.sig"))
-	for _, form := range []string{`{"base64Signature": %q, "cert": ""}`, `{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "messageSignature": {"signature": %q}}`} {
+	for _, form := range []string{`{"base64Signature": %q, "cert": ""}`,
+		`{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "messageSignature": {"signature": %q}}`} {
 		if err := key.Verify(data, fmt.Appendf(nil, form, sig)); err != nil {
 			t.Errorf("%s: %v", form, err)
 		}
@@ -94,7 +96,8 @@ func TestForeignNamespaceIsRefused(t *testing.T) {
 
 func TestParseKeyMistakes(t *testing.T) {
 	pem := string(read(t, "cosign.pub"))
-	for _, text := range []string{"", "x", "ssh-ed25519 AAAA", pem + pem, strings.ReplaceAll(pem, "PUBLIC", "PRIVATE"), string(read(t, "minisign.pub"))[:20],
+	for _, text := range []string{"", "x", "ssh-ed25519 AAAA", pem + pem, strings.ReplaceAll(pem, "PUBLIC", "PRIVATE"),
+		string(read(t, "minisign.pub"))[:20],
 		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIlzh4JGBb6Pd4okpbFJDyugXZT6oC\nRWTmM4Fzh5992WX9Eybm3zKR2IdlyljcB4rciqcekMJ1bvr0ZYsda1Gz"} {
 		if _, err := ParseKey(text); err == nil {
 			t.Errorf("%q is accepted", text)

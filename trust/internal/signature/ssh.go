@@ -92,7 +92,8 @@ func sshECDSA(kind string, w *wire) sshChecker {
 	curves := map[string]struct {
 		elliptic.Curve
 		crypto.Hash
-	}{"nistp256": {elliptic.P256(), crypto.SHA256}, "nistp384": {elliptic.P384(), crypto.SHA384}, "nistp521": {elliptic.P521(), crypto.SHA512}}
+	}{"nistp256": {elliptic.P256(), crypto.SHA256}, "nistp384": {elliptic.P384(), crypto.SHA384},
+		"nistp521": {elliptic.P521(), crypto.SHA512}}
 	name, point := string(w.text()), w.text()
 	c, known := curves[name]
 	if !known || !strings.Contains(kind, name) {

@@ -51,7 +51,8 @@ func (s *sweep) files() {
 	for _, name := range []string{"dir", "setuid", "fifo", "link", "dangling", "private", "stream"} {
 		s.attributes(filepath.Join(s.tree, name))
 	}
-	for _, path := range []string{filepath.Join(s.tree, "private"), filepath.Join(s.tree, "dir/deep/file"), filepath.Join(s.tree, "stream")} {
+	for _, path := range []string{filepath.Join(s.tree, "private"), filepath.Join(s.tree, "dir/deep/file"),
+		filepath.Join(s.tree, "stream")} {
 		s.contents(path)
 	}
 	for _, path := range s.ways("program") {

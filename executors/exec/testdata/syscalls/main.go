@@ -101,7 +101,8 @@ func detach() int {
 }
 
 func newSweep(t target) *sweep {
-	s := &sweep{target: t, home: os.Getenv("HOME"), nr: map[string]uintptr{}, got: map[string]map[string]int{}, used: map[string]bool{}, attempts: map[string]int{}}
+	s := &sweep{target: t, home: os.Getenv("HOME"), nr: map[string]uintptr{}, got: map[string]map[string]int{}, used: map[string]bool{},
+		attempts: map[string]int{}}
 	for _, call := range strings.Split(table, ",") {
 		name, nr, _ := strings.Cut(call, "=")
 		n, err := strconv.Atoi(nr)

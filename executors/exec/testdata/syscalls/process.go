@@ -48,7 +48,8 @@ func (s *sweep) rights() {
 	}
 	s.fail("setpriority", unix.PRIO_PROCESS, 0, -5)
 	s.fail("sched_setscheduler", 0, unix.SCHED_FIFO, &[1]int32{1})
-	s.fail("sched_setattr", 0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE, Runtime: 1 << 20, Deadline: 1 << 24, Period: 1 << 24}, 0)
+	s.fail("sched_setattr", 0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE, Runtime: 1 << 20, Deadline: 1 << 24,
+		Period: 1 << 24}, 0)
 	s.fail("ioprio_set", 1, 0, 1<<13)
 	s.free("setpgid", 0, 0)
 	s.free("setsid")

@@ -11,22 +11,29 @@ import (
 // system opens files of the machine, writes nothing to them, and changes attributes to what they are.
 func (s *sweep) system() {
 	write := []string{"/etc/passwd", "/etc/shadow", "/etc/hosts", "/etc/ld.so.cache", "/usr/bin/env", "/bin/sh",
-		"/proc/self/exe", "/proc/self/mem", "/proc/self/oom_score_adj", "/proc/self/uid_map", "/proc/self/setgroups", "/proc/self/attr/current",
-		"/proc/self/coredump_filter", "/proc/self/clear_refs", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname", "/proc/sys/kernel/core_pattern",
+		"/proc/self/exe", "/proc/self/mem", "/proc/self/oom_score_adj", "/proc/self/uid_map", "/proc/self/setgroups",
+		"/proc/self/attr/current",
+		"/proc/self/coredump_filter", "/proc/self/clear_refs", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname",
+		"/proc/sys/kernel/core_pattern",
 		"/proc/sys/kernel/ns_last_pid", "/proc/sys/vm/drop_caches", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/user/max_user_namespaces",
 		"/proc/sys/fs/mqueue/msg_max", "/proc/irq/default_smp_affinity", "/proc/mtrr",
-		"/sys/power/state", "/sys/kernel/mm/ksm/run", "/sys/kernel/uevent_helper", "/sys/devices/system/cpu/cpu1/online", "/sys/module/printk/parameters/time",
-		"/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/pids/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs",
+		"/sys/power/state", "/sys/kernel/mm/ksm/run", "/sys/kernel/uevent_helper", "/sys/devices/system/cpu/cpu1/online",
+		"/sys/module/printk/parameters/time",
+		"/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/pids/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs",
+		"/sys/fs/cgroup/unified/cgroup.procs",
 		"/dev/kmsg", "/dev/tty", "/dev/console", "/dev/tty0", "/dev/ptmx", "/dev/pts/0", "/dev/fuse", "/dev/kvm", "/dev/net/tun",
 		"/dev/loop-control", "/dev/loop0", "/dev/mapper/control", "/dev/vsock", "/dev/userfaultfd", "/dev/uinput", "/dev/input/event0"}
 	read := []string{"/etc/passwd", "/etc/shadow", "/root", "/proc/kcore", "/proc/kmsg", "/proc/mounts/../1/environ",
-		"/dev/mem", "/dev/port", "/dev/sda", "/dev/vda", "/dev/nvme0n1", "/dev/rtc0", "/dev/kmsg", "/dev/shm", "/dev/mqueue", "/run", "/var/log", "/sys/kernel/debug"}
+		"/dev/mem", "/dev/port", "/dev/sda", "/dev/vda", "/dev/nvme0n1", "/dev/rtc0", "/dev/kmsg", "/dev/shm", "/dev/mqueue", "/run",
+		"/var/log", "/sys/kernel/debug"}
 	for _, p := range []pid{1, pid(os.Getppid()), s.victim, s.executor} {
 		proc := fmt.Sprintf("/proc/%d/", p)
-		for _, name := range []string{"mem", "oom_score_adj", "comm", "uid_map", "setgroups", "coredump_filter", "clear_refs", "timerslack_ns", "fd/0", "fd/1", "fd/2"} {
+		for _, name := range []string{"mem", "oom_score_adj", "comm", "uid_map", "setgroups", "coredump_filter", "clear_refs",
+			"timerslack_ns", "fd/0", "fd/1", "fd/2"} {
 			write = append(write, proc+name)
 		}
-		for _, name := range []string{"environ", "maps", "auxv", "mem", "root", "cwd", "exe", "fd", "fd/0", "fd/3", "ns/mnt", "ns/user", "ns/pid", "ns/net", "ns/ipc"} {
+		for _, name := range []string{"environ", "maps", "auxv", "mem", "root", "cwd", "exe", "fd", "fd/0", "fd/3", "ns/mnt", "ns/user",
+			"ns/pid", "ns/net", "ns/ipc"} {
 			read = append(read, proc+name)
 		}
 	}
@@ -44,7 +51,8 @@ func (s *sweep) system() {
 	// The file that the program was started from is also that of the next call.
 	s.fail("chmod", "/proc/self/exe", 0)
 	s.fail("truncate", "/proc/self/exe", 0)
-	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/etc", "/usr/bin", "/var/tmp", "/run", "/"} {
+	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/etc",
+		"/usr/bin", "/var/tmp", "/run", "/"} {
 		s.fail("mkdir", filepath.Join(dir, hostile), 0o777)
 	}
 	for _, dir := range []string{"/dev/shm", "/dev/mqueue", "/tmp"} { // may be the function's own

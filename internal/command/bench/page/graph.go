@@ -46,7 +46,8 @@ func (p *report) graph() {
 		p.F(" %s that take less are left out.", diag.Count(rest, "layer"))
 	}
 	w, h := float64(ranks-1)*column+boxWidth+4, float64(places-1)*line+boxHeight+4
-	p.F("</p><div class=\"scroll\"><svg class=\"graph\" width=\"%.0f\" height=\"%.0f\" viewBox=\"-2 -2 %.0f %.0f\" role=\"img\" aria-label=\"layers\">\n", w, h, w, h)
+	p.F(
+		"</p><div class=\"scroll\"><svg class=\"graph\" width=\"%.0f\" height=\"%.0f\" viewBox=\"-2 -2 %.0f %.0f\" role=\"img\" aria-label=\"layers\">\n", w, h, w, h)
 	for _, critical := range []bool{false, true} { // draw the chain last, on top
 		for _, e := range edges {
 			if chain[e] != critical {
@@ -65,13 +66,16 @@ func (p *report) graph() {
 		if b.Critical > 0 {
 			class = "box on"
 		}
-		p.F("<g class=\"%s\"><title>%s: %s, took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
-			class, page.Name(b.Name), diag.Count(b.Steps, "step"), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth, boxHeight)
+		p.F(
+			"<g class=\"%s\"><title>%s: %s, took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
+			class, page.Name(b.Name), diag.Count(b.Steps, "step"), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth,
+			boxHeight)
 		says := diag.Count(b.Steps, "step")
 		if b.Critical > 0 {
 			says = "on the chain " + profile.Brief(b.Critical)
 		}
-		p.F("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s</text></g>\n", b.x()+8, b.y()+17, short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), says)
+		p.F("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s</text></g>\n", b.x()+8, b.y()+17,
+			short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), says)
 	}
 	p.F("</svg></div></section>\n")
 }
@@ -143,7 +147,8 @@ func (p *report) edges(boxes []*box) (edges [][2]int, chain map[[2]int]bool) {
 			look(b, i, false)
 		}
 	}
-	chained := slices.DeleteFunc(slices.Clone(p.a.Critical), func(i int) bool { _, drawn := at[cmp.Or(p.p.Steps[i].Layer, "(no layer)")]; return !drawn })
+	chained := slices.DeleteFunc(slices.Clone(p.a.Critical),
+		func(i int) bool { _, drawn := at[cmp.Or(p.p.Steps[i].Layer, "(no layer)")]; return !drawn })
 	for i := 1; i < len(chained); i++ {
 		look(chained[i-1], chained[i], true)
 	}

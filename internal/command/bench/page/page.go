@@ -30,7 +30,8 @@ func Write(w io.Writer, r *profile.Report) error {
 	for _, i := range p.a.Critical {
 		p.critical[i] = true
 	}
-	head := page.Head{Begins: Begins, Title: page.Name(profile.Some(r.Dirs)) + ": krmflow bench", Style: style, Script: script, StyleAttributes: true}
+	head := page.Head{Begins: Begins, Title: page.Name(profile.Some(r.Dirs)) + ": krmflow bench", Style: style, Script: script,
+		StyleAttributes: true}
 	p.Begin(head)
 	p.F("<main>\n")
 	p.head()
@@ -41,7 +42,8 @@ func Write(w io.Writer, r *profile.Report) error {
 	p.gains()
 	p.slowest()
 	p.sums("layers", "Layers", "A layer is a Kustomization, Component or Composition.", p.a.Layers)
-	p.sums("files", "Files", "Steps count for the file that they load or that configures them; a step is planned when its file is read.", p.a.Files)
+	p.sums("files", "Files", "Steps count for the file that they load or that configures them; a step is planned when its file is read.",
+		p.a.Files)
 	p.sums("functions", "Functions", "Functions and charts, with the steps that call them.", p.a.Functions)
 	p.memory()
 	p.changes()
@@ -65,8 +67,10 @@ func of(n int64) string { return profile.Brief(time.Duration(n)) }
 // head writes the title and the most important figures.
 func (p *report) head() {
 	r, a := p.r, p.a
-	p.F("<h1>%s</h1>\n<p class=\"sub\">%s, %s. krmflow %s, %s/%s, %s, <code>-j %d</code>; medians of %s, ± half of how far they were apart.</p>\n", page.Name(profile.Some(r.Dirs)),
-		diag.Count(len(p.p.Roots), "root"), diag.Count(len(p.p.Steps), "step"), page.Name(p.p.Version), p.p.OS, p.p.Arch, diag.Count(p.p.CPUs, "CPU"), p.p.Jobs, diag.Count(r.Cold.Runs, "run"))
+	p.F(
+		"<h1>%s</h1>\n<p class=\"sub\">%s, %s. krmflow %s, %s/%s, %s, <code>-j %d</code>; medians of %s, ± half of how far they were apart.</p>\n", page.Name(profile.Some(r.Dirs)),
+		diag.Count(len(p.p.Roots), "root"), diag.Count(len(p.p.Steps), "step"), page.Name(p.p.Version), p.p.OS, p.p.Arch,
+		diag.Count(p.p.CPUs, "CPU"), p.p.Jobs, diag.Count(r.Cold.Runs, "run"))
 	tile := func(id, value, what string) {
 		p.F("<div class=\"tile\" id=%q><b>%s</b><span>%s</span></div>\n", id, value, what)
 	}
@@ -78,7 +82,8 @@ func (p *report) head() {
 	tile("peak", profile.MB(r.Cold.Peak.Median), "peak memory")
 	if cpu, wall := r.Ratio(r.Cold); cpu > 0 {
 		warm, _ := r.Ratio(r.Warm)
-		tile("ratio", fmt.Sprintf("%.1f×", cpu), fmt.Sprintf("CPU time of %s to the cold run (wall %.1f×, warm CPU %.1f×)", page.Name(r.Against), wall, warm))
+		tile("ratio", fmt.Sprintf("%.1f×", cpu),
+			fmt.Sprintf("CPU time of %s to the cold run (wall %.1f×, warm CPU %.1f×)", page.Name(r.Against), wall, warm))
 	}
 	p.F("</div>\n")
 }
@@ -89,7 +94,8 @@ func (p *report) stages() {
 	p.table([]string{"stage", "cold", "", "CPU", "warm", "CPU"})
 	for i, s := range p.r.Cold.Stages {
 		warm := p.r.Warm.Stages[i]
-		p.row(cell{text: s.Name}, span(s.Wall.Median), share(s.Wall.Median, p.r.Cold.Wall.Median), span(s.CPU.Median), span(warm.Wall.Median), span(warm.CPU.Median))
+		p.row(cell{text: s.Name}, span(s.Wall.Median), share(s.Wall.Median, p.r.Cold.Wall.Median), span(s.CPU.Median),
+			span(warm.Wall.Median), span(warm.CPU.Median))
 	}
 	p.F("</tbody></table></section>\n")
 }
@@ -152,7 +158,8 @@ func (p *report) row(cells ...cell) {
 
 // chain writes the steps of the critical path.
 func (p *report) chain() {
-	p.F("<section id=\"chain\"><h2>Longest chain</h2><p>Each of these steps needs the one before it. However many cores there are, the steps take no less than %s.</p>\n", profile.Brief(p.a.Length))
+	p.F(
+		"<section id=\"chain\"><h2>Longest chain</h2><p>Each of these steps needs the one before it. However many cores there are, the steps take no less than %s.</p>\n", profile.Brief(p.a.Length))
 	p.table([]string{"took", "", "waited", "resources", "step"})
 	shown, rest := p.r.Chain(100)
 	for _, i := range shown {
@@ -167,15 +174,18 @@ func (p *report) chain() {
 }
 
 func (p *report) gains() {
-	p.F("<section id=\"gains\"><h2>What would be gained</h2><p>If a step took no time, the steps would need at least this much less: now %s with %s. "+
-		"<em>On the chain</em> is by how much the longest chain would be shorter, which is the gain where there are cores enough.</p>\n", profile.Brief(p.a.Least), diag.Count(p.p.Jobs, "job"))
+	p.F(
+		"<section id=\"gains\"><h2>What would be gained</h2><p>If a step took no time, the steps would need at least this much less: now %s with %s. "+
+			"<em>On the chain</em> is by how much the longest chain would be shorter, which is the gain where there are cores enough.</p>\n",
+		profile.Brief(p.a.Least), diag.Count(p.p.Jobs, "job"))
 	p.table([]string{"gain", "", "on the chain", "took", "step"})
 	for _, g := range p.a.Gains[:min(len(p.a.Gains), 25)] {
 		if max(g.Gain, g.Path) < p.a.Least/1000 {
 			continue
 		}
 		s := &p.p.Steps[g.Step]
-		p.row(took(g.Gain), share(int64(g.Gain), int64(p.a.Least)), took(g.Path), took(s.Self), cell{text: s.Verb + " " + s.ID, mark: p.critical[g.Step]})
+		p.row(took(g.Gain), share(int64(g.Gain), int64(p.a.Least)), took(g.Path), took(s.Self),
+			cell{text: s.Verb + " " + s.ID, mark: p.critical[g.Step]})
 	}
 	p.F("</tbody></table></section>\n")
 }
@@ -189,7 +199,8 @@ func (p *report) slowest() {
 		if s.Runs != nil {
 			apart = (s.Runs.Max - s.Runs.Min) / 2
 		}
-		p.row(took(s.Self), share(int64(s.Self), int64(p.a.Work)), span(apart), took(s.Waited), bytes(s.Taken), bytes(s.Made), count(s.Resources), cell{text: s.Verb + " " + s.ID, mark: p.critical[i]})
+		p.row(took(s.Self), share(int64(s.Self), int64(p.a.Work)), span(apart), took(s.Waited), bytes(s.Taken), bytes(s.Made),
+			count(s.Resources), cell{text: s.Verb + " " + s.ID, mark: p.critical[i]})
 	}
 	p.F("</tbody></table></section>\n")
 }
@@ -201,7 +212,8 @@ func (p *report) sums(id, title, says string, list []profile.Sum) {
 	p.F("<section id=%q><h2>%s</h2><p>%s</p>\n", id, title, says)
 	p.table([]string{"run", "", "plan", "on the chain", "gain", "size", "steps", "name"})
 	for _, s := range list[:min(len(list), 50)] {
-		p.row(took(s.Took), share(int64(s.Took), int64(p.a.Work)), took(s.Planned), took(s.Critical), took(s.Gain), bytes(s.Bytes), count(s.Steps), cell{text: s.Name, mark: s.Critical > 0})
+		p.row(took(s.Took), share(int64(s.Took), int64(p.a.Work)), took(s.Planned), took(s.Critical), took(s.Gain), bytes(s.Bytes),
+			count(s.Steps), cell{text: s.Name, mark: s.Critical > 0})
 	}
 	p.F("</tbody></table></section>\n")
 }
@@ -211,7 +223,8 @@ func (p *report) memory() {
 	p.F("<section id=\"memory\"><h2>Memory</h2><p>Peak of the process %s, most in use after a collection %s, allocated altogether %s, %s.",
 		profile.MB(m.Peak), profile.MB(int64(m.Live)), profile.MB(int64(m.Allocated)), diag.Count(int(m.Collections), "garbage collection"))
 	if p.p.MemoryLimit > 0 {
-		p.F(" With <code>--memory-limit</code> of %s, no fewer than %s could run at a time.", diag.Size(p.p.MemoryLimit), diag.Count(m.Least, "step"))
+		p.F(" With <code>--memory-limit</code> of %s, no fewer than %s could run at a time.", diag.Size(p.p.MemoryLimit),
+			diag.Count(m.Least, "step"))
 	}
 	p.F("</p></section>\n")
 }
@@ -221,14 +234,16 @@ func (p *report) changes() {
 	if c == nil {
 		return
 	}
-	p.F("<section id=\"changes\"><h2>Against the baseline</h2><p>A change that is not larger than the noise, how far the runs were apart, says nothing.</p>\n")
+	p.F(
+		"<section id=\"changes\"><h2>Against the baseline</h2><p>A change that is not larger than the noise, how far the runs were apart, says nothing.</p>\n")
 	p.table([]string{"old", "new", "change", "noise", "says", "what"})
 	for _, t := range []struct {
 		before string
 		list   []profile.Change
 	}{{"cold ", c.Cold}, {"warm ", c.Warm}, {"", c.Steps}} {
 		for _, x := range t.list {
-			p.row(span(x.Old), span(x.New), cell{text: x.Percent(), figure: true, value: x.New - x.Old}, span(x.Noise), cell{text: x.Meaning()}, cell{text: t.before + x.Name})
+			p.row(span(x.Old), span(x.New), cell{text: x.Percent(), figure: true, value: x.New - x.Old}, span(x.Noise),
+				cell{text: x.Meaning()}, cell{text: t.before + x.Name})
 		}
 	}
 	p.F("</tbody></table></section>\n")

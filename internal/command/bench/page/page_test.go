@@ -29,8 +29,10 @@ func report(steps, workers int, prefix string) *profile.Report {
 		Stages: []profile.Stage{{Name: profile.Planning, Wall: all / 4}, {Name: profile.Running, Start: all / 4, Wall: all}}}
 	for i := range steps {
 		start := all/4 + each*time.Duration(i/workers)
-		s := profile.Step{ID: fmt.Sprintf("%slayer%d/kustomization.yaml#patches[%d]", prefix, i%300, i), Verb: "transform", Layer: fmt.Sprintf("%slayer%d/kustomization.yaml", prefix, i%300),
-			File: fmt.Sprintf("%sfile%d.yaml", prefix, i%700), Start: start, End: start + each - time.Duration(r.IntN(1000)), Runs: &profile.Spread{Median: 1, Max: 2}}
+		s := profile.Step{ID: fmt.Sprintf("%slayer%d/kustomization.yaml#patches[%d]", prefix, i%300, i), Verb: "transform",
+			Layer: fmt.Sprintf("%slayer%d/kustomization.yaml", prefix, i%300),
+			File:  fmt.Sprintf("%sfile%d.yaml", prefix, i%700), Start: start, End: start + each - time.Duration(r.IntN(1000)),
+			Runs: &profile.Spread{Median: 1, Max: 2}}
 		s.Self = s.End - s.Start
 		if i%10 == 0 {
 			s.Function, s.Called, s.Answered = prefix+"fn", s.Start, s.End
@@ -39,10 +41,12 @@ func report(steps, workers int, prefix string) *profile.Report {
 			s.Before = []int{i - workers}
 		}
 		p.Steps = append(p.Steps, s)
-		p.Planned = append(p.Planned, profile.Planned{File: s.File, Start: time.Duration(i) * all / 4 / time.Duration(steps), Wall: all / 4 / time.Duration(steps), Steps: 1})
+		p.Planned = append(p.Planned, profile.Planned{File: s.File, Start: time.Duration(i) * all / 4 / time.Duration(steps),
+			Wall: all / 4 / time.Duration(steps), Steps: 1})
 	}
 	spread := profile.Spread{Median: int64(all), Min: int64(all) - 10, Max: int64(all) + 10}
-	series := profile.Series{Runs: 3, Wall: spread, CPU: spread, Stages: []profile.Phase{{Name: profile.Planning, Wall: spread}, {Name: profile.Running, Wall: spread}}}
+	series := profile.Series{Runs: 3, Wall: spread, CPU: spread,
+		Stages: []profile.Phase{{Name: profile.Planning, Wall: spread}, {Name: profile.Running, Wall: spread}}}
 	out := &profile.Report{Dirs: []string{prefix + "k"}, Cold: series, Warm: series, Profile: p, Analysis: profile.Analyse(p)}
 	out.Changes = profile.Compare(out, out)
 	return out
@@ -104,7 +108,8 @@ func TestLargeTree(t *testing.T) {
 // A run without any steps also has a page.
 func TestNothingRan(t *testing.T) {
 	p := &profile.Profile{Jobs: 1}
-	if text := write(t, &profile.Report{Dirs: []string{"k"}, Profile: p, Analysis: profile.Analyse(p)}); !strings.Contains(text, "0 steps") {
+	if text := write(t, &profile.Report{Dirs: []string{"k"}, Profile: p, Analysis: profile.Analyse(p)}); !strings.Contains(text,
+		"0 steps") {
 		t.Error(text)
 	}
 }
@@ -128,7 +133,8 @@ func TestPageWorksInBrowser(t *testing.T) {
 	text := write(t, r)
 	show := func(args ...string) string {
 		t.Helper()
-		args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + filepath.Join(dir, "profile")}, args...)
+		args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+			"--user-data-dir=" + filepath.Join(dir, "profile")}, args...)
 		out, err := exec.Command(browser, append(args, "file://"+file)...).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", browser, err)
@@ -148,10 +154,13 @@ func TestPageWorksInBrowser(t *testing.T) {
 			t.Errorf("scripts %t: tables can be sorted: %t", scripts, sorted)
 		}
 		if strings.Contains(dom, "<title>taken") || strings.Contains(dom, "<img") || strings.Count(dom, "<script") != 1 {
-			t.Errorf("a name of the tree has become more than text: %q", regexp.MustCompile("(?s).{80}(<title>taken|<img|<script).{80}").FindAllString(dom, -1))
+			t.Errorf("a name of the tree has become more than text: %q",
+				regexp.MustCompile("(?s).{80}(<title>taken|<img|<script).{80}").FindAllString(dom, -1))
 		}
-		for _, want := range []string{`<div class="tile" id="cold"><b>` + profile.Brief(time.Duration(r.Cold.Wall.Median)), `<section id="timeline">`, `<rect class="on"`, `<g class="box on">`,
-			`<path class="edge on"`, `<section id="gains">`, `<section id="functions">`, `<section id="changes">`, profile.Brief(r.Analysis.Length)} {
+		for _, want := range []string{`<div class="tile" id="cold"><b>` + profile.Brief(time.Duration(r.Cold.Wall.Median)),
+			`<section id="timeline">`, `<rect class="on"`, `<g class="box on">`,
+			`<path class="edge on"`, `<section id="gains">`, `<section id="functions">`, `<section id="changes">`,
+			profile.Brief(r.Analysis.Length)} {
 			if !strings.Contains(dom, want) {
 				t.Errorf("scripts %t: no %s in the page", scripts, want)
 			}

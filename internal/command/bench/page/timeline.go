@@ -54,7 +54,8 @@ func blocks(lane []profile.Span, least time.Duration) []block {
 func (b *block) longest() time.Duration { return b.filled / time.Duration(b.n) }
 
 // kinds maps verbs to the CSS classes of their colors.
-var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2", "pass": "k2", "absorb": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
+var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2",
+	"pass": "k2", "absorb": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
 
 // A timeline is the state of the drawing.
 type timeline struct {
@@ -78,7 +79,8 @@ func (t *timeline) lane(label string, draw func()) {
 
 // rect draws a bar with title as its tooltip.
 func (t *timeline) rect(start, end time.Duration, class, title string) {
-	t.F("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y, max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
+	t.F("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y,
+		max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
 }
 
 // label writes text into a bar if it fits.
@@ -113,11 +115,13 @@ func (p *report) timeline() {
 	}
 	t.least = time.Duration(float64(t.all) / (width - gutter) * max(1.5, lanes*(width-gutter)/maxBars))
 	height := lane*lanes + 30
-	p.F("<section id=\"timeline\"><h2>Timeline</h2><p>The cold run in the middle of %s. <span class=\"key on\">longest chain</span><span class=\"key k1\">load</span>"+
-		"<span class=\"key k2\">change</span><span class=\"key k3\">function</span><span class=\"key k4\">finish</span><span class=\"key k5\">output</span></p>\n", diag.Count(p.r.Cold.Runs, "run"))
+	p.F(
+		"<section id=\"timeline\"><h2>Timeline</h2><p>The cold run in the middle of %s. <span class=\"key on\">longest chain</span><span class=\"key k1\">load</span>"+
+			"<span class=\"key k2\">change</span><span class=\"key k3\">function</span><span class=\"key k4\">finish</span><span class=\"key k5\">output</span></p>\n", diag.Count(p.r.Cold.Runs, "run"))
 	p.F("<svg class=\"time\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"timeline\">\n", width, height)
 	for at, step := time.Duration(0), tick(t.all); at <= t.all; at += step {
-		p.F("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n", t.x(at), t.x(at), height, t.x(at), profile.Brief(at))
+		p.F("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n",
+			t.x(at), t.x(at), height, t.x(at), profile.Brief(at))
 	}
 	t.lane("stages", t.drawStages)
 	var planned []profile.Span

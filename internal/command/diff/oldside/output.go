@@ -39,7 +39,8 @@ func Read(dir string, outs []string) (*Output, error) {
 	}
 	if !info.IsDir() {
 		if len(outs) > 1 {
-			return nil, diag.Arguments.Errorf("--against: %q is one file, and %s are compared with it: name a folder, or one directory", dir, diag.Count(len(outs), "root"))
+			return nil, diag.Arguments.Errorf("--against: %q is one file, and %s are compared with it: name a folder, or one directory",
+				dir, diag.Count(len(outs), "root"))
 		}
 		w.File = true
 		return w, w.add(outs[0], dir)

@@ -105,7 +105,8 @@ func readFile(path, rel string) (items []*yaml.RNode, err error) {
 func SetPlace(n *yaml.RNode, file string, index int) error {
 	for _, a := range []yaml.AnnotationSetter{
 		yaml.SetAnnotation(kioutil.PathAnnotation, file), yaml.SetAnnotation(function.LegacyPathAnnotation, file),
-		yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)), yaml.SetAnnotation(function.LegacyIndexAnnotation, strconv.Itoa(index)),
+		yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)),
+		yaml.SetAnnotation(function.LegacyIndexAnnotation, strconv.Itoa(index)),
 	} {
 		if err := n.PipeE(a); err != nil {
 			return err
@@ -123,14 +124,17 @@ func Place(n *yaml.RNode) (file string, index int, err error) {
 		return "", 0, err
 	}
 	if v := n.GetAnnotations()[function.LegacyPathAnnotation]; v != "" && v != file {
-		return "", 0, diag.OutsideDirectory.Errorf("%s: its annotations name two files, %s and %s", diag.OneLine(what), diag.OneLine(file), diag.OneLine(v))
+		return "", 0, diag.OutsideDirectory.Errorf("%s: its annotations name two files, %s and %s", diag.OneLine(what), diag.OneLine(file),
+			diag.OneLine(v))
 	}
 	if file != "" && (!filepath.IsLocal(filepath.FromSlash(file)) || strings.ContainsAny(file, "\\\x00")) {
-		return "", 0, diag.OutsideDirectory.Errorf("%s: the file %s of its annotation %s is not in the directory", diag.OneLine(what), diag.OneLine(file), kioutil.PathAnnotation)
+		return "", 0, diag.OutsideDirectory.Errorf("%s: the file %s of its annotation %s is not in the directory", diag.OneLine(what),
+			diag.OneLine(file), kioutil.PathAnnotation)
 	}
 	if number != "" {
 		if index, err = strconv.Atoi(number); err != nil || index < 0 {
-			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, which is not a number", diag.OneLine(what), kioutil.IndexAnnotation, diag.OneLine(number))
+			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, which is not a number", diag.OneLine(what),
+				kioutil.IndexAnnotation, diag.OneLine(number))
 		}
 	}
 	return file, index, nil
@@ -151,5 +155,6 @@ func FileName(pattern string, n *yaml.RNode) string {
 		}
 		return s
 	}
-	return strings.NewReplacer("%n", part(Text(n, "metadata", "name")), "%k", part(Text(n, "kind")), "%s", part(Text(n, "metadata", "namespace"))).Replace(pattern)
+	return strings.NewReplacer("%n", part(Text(n, "metadata", "name")), "%k", part(Text(n, "kind")),
+		"%s", part(Text(n, "metadata", "namespace"))).Replace(pattern)
 }

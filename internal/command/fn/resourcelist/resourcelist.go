@@ -51,7 +51,8 @@ func Read(name string, data []byte) (*List, error) {
 		}
 		if v.Get("kind").Text() == kio.ResourceListKind {
 			if len(docs) > 1 {
-				return nil, diag.Errorf(doc.pos(doc.node.YNode()), "", "a %s must be the only document", kio.ResourceListKind).With(diag.BadList)
+				return nil, diag.Errorf(doc.pos(doc.node.YNode()), "", "a %s must be the only document",
+					kio.ResourceListKind).With(diag.BadList)
 			}
 			l.APIVersion = v.Get("apiVersion").Text()
 			l.Config, l.Results = Field(doc.node, "functionConfig"), Field(doc.node, "results")
@@ -109,7 +110,8 @@ func documents(name string, data []byte) ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := (&kio.ByteReader{Reader: bytes.NewReader(data), OmitReaderAnnotations: true, DisableUnwrapping: true, AnchorsAweigh: true}).Read()
+	nodes, err := (&kio.ByteReader{Reader: bytes.NewReader(data), OmitReaderAnnotations: true, DisableUnwrapping: true,
+		AnchorsAweigh: true}).Read()
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: name}, "", "%s", diag.OneLine(err.Error())).With(diag.InvalidYAML)
 	}
@@ -170,8 +172,9 @@ func joined(a, b string) string {
 // Write writes the list as a ResourceList.
 func (l *List) Write(w io.Writer) error {
 	return kio.ByteWriter{
-		Writer: w, KeepReaderAnnotations: true, WrappingKind: kio.ResourceListKind, WrappingAPIVersion: cmp.Or(l.APIVersion, function.ResourceListV1),
-		FunctionConfig: l.Config, Results: l.Results,
+		Writer: w, KeepReaderAnnotations: true, WrappingKind: kio.ResourceListKind,
+		WrappingAPIVersion: cmp.Or(l.APIVersion, function.ResourceListV1),
+		FunctionConfig:     l.Config, Results: l.Results,
 	}.Write(l.Items)
 }
 

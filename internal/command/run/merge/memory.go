@@ -94,7 +94,8 @@ func Parse(name string, data []byte) (*Memory, error) {
 		return nil, err
 	}
 	if v.Get("apiVersion").Text() != apiVersion || v.Get("kind").Text() != kind {
-		return nil, diag.WrongKind.Errorf("%s is not a %s of %s: restore it, or remove it if the generated resources were not edited", name, kind, apiVersion)
+		return nil, diag.WrongKind.Errorf("%s is not a %s of %s: restore it, or remove it if the generated resources were not edited",
+			name, kind, apiVersion)
 	}
 	for _, f := range v.Get("functions").Items() {
 		for _, r := range f.Get("resources").Items() {
@@ -115,9 +116,11 @@ func (m *Memory) Text() []byte {
 		for _, id := range slices.Sorted(maps.Keys(m.made[function])) {
 			rs = append(rs, yaml.MapOf(yaml.Field{Key: "id", Value: yaml.Str(id)}, yaml.Field{Key: "made", Value: m.made[function][id]}))
 		}
-		functions = append(functions, yaml.MapOf(yaml.Field{Key: "config", Value: yaml.Str(function)}, yaml.Field{Key: "resources", Value: yaml.SeqOf(rs...)}))
+		functions = append(functions, yaml.MapOf(yaml.Field{Key: "config", Value: yaml.Str(function)},
+			yaml.Field{Key: "resources", Value: yaml.SeqOf(rs...)}))
 	}
-	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)}, yaml.Field{Key: "functions", Value: yaml.SeqOf(functions...)})
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)},
+		yaml.Field{Key: "functions", Value: yaml.SeqOf(functions...)})
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# What functions have generated here. krmflow run needs it to keep edits of that: commit it, and do not edit it.\n")
 	b.Write(yaml.AppendYAML(nil, v))

@@ -112,7 +112,8 @@ func TestEditsSurvive(t *testing.T) {
 			t.Fatalf("seed %d: %v\nbase %s\nmine %s\nmade %s", seed, conflicts, show(object(base)), show(object(mine)), show(object(made)))
 		}
 		if text := flat(got); text != flat(object(want)) {
-			t.Fatalf("seed %d:\nbase %s\nmine %s\nmade %s\ngot  %s\nwant %s", seed, show(object(base)), show(object(mine)), show(object(made)), text, flat(object(want)))
+			t.Fatalf("seed %d:\nbase %s\nmine %s\nmade %s\ngot  %s\nwant %s", seed, show(object(base)), show(object(mine)),
+				show(object(made)), text, flat(object(want)))
 		}
 	}
 }
@@ -152,7 +153,8 @@ func TestConflictReportsBothSides(t *testing.T) {
 			t.Errorf("%s: both are the same: %v", name, conflicts)
 		}
 	}
-	if _, conflicts := merge.Three(object(fields{"a": "0"}), object(fields{}), object(fields{"a": "1"}), true); len(conflicts) != 1 || conflicts[0].Mine != "nothing" {
+	if _, conflicts := merge.Three(object(fields{"a": "0"}), object(fields{}), object(fields{"a": "1"}), true); len(conflicts) != 1 ||
+		conflicts[0].Mine != "nothing" {
 		t.Errorf("a field that is gone and changed: %v", conflicts)
 	}
 }
@@ -162,7 +164,8 @@ func TestMemoryRoundTrips(t *testing.T) {
 	var m merge.Memory
 	v := object(fields{"a.b": "yes", "list:x.n": "1", "a.t": "text\nof lines\n", "a.date": "2001-01-01"})
 	m.Put("f", "id", v)
-	m.Put("f", "secret", yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "data", Value: object(fields{"p": "hunter2"})}))
+	m.Put("f", "secret", yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")},
+		yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "data", Value: object(fields{"p": "hunter2"})}))
 	text := m.Text()
 	if strings.Contains(string(text), "hunter2") {
 		t.Errorf("it has the value of a Secret:\n%s", text)
@@ -186,7 +189,8 @@ func TestMemoryRoundTrips(t *testing.T) {
 // edits of the values are still detected.
 func TestSecretsInside(t *testing.T) {
 	template := func(password, script string) yaml.Value {
-		secret := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "stringData", Value: object(fields{"p": password})})
+		secret := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Secret")},
+			yaml.Field{Key: "stringData", Value: object(fields{"p": password})})
 		return yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Template")}, yaml.Field{Key: "objects", Value: yaml.SeqOf(secret)},
 			yaml.Field{Key: "script", Value: yaml.Str("kind: Secret\ndata: {p: " + script + "}\n")})
 	}
@@ -197,10 +201,12 @@ func TestSecretsInside(t *testing.T) {
 		t.Fatalf("%v: it has values:\n%s", err, m.Text())
 	}
 	base, _ := again.Get("f", "id")
-	if got, conflicts := merge.Three(base, template("hunter2", "mine"), template("made", "hunter3"), true); len(conflicts) > 0 || flat(got) != flat(template("made", "mine")) {
+	if got, conflicts := merge.Three(base, template("hunter2", "mine"), template("made", "hunter3"), true); len(conflicts) > 0 ||
+		flat(got) != flat(template("made", "mine")) {
 		t.Errorf("changes of both: %s, %v", flat(got), conflicts)
 	}
-	if got, conflicts := merge.Three(base, template("hunter2", "hunter3"), template("made", "made"), true); len(conflicts) > 0 || flat(got) != flat(template("made", "made")) {
+	if got, conflicts := merge.Three(base, template("hunter2", "hunter3"), template("made", "made"), true); len(conflicts) > 0 ||
+		flat(got) != flat(template("made", "made")) {
 		t.Errorf("no edit: %s, %v", flat(got), conflicts)
 	}
 	_, conflicts := merge.Three(base, template("hunter2", "mine"), template("hunter2", "made"), true)

@@ -65,7 +65,8 @@ func CheckPath(p string) error {
 			return diag.Misplaced.Errorf("%q is hidden: files and folders whose names begin with a dot are not read", p)
 		}
 		if len(name) > 255 {
-			return diag.Misplaced.Errorf("%.40q... is not a valid path: it has a name of %d bytes, but file systems allow 255", p, len(name))
+			return diag.Misplaced.Errorf("%.40q... is not a valid path: it has a name of %d bytes, but file systems allow 255",
+				p, len(name))
 		}
 	}
 	return nil
@@ -289,7 +290,8 @@ func (c *Changes) commented(pos diag.Pos, d *inplace.Document, comments []Commen
 // unwritten adds notes for comments that cannot be written.
 func (c *Changes) unwritten(pos diag.Pos, places []inplace.Place) {
 	for _, place := range places {
-		c.Notes = append(c.Notes, diag.Errorf(pos, "", "the comment %s is not written: there is no line for it", place).With(diag.NotInPlace))
+		c.Notes = append(c.Notes, diag.Errorf(pos, "", "the comment %s is not written: there is no line for it",
+			place).With(diag.NotInPlace))
 	}
 }
 

@@ -67,7 +67,8 @@ func TestRemovalKeepsOtherText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Files) != 1 || string(c.Files[0].New) != tt.want || (c.Files[0].New == nil) != (tt.want == "") || len(c.Removed) != len(tt.gone) {
+		if len(c.Files) != 1 || string(c.Files[0].New) != tt.want || (c.Files[0].New == nil) != (tt.want == "") ||
+			len(c.Removed) != len(tt.gone) {
 			t.Errorf("without %s: %q, want %q, removed %v", tt.gone, c.Files[0].New, tt.want, c.Removed)
 		}
 	}
@@ -80,7 +81,8 @@ func TestMoveKeepsText(t *testing.T) {
 		tr.Dir = t.TempDir()
 		list := krm.NewList(tr.Resources()...)
 		r := list.At(1)
-		r.SetValue(r.Value().WithAt(yaml.Str("sub/b.yaml"), "metadata", "annotations", function.LegacyPathAnnotation).WithAt(yaml.Str("x"), "data", "k"))
+		r.SetValue(r.Value().WithAt(yaml.Str("sub/b.yaml"), "metadata", "annotations", function.LegacyPathAnnotation).WithAt(yaml.Str("x"),
+			"data", "k"))
 		c, err := tr.Changes(list, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +95,8 @@ func TestMoveKeepsText(t *testing.T) {
 }
 
 func TestAddedResourcesAreAppended(t *testing.T) {
-	made := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("s")})})
+	made := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("s")})})
 	text := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n"
 	for _, tt := range []struct{ file, want string }{
 		{three, three + text},
@@ -120,8 +123,10 @@ func TestAddedResourcesAreAppended(t *testing.T) {
 // read back unchanged (RL-15).
 func TestNewText(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {}\ndata:\n  z: |\n    two\n    lines\n  a: \"1\"\n  list:\n  - name: x\n    image: i:1\n  - []\n"
-	odd := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "data", Value: yaml.MapOf(
-		yaml.Field{Key: "a\nb: #", Value: yaml.Str("\x01\u2028")}, yaml.Field{Key: "", Value: yaml.Str(" x\n\n")}, yaml.Field{Key: "~", Value: yaml.SeqOf(yaml.SeqOf(yaml.Str("")), yaml.SeqOf(), yaml.MapOf())})})
+	odd := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")},
+		yaml.Field{Key: "data", Value: yaml.MapOf(
+			yaml.Field{Key: "a\nb: #", Value: yaml.Str("\x01\u2028")}, yaml.Field{Key: "", Value: yaml.Str(" x\n\n")},
+			yaml.Field{Key: "~", Value: yaml.SeqOf(yaml.SeqOf(yaml.Str("")), yaml.SeqOf(), yaml.MapOf())})})
 	v, err := (&yaml.Source{Data: []byte(text)}).Content()
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +153,10 @@ func TestUnwrittenComments(t *testing.T) {
 		name, file, want string
 		fresh            bool
 	}{
-		{"in place", "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", "f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
-		{"anew", "apiVersion: v1\nkind: &a A\nmetadata: &m {name: *a, labels: {x: *a}}\n<<: *m\n", "f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
+		{"in place", "apiVersion: v1\nkind: A\nmetadata: {name: a}\n",
+			"f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
+		{"anew", "apiVersion: v1\nkind: &a A\nmetadata: &m {name: *a, labels: {x: *a}}\n<<: *m\n",
+			"f.yaml:1: the comment beside data.x is not written: there is no line for it", false},
 		{"new", three, filepath.Join(os.DevNull, "new.yaml") + ": the comment beside data.x is not written: there is no line for it", true},
 	} {
 		tr := treeOf([]byte(tt.file))

@@ -43,7 +43,8 @@ func mutated(r *rand.Rand, v yaml.Value, depth int) yaml.Value {
 		}
 		return v.With(f.Key, mutated(r, f.Value, depth+1))
 	case v.Type() == yaml.Map:
-		return v.With("added"+fmt.Sprint(r.IntN(3)), []yaml.Value{yaml.Str(text), yaml.SeqOf(yaml.Str(text)), yaml.MapOf(yaml.Field{Key: "k", Value: yaml.Str(text)})}[r.IntN(3)])
+		return v.With("added"+fmt.Sprint(r.IntN(3)),
+			[]yaml.Value{yaml.Str(text), yaml.SeqOf(yaml.Str(text)), yaml.MapOf(yaml.Field{Key: "k", Value: yaml.Str(text)})}[r.IntN(3)])
 	case v.Type() == yaml.Seq && v.Len() > 0 && r.IntN(3) > 0:
 		i := r.IntN(v.Len())
 		return v.WithItem(i, mutated(r, v.Items()[i], depth+1))
@@ -117,7 +118,8 @@ func FuzzChange(f *testing.F) {
 		for i, o := range again.Files[0].Objects {
 			got := Bare(o.Value, want[i])
 			if _, same := yaml.Unchanged(want[i], got); !same && !keep(got, want[i], 0).Same(got) && !want[i].Equal(got) {
-				t.Fatalf("object %d is\n%s\nwant\n%s\ntext\n%q\nwas\n%q", i, yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want[i]), c.Files[0].New, data)
+				t.Fatalf("object %d is\n%s\nwant\n%s\ntext\n%q\nwas\n%q", i, yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want[i]),
+					c.Files[0].New, data)
 			}
 		}
 		for i, p := range tr.Files[0].parts {

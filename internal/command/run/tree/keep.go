@@ -12,7 +12,8 @@ import (
 func Bare(v, was yaml.Value) yaml.Value {
 	meta := v.Get("metadata")
 	a := meta.Get("annotations")
-	for _, key := range []string{function.PathAnnotation, function.IndexAnnotation, function.LegacyPathAnnotation, function.LegacyIndexAnnotation} {
+	for _, key := range []string{function.PathAnnotation, function.IndexAnnotation, function.LegacyPathAnnotation,
+		function.LegacyIndexAnnotation} {
 		a = a.Without(key)
 	}
 	old := was.At("metadata", "annotations")
@@ -46,7 +47,8 @@ func withoutPlace(a yaml.Value) yaml.Value {
 // agree. If nothing differs, the result is was itself, so that [yaml.Value.Same] detects it.
 func Keep(was, now yaml.Value) yaml.Value {
 	meta := was.Get("metadata")
-	if a := meta.Get("annotations"); withoutPlace(a).Len() != a.Len() && a.Exists() { // stale location annotations do not matter, but are kept if nothing else changes
+	// stale location annotations do not matter, but are kept if nothing else changes
+	if a := meta.Get("annotations"); withoutPlace(a).Len() != a.Len() && a.Exists() {
 		if bare := was.With("metadata", meta.With("annotations", withoutPlace(a))); same(bare, now) || same(Bare(bare, yaml.Value{}), now) {
 			return was
 		}

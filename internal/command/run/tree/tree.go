@@ -90,7 +90,8 @@ type ReadFile func(path string) ([]byte, error)
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	w := walk{Tree: t, read: read, rules: map[string]*ignore.Rules{}}
-	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // the separator makes WalkDir follow a link to a directory
+	// the separator makes WalkDir follow a link to a directory
+	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator)
 	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = context.Cause(ctx)

@@ -116,7 +116,8 @@ type child struct {
 }
 
 func newTable() *table {
-	return &table{definitions: map[string]int{}, names: map[string]int{}, nodes: make([]node, 1), byText: map[string]int{}, rules: []string{`{"", nil}`}}
+	return &table{definitions: map[string]int{}, names: map[string]int{}, nodes: make([]node, 1), byText: map[string]int{},
+		rules: []string{`{"", nil}`}}
 }
 
 func (t *table) addKind(k yaml.TypeMeta) {
@@ -230,7 +231,8 @@ func (t *table) source() []byte {
 			props.WriteByte('\n')
 		}
 	}
-	fmt.Fprintf(&b, "}\n\n// schemaProps are the properties of all nodes: name, node.\nvar schemaProps = [...]schemaProp{\n%s}\n\n", props.String())
+	fmt.Fprintf(&b, "}\n\n// schemaProps are the properties of all nodes: name, node.\nvar schemaProps = [...]schemaProp{\n%s}\n\n",
+		props.String())
 	b.WriteString("// schemaKinds are the known kinds, sorted by kind, group, version.\nvar schemaKinds = [...]schemaKind{\n")
 	b.WriteString(strings.Join(t.kinds, "") + "}\n\n")
 	b.WriteString("// schemaDefinitions are the named definitions, sorted.\nvar schemaDefinitions = [...]schemaDefinition{\n")

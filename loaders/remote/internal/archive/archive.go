@@ -129,7 +129,8 @@ func (a *archive) name(name string, dir bool) (string, error) {
 
 // link adds a symbolic link, which must not lead out of the archive.
 func (a *archive) link(name, target string) error {
-	if joined := path.Join(path.Dir(name), target); path.IsAbs(target) || joined == ".." || strings.HasPrefix(joined, "../") || len(target) > cache.MaxTarget {
+	if joined := path.Join(path.Dir(name), target); path.IsAbs(target) || joined == ".." || strings.HasPrefix(joined, "../") ||
+		len(target) > cache.MaxTarget {
 		return &cache.EscapeError{Link: name, Target: target}
 	}
 	return a.w.Link(name, target)
