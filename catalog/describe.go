@@ -48,6 +48,7 @@ func (e *Entry) describe(b *strings.Builder) {
 	for _, p := range e.Exec {
 		line("program", p.describe())
 	}
+	line("requires", e.Requires.String())
 	if e.Starlark != "" {
 		line("starlark", e.Starlark+"  not supported")
 	}

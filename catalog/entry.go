@@ -23,8 +23,14 @@ type Entry struct {
 	Container *Container
 	Exec      []Platform
 	Starlark  string
+	// Programs are further names by which configurations refer to the program, as in exec: {path:
+	// ksops}.
+	Programs []string
 	// ExecRuntime is the runtime of Exec if a third party provides it, and empty otherwise.
 	ExecRuntime function.Runtime
+
+	// Requires lists what the function gets from the user's machine if the user grants it.
+	Requires Requires
 
 	// AllowRemoteConfig allows configurations from fetched trees to use an entry with capabilities
 	// or local programs.
@@ -50,6 +56,8 @@ type Container struct {
 	// Text is the image reference as written; Image is its parsed form.
 	Text  string
 	Image function.Image
+	// Images are further references by which configurations name the function.
+	Images []function.Image
 	// wrong is the error for an invalid digest in Text. Image does not contain that digest.
 	wrong error
 	// Pin is the sha256 field next to the image.
@@ -111,7 +119,7 @@ func (c *Container) Digest() (krm.Digest, error) {
 // function reads an item of krmFunctions and adds one entry per version.
 func (r *reader) function(c yaml.Cursor, index int) {
 	if !c.Known("group", "names", "kind", "description", "publisher", "home", "maintainers", "tags", "versions", "runtime",
-		"provider", "definition", "allowRemoteConfig", "allowArgs") {
+		"provider", "definition", "allowRemoteConfig", "allowArgs", "requires") {
 		return
 	}
 	shared := r.shared(c, index)
@@ -169,6 +177,7 @@ func (r *reader) shared(c yaml.Cursor, index int) Entry {
 	e.Tags = c.Field("tags").Strings()
 	e.AllowRemoteConfig = isTrue(c.Field("allowRemoteConfig").Bool())
 	e.AllowArgs = isTrue(c.Field("allowArgs").Bool())
+	r.requires(c.Field("requires"), &e)
 	return e
 }
 
@@ -185,7 +194,7 @@ func (r *reader) describe(c yaml.Cursor, keys ...string) {
 }
 
 func (r *reader) version(c yaml.Cursor, shared Entry) {
-	if !c.Known("name", "schema", "idempotent", "usage", "examples", "license", "maintainers", "runtime", "provider") {
+	if !c.Known("name", "schema", "idempotent", "usage", "examples", "license", "maintainers", "runtime", "provider", "requires") {
 		return
 	}
 	e := shared
@@ -207,8 +216,9 @@ func (r *reader) version(c yaml.Cursor, shared Entry) {
 		r.lint(c.Field("license"), "%q is not Apache 2.0", e.License)
 	}
 	r.schema(c.Field("schema"), &e)
+	r.requires(c.Field("requires"), &e)
 	if own := c.Either("runtime", "provider"); own.Exists() {
-		e.Container, e.Exec, e.Starlark, e.ExecRuntime = nil, nil, "", ""
+		e.Container, e.Exec, e.Programs, e.Starlark, e.ExecRuntime = nil, nil, nil, "", ""
 		r.runtime(own, &e)
 	}
 	r.add(c, e)
@@ -237,7 +247,7 @@ func (r *reader) schema(c yaml.Cursor, e *Entry) {
 // module reads an item of modules. This older form has one version per item.
 func (r *reader) module(c yaml.Cursor, index int) {
 	if !c.Known("apiVersion", "kind", "description", "definition", "provider", "runtime", "publisher", "home", "maintainers",
-		"tags", "allowRemoteConfig", "allowArgs") {
+		"tags", "allowRemoteConfig", "allowArgs", "requires") {
 		return
 	}
 	e := r.shared(c, index)

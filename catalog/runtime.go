@@ -27,13 +27,13 @@ func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 		e.Container = r.container(x)
 	}
 	if x := c.Field("exec"); x.Exists() {
-		e.Exec = r.exec(x)
+		e.Exec = r.exec(x, &e.Programs)
 	}
 	if other != "" {
 		if e.Exec != nil {
 			c.Errorf("has programs for exec and for %s; an entry must use one runtime", other)
 		}
-		e.Exec, e.ExecRuntime = r.exec(c.Field(string(other))), other
+		e.Exec, e.ExecRuntime = r.exec(c.Field(string(other)), &e.Programs), other
 	}
 	if x := c.Field("starlark"); x.Exists() {
 		e.Starlark = function.ReadStarlark(x)
@@ -42,7 +42,7 @@ func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 
 func (r *reader) container(c yaml.Cursor) *Container {
 	x := &Container{}
-	if !c.Known("image", "sha256", "requireNetwork", "requireStorageMount", "requireFilesystem", "requireWritableStorageMount") {
+	if !c.Known("image", "images", "sha256", "requireNetwork", "requireStorageMount", "requireFilesystem", "requireWritableStorageMount") {
 		return x
 	}
 	if x.Text = c.Field("image").Required(); x.Text != "" {
@@ -61,6 +61,14 @@ func (r *reader) container(c yaml.Cursor) *Container {
 		r.unusable(c.Field("image"), x.wrong)
 	}
 	x.Pin = r.pin(c.Field("sha256"))
+	for _, item := range c.Field("images").Items() {
+		image, err := function.ParseImage(item.Required())
+		if err != nil && item.Text() != "" {
+			item.Errorf("%v", err)
+		} else if err == nil {
+			x.Images = append(x.Images, image)
+		}
+	}
 	x.Network = isTrue(c.Field("requireNetwork").Bool())
 	if old := c.Field("requireFilesystem"); old.Exists() {
 		r.outdated(old, "requireFilesystem")
@@ -100,8 +108,8 @@ func (r *reader) pin(c yaml.Cursor) Pin {
 }
 
 // exec reads the programs of an entry in all spellings: platforms in a mapping, a list, or a
-// single program.
-func (r *reader) exec(c yaml.Cursor) []Platform {
+// single program. It stores further names of the program in programs.
+func (r *reader) exec(c yaml.Cursor, programs *[]string) []Platform {
 	list := []Platform{}
 	if c.Value().Type() == yaml.Seq {
 		r.outdated(c, "exec as a list")
@@ -114,9 +122,10 @@ func (r *reader) exec(c yaml.Cursor) []Platform {
 	if c.Value().Type() == yaml.Map && !c.Field("platforms").Value().Exists() && (c.Field("path").Exists() || c.Field("uri").Exists()) {
 		return append(list, r.platform(c, false))
 	}
-	if !c.Known("platforms") {
+	if !c.Known("platforms", "programs") {
 		return list
 	}
+	*programs = c.Field("programs").Strings()
 	platforms := c.Field("platforms")
 	for _, item := range platforms.Items() {
 		list = append(list, r.platform(item, true))

@@ -89,7 +89,7 @@ func offered(list []Platform) string {
 // SameProgram reports whether e and o run the same program or image with the same capabilities.
 func (e *Entry) SameProgram(o *Entry) bool {
 	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark ||
-		e.ExecRuntime != o.ExecRuntime ||
+		e.ExecRuntime != o.ExecRuntime || !e.Requires.equal(&o.Requires) || !slices.Equal(e.Programs, o.Programs) ||
 		!slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (e *Entry) SameProgram(o *Entry) bool {
 	da, errA := a.Digest()
 	db, errB := b.Digest()
 	return errA == nil && errB == nil && da == db && a.Image.Name() == b.Image.Name() &&
-		a.Network == b.Network && a.Storage == b.Storage && a.WritableStorage == b.WritableStorage
+		slices.Equal(a.Images, b.Images) && a.Network == b.Network && a.Storage == b.Storage && a.WritableStorage == b.WritableStorage
 }
 
 // absolute returns the programs of e in a form that is comparable between catalogs.

@@ -147,11 +147,12 @@ func (e *Entry) versionValue() yaml.Value {
 	o.list("examples", e.Examples)
 	o.text("license", e.License)
 	o.list("maintainers", e.Maintainers)
+	o.add("requires", e.Requires.value())
 	if e.Container != nil {
 		runtime.add("container", e.Container.value())
 	}
 	if len(e.Exec) > 0 {
-		runtime.add(string(cmp.Or(e.ExecRuntime, function.RuntimeExec)), execValue(e.Exec))
+		runtime.add(string(cmp.Or(e.ExecRuntime, function.RuntimeExec)), e.execValue())
 	}
 	runtime.text("starlark", e.Starlark)
 	o.add("runtime", runtime.value())
@@ -162,6 +163,11 @@ func (c *Container) value() yaml.Value {
 	var o object
 	o.text("image", c.Text)
 	o.pin(c.Pin)
+	var images []string
+	for _, image := range c.Images {
+		images = append(images, image.String())
+	}
+	o.list("images", images)
 	o.flag("requireNetwork", c.Network)
 	o.flag("requireStorageMount", c.Storage)
 	o.flag("requireWritableStorageMount", c.WritableStorage)
@@ -170,8 +176,8 @@ func (c *Container) value() yaml.Value {
 
 // execValue writes the list of platforms, or the short form if an item does not name its
 // platform.
-func execValue(list []Platform) yaml.Value {
-	full := true
+func (e *Entry) execValue() yaml.Value {
+	list, full := e.Exec, true
 	items := make([]yaml.Value, len(list))
 	for i, p := range list {
 		full = full && p.Bin != "" && p.OS != "" && p.Arch != ""
@@ -184,10 +190,13 @@ func execValue(list []Platform) yaml.Value {
 		items[i] = o.value()
 	}
 	switch {
-	case !full && len(items) == 1:
+	case !full && len(items) == 1 && len(e.Programs) == 0:
 		return items[0]
-	case !full:
+	case !full && len(e.Programs) == 0:
 		return yaml.SeqOf(items...)
 	}
-	return yaml.MapOf(yaml.Field{Key: "platforms", Value: yaml.SeqOf(items...)})
+	var o object
+	o.list("programs", e.Programs)
+	o.add("platforms", yaml.SeqOf(items...))
+	return o.value()
 }

@@ -192,6 +192,11 @@ func (x *Process) Prepare(ctx context.Context, f function.Function) error {
 
 // Execute implements [Executor].
 func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (Output, error) {
+	f, remove, err := x.withTree(f)
+	if err != nil {
+		return Output{}, &Error{Code: Failed, Msg: f.Name + ": " + err.Error()}
+	}
+	defer remove()
 	limits := Bounded(f.Limits)
 	limit := limits.Timeout + overtime
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}

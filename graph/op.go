@@ -108,6 +108,8 @@ type Call struct {
 	// Reusable allows a cached answer of an identical call to replace this call. The planner sets
 	// it.
 	Reusable bool
+	// Granted is true if the user granted the function variables or files, which may be secret.
+	Granted bool
 	// Files selects the resources to send if the list was read from files. It is nil for the list
 	// of a layer. See [Files].
 	Files Files

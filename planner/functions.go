@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/internal/trusted"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -159,7 +160,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 			req.ID.GVK = entry.GVK
 		}
 	}
-	s.facts(policy, &req)
+	s.c.trusted.Examine(s.dir, &req, s.c.image)
 	dec := policy.Decide(req)
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
@@ -178,7 +179,10 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 		}
 	}
 	if s.dir.IsVirtual() {
-		fn.Dir = "" // there is no such directory on this machine
+		if err := trusted.Tree(s.c.files, s.dir, &fn); err != nil {
+			s.Fail(err)
+			return
+		}
 	}
 	fn.Config = d.configText(config)
 	at := d.r.Pos
@@ -191,6 +195,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion,
 		Origin:   e.origin,
 		Reusable: dec.NotReused == "",
+		Granted:  dec.Entry != nil && len(dec.Entry.Requires.Needs) > 0,
 	}
 }
 
@@ -227,30 +232,6 @@ func (c *compiler) legacy(in *function.Inline) {
 		w := diag.Errorf(in.Pos, "", "%s is deprecated: name the function in the field %s", place,
 			function.PlaceRuntime).With(diag.OldFunctionPlace)
 		c.warnings.Add(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
-	}
-}
-
-// facts collects the inputs of the decision: digests of programs and images, and targets of
-// links.
-func (s functionSteps) facts(policy trust.Policy, req *trust.Request) {
-	needs := policy.Needs(*req)
-	s.c.files.Uses(s.dir, slices.Concat(needs.Programs, needs.Mounts)...)
-	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}
-	req.Facts.Images, req.Facts.Mounts = map[string]trust.Image{}, map[string]trust.Mount{}
-	for i, path := range needs.Programs {
-		p, err := s.c.files.Program(path, needs.Roots[i])
-		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
-	}
-	for _, address := range needs.Addresses {
-		digest, err := s.c.files.FetchProgram(address)
-		req.Facts.Fetched[address] = trust.Fetched{Digest: digest, Err: err}
-	}
-	for _, image := range needs.Images {
-		req.Facts.Images[image] = s.c.image(image)
-	}
-	for _, path := range needs.Mounts {
-		real, err := loaders.Real(path)
-		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}
 }
 

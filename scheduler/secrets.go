@@ -24,6 +24,12 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 	}
 	if call, ok := op.(graph.Call); ok {
 		values = append(values, call.Config)
+		if call.Granted {
+			for _, item := range call.Function.Env {
+				_, value, _ := strings.Cut(item, "=")
+				taken = append(taken, value)
+			}
+		}
 	}
 	for _, l := range lists {
 		if l == nil {

@@ -23,6 +23,9 @@ const (
 type Config struct {
 	Catalogs   []Configured
 	Publishers []Publisher
+	Grants     []Granted
+	// Err is the reason why the configuration cannot be used. It then trusts and grants nothing.
+	Err error
 }
 
 // A Configured is an entry of trustedCatalogs.
@@ -36,7 +39,7 @@ type Configured struct {
 
 // ConfigFields lists the fields of a user's configuration for its header and for trust. The
 // other fields set flags.
-var ConfigFields = []string{"apiVersion", "kind", "metadata", "trustedCatalogs", "publishers"}
+var ConfigFields = []string{"apiVersion", "kind", "metadata", "trustedCatalogs", "publishers", "grants"}
 
 // ParseConfig reads the trust settings of a user's configuration and ignores the others. It
 // reports all errors at once, as [*diag.Error] values joined into one error.
@@ -61,8 +64,37 @@ func ParseConfig(src *yaml.Source) (*Config, error) {
 		for _, item := range top.Field("publishers").Items() {
 			c.Publishers = append(c.Publishers, publisher(item))
 		}
+		for _, item := range top.Field("grants").Items() {
+			if g, ok := configuredGrant(item); ok {
+				c.Grants = append(c.Grants, g)
+			}
+		}
 	}
 	return c, top.Err()
+}
+
+// configuredGrant reads an item of grants.
+func configuredGrant(item yaml.Cursor) (g Granted, ok bool) {
+	if !item.Known("catalog", "function", "allow") {
+		return g, false
+	}
+	g = Granted{Function: item.Field("function").Required(), Names: item.Field("allow").Strings(), By: ByConfig, Pos: item.Pos()}
+	if at := item.Field("catalog"); at.Exists() {
+		e, ok := configured(at, at.Line())
+		if !ok {
+			return g, false
+		}
+		g.Catalog = e.Ref
+	}
+	if len(g.Names) == 0 {
+		item.Field("allow").Required()
+		return g, false
+	}
+	if err := g.check(); err != nil && g.Function != "" {
+		item.Errorf("%v", err).With(diag.BadConfig)
+		return g, false
+	}
+	return g, true
 }
 
 // CheckConfig reports an error if top is not a user's configuration.

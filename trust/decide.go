@@ -251,10 +251,10 @@ func (x *decider) denyUnavailable() bool {
 func (x *decider) catalogued(e *catalog.Entry) {
 	x.d.Entry, x.d.By = e, x.trustedBy(e)
 	prefer := x.Prefer
-	if in := x.r.Inline; in != nil {
-		if prefer = function.RuntimeContainer; in.Exec != nil {
-			prefer = function.RuntimeExec
-		}
+	if in := x.r.Inline; in != nil && in.Exec != nil {
+		prefer = function.RuntimeExec
+	} else if in != nil && (len(in.Container.Mounts) > 0 || in.Container.Network != nil && *in.Container.Network) {
+		prefer = function.RuntimeContainer // it asks for capabilities that only a container gets
 	}
 	sel, err := e.Select(x.r.OS, x.r.Arch, prefer)
 	if err != nil {
@@ -270,7 +270,7 @@ func (x *decider) catalogued(e *catalog.Entry) {
 		return
 	}
 	x.confusedDeputy(e, sel)
-	x.noVariables()
+	x.requirements(e)
 	if sel.Runtime == function.RuntimeContainer {
 		x.image(e)
 		x.entryGrants(e)
@@ -291,7 +291,7 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	switch c := e.Container; {
 	case sel.Runtime != function.RuntimeContainer && !catalog.IsAddress(sel.Platform.URI):
 		what = "a local program"
-	case sel.Runtime == function.RuntimeContainer && (c.Network || c.Storage):
+	case len(e.Requires.Needs) > 0 || sel.Runtime == function.RuntimeContainer && (c.Network || c.Storage):
 		what = "a function with capabilities"
 	default:
 		return

@@ -241,18 +241,3 @@ func (x *decider) inlineEnv() {
 		x.warn(diag.Deprecated, "environment variables of functions are deprecated; put the values into the configuration")
 	}
 }
-
-// noVariables denies a catalogued function if the user passes variables. The function would not
-// receive them, and the user would notice that only in the output.
-func (x *decider) noVariables() {
-	if len(x.Env) == 0 {
-		return
-	}
-	var flags []string
-	for _, item := range x.Env {
-		name, _, _ := strings.Cut(item, "=")
-		flags = append(flags, FlagEnv+" "+name)
-	}
-	e := x.deny(Untrusted, nil, "functions from a catalog get no environment variables").With(diag.GrantDenied)
-	e.Hint("put the value into the configuration, and remove %s", diag.OneLine(strings.Join(flags, " ")))
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
@@ -22,7 +23,7 @@ func (x *decider) differences(e *catalog.Entry) []string {
 		return []string{fmt.Sprintf("the configuration names the container %s, but the entry has none", c.Image)}
 	}
 	var diffs []string
-	if !sameImage(c.Image, e.Container) {
+	if !namesImage(c.Image, e.Container) {
 		diffs = append(diffs, fmt.Sprintf("the configuration names image %s, the entry %s", c.Image, entryImage(e.Container)))
 	}
 	if c.Network != nil && *c.Network && !e.Container.Network {
@@ -71,6 +72,16 @@ func entryImage(c *catalog.Container) string {
 	return c.Text
 }
 
+// namesImage reports whether an image is the image of an entry, or one of its further references.
+// A digest must be that of the entry.
+func namesImage(text string, c *catalog.Container) bool {
+	if sameImage(text, c) {
+		return true
+	}
+	m, err := function.ParseImage(text)
+	return err == nil && slices.Contains(c.Images, m)
+}
+
 // sameImage reports whether an image matches the image of an entry: the repository and the
 // digest must be equal. If only a tag is given, the tags must be equal; the entry's digest
 // determines the image that runs.
@@ -93,7 +104,7 @@ func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []s
 			diag.Redact(in.Path))}
 	}
 	var diffs []string
-	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {
+	if uri := sel.Platform.URI; !slices.Contains(e.Programs, in.Path) && !x.sameProgram(in.Path, e, uri) {
 		diffs = append(diffs, x.twoPrograms(in.Path, e, uri))
 	}
 	if len(in.Args) > 0 && !e.AllowArgs {

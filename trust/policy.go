@@ -31,6 +31,7 @@ const (
 	FlagNetwork     = "--network"
 	FlagMount       = "--mount"
 	FlagEnv         = "--env"
+	FlagGrant       = "--grant"
 	FlagExecutor    = "--executor"
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
@@ -70,8 +71,15 @@ type Policy struct {
 	NetworkName string
 	// Mounts are the mounts allowed for uncatalogued containers. Their sources are absolute.
 	Mounts []function.Mount
-	// Env contains NAME=value pairs for uncatalogued functions.
+	// Env contains NAME=value pairs for uncatalogued functions, and for entries that require NAME.
 	Env []string
+	// Granted lists the grants to entries of catalogs. Variable returns the value of a variable of
+	// the user, and Absolute the absolute path of a value. Both may be nil.
+	Granted []Granted
+	// GrantsErr is the reason why the user's configuration, which may have grants, cannot be used.
+	GrantsErr error
+	Variable  func(name string) (value string, ok bool)
+	Absolute  func(path string) string
 	// AsCurrentUser runs containers with the user's ids.
 	AsCurrentUser bool
 	// AllowUnverified allows entries without a digest.
@@ -144,6 +152,8 @@ type Trusted struct {
 	Err     error            // reason why Catalog is nil
 	// Content is the text of a compiled-in catalog.
 	Content []byte
+	// Own is true for the catalog of the user's installed programs: see [Source].
+	Own bool
 	// Digest is the digest to compare with pins, set once the catalog has been read: of the
 	// manifest for an artifact, otherwise of the text.
 	Digest krm.Digest
@@ -205,6 +215,9 @@ type Source struct {
 	Below bool
 	// Content is the text of a compiled-in catalog.
 	Content []byte
+	// Own is true for the catalog of programs that the user has listed on this machine. Only this
+	// catalog may name absolute paths.
+	Own bool
 	// Denial is the reason why the source cannot be used. It affects only functions that no earlier
 	// source defines.
 	Denial *Denial

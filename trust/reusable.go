@@ -13,6 +13,8 @@ func (x *decider) notReused() string {
 		return "executor of a third party"
 	case f.Unverified || x.d.Digest.IsZero():
 		return "unverified"
+	case e != nil && len(e.Requires.Needs) > 0:
+		return "has grants"
 	case f.Network != "":
 		return "network"
 	case len(f.Mounts) > 0:

@@ -23,6 +23,11 @@ type Needs struct {
 	// references with one need no lookup.
 	Images []string
 	Mounts []string // absolute source paths of bind mounts
+	// Granted lists absolute paths that the user grants by a variable. They may hold keys: only the
+	// function reads them.
+	Granted []string
+	// Tree is true for a function that may read the files below the directory of its configuration.
+	Tree bool
 	// Addresses lists the addresses of programs without a digest. They must be fetched to be
 	// identified.
 	Addresses []string
@@ -57,6 +62,10 @@ func (p Policy) Needs(r Request) (n Needs) {
 	if e == nil {
 		return n
 	}
+	n.Granted = p.grantedFiles(e)
+	if e.Requires.Has(catalog.RequireTree) && p.granted(e, catalog.RequireTree) != "" {
+		n.Tree = true
+	}
 	if e.Container != nil {
 		if want, err := e.Container.Digest(); err == nil && want.IsZero() {
 			n.image(e.Container.Text)
@@ -68,10 +77,21 @@ func (p Policy) Needs(r Request) (n Needs) {
 	}
 	if dir := e.Catalog.Ref.Dir(); catalog.IsAddress(sel.Platform.URI) {
 		n.address(p, e, sel.Platform)
+	} else if path := x.installed(e, sel.Platform); path != "" {
+		n.Programs, n.Roots = append(n.Programs, path), append(n.Roots, filepath.Dir(path))
 	} else if dir != "" {
 		program(dir, sel.Platform.URI)
 	}
 	return n
+}
+
+// installed returns the absolute path of a program in the catalog of the user's installed
+// programs, "" for other programs.
+func (x *decider) installed(e *catalog.Entry, p catalog.Platform) string {
+	if t := x.trusted(e); t != nil && t.Own && filepath.IsAbs(p.URI) && filepath.Clean(p.URI) == p.URI {
+		return p.URI
+	}
+	return ""
 }
 
 // image adds an image unless its reference has a digest. With a digest the tag is ignored and no
@@ -168,7 +188,13 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	if !named {
 		return
 	}
-	found, ok := x.found(dir, p.URI, archive)
+	name := p.URI
+	installed := x.installed(e, p)
+	if installed != "" {
+		dir, name = filepath.Split(installed)
+		dir = filepath.Clean(dir)
+	}
+	found, ok := x.found(dir, name, archive)
 	x.d.Digest = found.Digest
 	if pin := p.Pin.Err(); pin != nil {
 		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin).With(diag.BadCatalog)
@@ -195,6 +221,10 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 		x.inDevelopment(e, dev, "digest changed since it was written")
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
+		if err := x.d.Denials[len(x.d.Denials)-1].Err; installed != "" {
+			err.Hints[len(err.Hints)-1] = "if you have updated it, accept the new program: krmflow catalog add-program " +
+				diag.ShellWord(fullKey(e.GVK)) + " --path " + diag.ShellWord(installed)
+		}
 	}
 }
 
@@ -238,7 +268,7 @@ func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (st
 
 // arguments passes the arguments of the configuration to the program of an entry.
 func (x *decider) arguments(e *catalog.Entry) {
-	if in := x.r.Inline; in != nil && len(in.Exec.Args) > 0 {
+	if in := x.r.Inline; in != nil && in.Exec != nil && len(in.Exec.Args) > 0 {
 		x.fn.Args = in.Exec.Args
 		x.grant("catalog "+e.Catalog.Ref.Show(), "arguments")
 	}

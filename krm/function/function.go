@@ -67,6 +67,10 @@ type Function struct {
 	Network string // name of a container network, "" for none
 	Mounts  []Mount
 	Env     []string // NAME=value
+	// Tree contains the files below the directory of the configuration, for a function that may
+	// read them if they are not files of this machine. A bind mount without a source then stands
+	// for them.
+	Tree []File `key:"-"`
 	// AsCurrentUser runs a container with the ids of the current user.
 	AsCurrentUser bool
 	// Unsandboxed allows an exec function to run where this machine cannot isolate it.
@@ -100,6 +104,12 @@ type Mount struct {
 	Type         string // bind, volume or tmpfs
 	Source, Dest string
 	Writable     bool
+}
+
+// A File is a file of a tree. Name is a relative, slash-separated path.
+type File struct {
+	Name string
+	Data []byte
 }
 
 // Limits are the resource limits of one call. A zero field means the executor's default.

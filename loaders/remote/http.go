@@ -18,6 +18,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders/remote/internal/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/retry"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -134,15 +135,15 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if resp != nil {
 			resp.Body = countedBody{resp.Body, c.take}
 		}
-		if attempt > maxRetries || !mayPass(resp, err) || !rewind(req) {
+		if attempt > retry.Max || !mayPass(resp, err) || !rewind(req) {
 			return resp, err
 		}
-		wait := backoff(attempt)
+		wait := retry.Backoff(attempt)
 		if resp != nil {
-			wait = min(retryAfter(resp.Header, attempt), maxWait)
+			wait = min(retryAfter(resp.Header, attempt), retry.MaxWait)
 			io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
 		}
-		if !pause(req.Context(), attempt, wait, c.retried) {
+		if !retry.Pause(req.Context(), attempt, wait, c.retried) {
 			return resp, err
 		}
 		if resp != nil {
@@ -154,7 +155,7 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 // mayPass reports whether sending the request again may succeed. All requests are idempotent.
 func mayPass(resp *http.Response, err error) bool {
 	if err != nil {
-		return isReset(err)
+		return retry.IsReset(err)
 	}
 	return isTransient(resp.StatusCode)
 }
@@ -190,7 +191,7 @@ func retryAfter(h http.Header, attempt int) time.Duration {
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, time.Until(at))
 	}
-	return backoff(attempt)
+	return retry.Backoff(attempt)
 }
 
 // maxRedirects is the limit for redirects of one request.

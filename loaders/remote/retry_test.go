@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/retry"
 )
 
 // Temporary failures of a network or server are retried with git as with https. Permanent errors
@@ -114,7 +115,7 @@ func TestPushRetries(t *testing.T) {
 		[]Layer{{catalogType, "", []byte("x")}}); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
-	if n := tries["POST /v2/org/cat/blobs/uploads/"]; n != 1+maxRetries {
+	if n := tries["POST /v2/org/cat/blobs/uploads/"]; n != 1+retry.Max {
 		t.Errorf("%d requests", n)
 	}
 }

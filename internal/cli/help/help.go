@@ -48,7 +48,7 @@ var flags = []group{
 		"locked", "vendor"}},
 	{"Functions and trust", []string{"require-catalog-checksums", "strict-trust", "allow-unverified", "dev", "enable-alpha-plugins",
 		"enable-exec", "prefer-exec",
-		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "mount", "network"}},
+		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "grant", "mount", "network"}},
 	{"Helm charts", []string{"helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
 	{"Limits", []string{"jobs", "memory-limit", "max-cpu", "max-input", "fetch-timeout", "max-fetch-bytes", "fn-max-procs", "fn-memory",
 		"fn-timeout", "max-fn-output"}},

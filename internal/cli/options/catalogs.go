@@ -1,6 +1,7 @@
 package options
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,9 +47,8 @@ func (l *Catalogs) Register(cmd *cobra.Command) {
 }
 
 // TrustedCatalogs returns the trusted catalogs in search order: built-in catalogs, catalogs of
-// flags, then catalogs of the user's configuration. It also returns the publishers in that
-// configuration.
-func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
+// flags, then catalogs of the user's configuration. It also returns that configuration.
+func (f *Functions) TrustedCatalogs() ([]trust.Source, *trust.Config, error) {
 	list := settings.BuiltIn()
 	for _, text := range f.Trusted {
 		if _, err := ParseRef(trust.FlagTrust, text); err != nil {
@@ -60,20 +60,25 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 		if len(f.Trusted) > 0 || f.alphaPlugins {
 			return nil, nil, ErrLocked()
 		}
-		return list, nil, nil
+		return list, &trust.Config{}, nil
 	}
 	config, err := settings.ReadConfig()
-	if err != nil { // a denial, so that trees without functions still render
+	own, ownErr := settings.OwnCatalog()
+	if err = cmp.Or(err, ownErr); err != nil { // a denial, so that trees without functions still render
 		reason := trust.Invalid
 		if errors.As(err, new(*settings.UnsafeError)) {
 			reason = trust.Untrusted
 		}
-		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}), nil, nil
+		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}),
+			&trust.Config{Err: err}, nil
 	}
 	for _, e := range config.Catalogs {
 		list = append(list, trust.Source{Ref: e.Ref.String(), By: trust.ByConfig, Below: e.Below})
 	}
-	return list, config.Publishers, nil
+	if own != "" {
+		list = append(list, trust.Source{Ref: own, By: trust.ByConfig, Own: true})
+	}
+	return list, config, nil
 }
 
 // ErrLocked returns the error for adding trust to a distribution of krmflow with a fixed set of

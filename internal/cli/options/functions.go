@@ -26,7 +26,7 @@ type Functions struct {
 	alphaPlugins, enableExec             bool
 	network, asCurrentUser               bool
 	networkName                          string
-	mounts, env                          []string
+	mounts, env, grants                  []string
 	strictTrust, unverified, unsandboxed bool
 	dev                                  []string
 	checksums                            bool
@@ -52,6 +52,7 @@ func (f *Functions) Register(cmd *cobra.Command) {
 	fs.StringVar(&f.networkName, "network-name", trust.DefaultNetwork, "`network` for containers that may use one")
 	fs.Var((*Repeated)(&f.mounts), "mount", "`mount` for uncatalogued containers: type=bind,src=DIR,dst=DIR[,rw=true]")
 	fs.VarP((*Repeated)(&f.env), "env", "e", "environment `variable` for uncatalogued functions: NAME or NAME=VALUE")
+	fs.Var((*Repeated)(&f.grants), "grant", "give a catalog `FUNCTION=NAME,...` a variable, tree or network that it requires")
 	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers with your own user and group IDs")
 	fs.BoolVar(&f.strictTrust, "strict-trust", false, "turn warnings about trust into denials")
 	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs without a checksum or commit")
@@ -89,7 +90,7 @@ func (f *Functions) Planner() (planner.Functions, error) {
 			return planner.Functions{}, UsageError(fmt.Errorf("--%s must be more than 0", l.flag))
 		}
 	}
-	sources, publishers, err := f.TrustedCatalogs()
+	sources, config, err := f.TrustedCatalogs()
 	if err != nil {
 		return planner.Functions{}, err
 	}
@@ -119,6 +120,15 @@ func (f *Functions) Planner() (planner.Functions, error) {
 		}
 		policy.Mounts = append(policy.Mounts, m)
 	}
+	policy.Granted, policy.GrantsErr = config.Grants, config.Err
+	policy.Variable, policy.Absolute = os.LookupEnv, absolute
+	for _, text := range f.grants {
+		g, err := trust.ParseGrant(text)
+		if err != nil {
+			return planner.Functions{}, UsageError(fmt.Errorf("%s %w", trust.FlagGrant, err))
+		}
+		policy.Granted = append(policy.Granted, g)
+	}
 	for _, text := range f.env {
 		if text == "" || text[0] == '=' {
 			return planner.Functions{}, UsageError(errors.New("--env: the name is missing; expected NAME or NAME=VALUE"))
@@ -128,7 +138,16 @@ func (f *Functions) Planner() (planner.Functions, error) {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: PluginHome(), ListVersion: version}, nil
+	return planner.Functions{Trusted: sources, Publishers: config.Publishers, Policy: policy, PluginHome: PluginHome(),
+		ListVersion: version}, nil
+}
+
+// absolute returns the absolute form of a path, relative to the working directory.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }
 
 // developed returns the directories of --dev. In CI, where nobody edits a function, there are none.

@@ -36,6 +36,44 @@ func ConfigPath() string {
 	return filepath.Join(dir, "krmflow", "config.yaml")
 }
 
+// OwnPath returns the path of the catalog of the user's installed programs, which is beside the
+// configuration. It is empty if the user has no home directory.
+func OwnPath() string {
+	path := ConfigPath()
+	if path == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), "programs.yaml")
+}
+
+// OwnCatalog returns [OwnPath] if the file exists, "" otherwise. It returns an [*UnsafeError] if
+// other users can write to the file.
+func OwnCatalog() (string, error) {
+	path := OwnPath()
+	if path == "" || !loaders.Exists(path) {
+		return "", nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return path, checkOthers(real)
+}
+
+// checkOthers returns an [*UnsafeError] if other users can write to a file or its folder.
+func checkOthers(real string) error {
+	for _, p := range []string{filepath.Dir(real), real} {
+		info, err := os.Stat(p)
+		if err != nil {
+			return err
+		}
+		if why := others(info); why != "" {
+			return &UnsafeError{p, why, "remove write access for other users: chmod go-w " + p}
+		}
+	}
+	return nil
+}
+
 // An UnsafeError reports that users other than the owner can change the user's configuration.
 type UnsafeError struct {
 	// Path is the file or its folder. Why is the reason.
@@ -59,13 +97,14 @@ func (e *UnsafeError) Diag() *diag.Error {
 // XDG_CONFIG_HOME or HOME can name such a file, and then anyone who can change the tree could
 // choose trusted catalogs. within returns the tree that contains a path, or "" if none does.
 func CheckPlace(within func(path string) string) error {
-	path := ConfigPath()
-	if _, err := os.Stat(path); path == "" || err != nil {
-		return nil // readConfig has reported the error
-	}
-	if tree := within(path); tree != "" {
-		return &UnsafeError{path, "is inside " + tree + ", which is rendered",
-			"move it out of that directory, and set XDG_CONFIG_HOME or HOME"}
+	for _, path := range []string{ConfigPath(), OwnPath()} {
+		if _, err := os.Stat(path); path == "" || err != nil {
+			continue // readConfig has reported the error
+		}
+		if tree := within(path); tree != "" {
+			return &UnsafeError{path, "is inside " + tree + ", which is rendered",
+				"move it out of that directory, and set XDG_CONFIG_HOME or HOME"}
+		}
 	}
 	return nil
 }
@@ -97,16 +136,9 @@ func readConfig() (*yaml.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	var unsafe error
-	for _, p := range []string{filepath.Dir(real), real} {
-		info, err := os.Stat(p)
-		if err != nil {
-			return nil, err
-		}
-		if why := others(info); why != "" {
-			unsafe = &UnsafeError{p, why, "remove write access for other users: chmod go-w " + p}
-			break
-		}
+	unsafe := checkOthers(real)
+	if unsafe != nil && !errors.As(unsafe, new(*UnsafeError)) {
+		return nil, unsafe
 	}
 	data, err := loaders.ReadFile(real, maxSize)
 	if err != nil {

@@ -44,6 +44,9 @@ func (s *Settings) Show(flags *pflag.FlagSet, config *trust.Config) (list []Show
 			list = append(list, Shown{Key: "publishers", Value: e.String() + " signed by " + p.Name, From: e.Pos.String()})
 		}
 	}
+	for _, g := range config.Grants {
+		list = append(list, Shown{Key: "grants", Value: g.String(), From: g.Pos.String()})
+	}
 	if s == nil {
 		return list
 	}

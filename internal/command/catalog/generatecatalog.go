@@ -78,13 +78,13 @@ func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o genera
 	if err != nil {
 		return err
 	}
-	trusted, publishers, err := a.TrustedCatalogs()
+	trusted, config, err := a.TrustedCatalogs()
 	if err != nil {
 		return err
 	}
 	// Nothing is executed: the permissive policy only lets the planner discover all functions.
 	functions := planner.Functions{
-		Trusted: trusted, Publishers: publishers, PluginHome: options.PluginHome(),
+		Trusted: trusted, Publishers: config.Publishers, PluginHome: options.PluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
 	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Functions: &functions})

@@ -16,7 +16,8 @@ import (
 // Command returns the catalog command.
 func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "catalog", Short: "Show, check, write and publish catalogs"}
-	cmd.AddCommand(ShowCommand(a, "show"), lintCommand(a, "lint"), GenerateCommand(a, "generate"), digestCommand(a), publishCommand(a))
+	cmd.AddCommand(ShowCommand(a, "show"), lintCommand(a, "lint"), GenerateCommand(a, "generate"), digestCommand(a), addProgramCommand(a),
+		publishCommand(a))
 	return cmd
 }
 

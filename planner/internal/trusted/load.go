@@ -23,7 +23,7 @@ func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
 		return trust.Trusted{Ref: catalog.BuiltIn(s.Ref), By: s.By, Content: s.Content}
 	}
 	ref, err := catalog.ParseRef(s.Ref)
-	t := trust.Trusted{Ref: ref.Shown(s.Ref), By: s.By, Err: err}
+	t := trust.Trusted{Ref: ref.Shown(s.Ref), By: s.By, Own: s.Own, Err: err}
 	if err != nil || ref.Remote() {
 		return t
 	}
