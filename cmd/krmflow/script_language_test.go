@@ -95,7 +95,7 @@ var scriptPrograms = []scriptWord{
 
 var scriptConditions = []scriptWord{
 	{name: "bazelremote", help: "A server for shared caches is installed. make bazel-remote builds it."},
-	{name: "long", help: "Slow tests run in full, as in CI: KRMFLOW_LONG_TESTS=1. Otherwise a slow script stops after its fast part."},
+	{name: "long", help: "Slow tests run in full: KRMFLOW_LONG_TESTS=1. Otherwise a slow script stops after its fast part."},
 	{name: "longest", help: "All tests run, as by make longtest."},
 	{name: "netns", help: "unshare can create a network namespace with the flag $UNSHARE."},
 	{name: "podman", help: "podman can run containers."},

@@ -1,5 +1,6 @@
 // Package longtest divides the tests by their time. Each change runs with small samples of slow
-// tests, CI runs these tests in full, and make longtest also runs those that take minutes each.
+// tests. With KRMFLOW_LONG_TESTS they run in full, and make longtest also runs those that take
+// minutes each.
 package longtest
 
 import (
@@ -38,7 +39,7 @@ func OnlyAll(t testing.TB) {
 }
 
 // Sample returns the number of cases of a table, or of repetitions of a randomized test: few for
-// each change, some in CI, and many with all tests.
+// each change, some with long tests, and many with all tests.
 func Sample(few, some, many int) int {
 	switch {
 	case All():
