@@ -104,7 +104,8 @@ func TestCompletionInShells(t *testing.T) {
 			}
 			types = append(types, typing{prompt, "exit\n"})
 			cmd := exec.Command(args[0], args[1:]...)
-			cmd.Dir, cmd.Env = shop, []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "ZDOTDIR=" + home, "TERM=xterm", "LC_ALL=C.UTF-8"}
+			cmd.Dir = shop
+			cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "ZDOTDIR=" + home, "TERM=xterm", "LC_ALL=C.UTF-8"}
 			shown, err := runOnScreen(cmd, &unix.Winsize{Col: 200, Row: 50}, types, 3*patience)
 			if none := (noTerminal{}); errors.As(err, &none) {
 				executortest.Missing(t, none.Error())
