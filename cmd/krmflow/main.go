@@ -302,6 +302,9 @@ func newCommand(a *cli.Invocation, args []string) *cobra.Command {
 		for _, shell := range c.Commands() {
 			if c.Name() == "completion" {
 				shell.Args = options.AtMost(0)
+				if shell.Name() == "bash" {
+					help.CompleteInBash(shell)
+				}
 			}
 		}
 	}

@@ -100,8 +100,7 @@ func Exists(ctx context.Context, dir, rev string) bool {
 }
 
 // Names returns the branches and tags of the repository that contains the working directory, for
-// the
-// completion of shells. It is empty without a repository.
+// the completion of shells. It is empty without a repository.
 func Names(ctx context.Context) []string {
 	cwd, err := os.Getwd()
 	if err != nil {

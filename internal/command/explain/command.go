@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/help"
 	"github.com/krmflow/krmflow/internal/cli/messages"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	graphcmd "github.com/krmflow/krmflow/internal/command/graph"
@@ -47,11 +48,15 @@ code, for example 'see krmflow explain KF0101'. Without arguments, explain lists
   krmflow explain KF0101
   krmflow explain | grep patch`,
 		Args: cobra.ArbitraryArgs,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 && isDir(args[0]) {
-				return resources(cmd, a, args[0]), cobra.ShellCompDirectiveNoFileComp
+				return resources(cmd, a, args[0], typed), cobra.ShellCompDirectiveNoFileComp
 			}
-			return messages.Codes(), cobra.ShellCompDirectiveDefault // and directories
+			names := help.Matching(messages.Codes(), typed)
+			if len(names) == 0 && len(args) == 0 {
+				names = resources(cmd, a, ".", typed)
+			}
+			return names, cobra.ShellCompDirectiveDefault // and directories
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if form != "text" && form != "json" {
@@ -93,10 +98,14 @@ code, for example 'see krmflow explain KF0101'. Without arguments, explain lists
 	return cmd
 }
 
-// resources returns the names of the resources of a directory, for the completion of shells. It is
-// empty if the directory needs functions, because a completion must not run programs.
-func resources(cmd *cobra.Command, a *cli.Invocation, dir string) (names []string) {
+// resources returns the names of the resources of a directory that begin with the typed text, for
+// the completion of shells. It is empty if the directory needs functions or content that is not in
+// the cache, because a completion must neither run programs nor use the network.
+func resources(cmd *cobra.Command, a *cli.Invocation, dir, typed string) []string {
 	a.Quiet = true
+	if cmd.Flags().Set("offline", "true") != nil {
+		return nil
+	}
 	run, err := a.Plan(cmd, engine.Request{Args: []string{dir}})
 	if err != nil {
 		return nil
@@ -104,12 +113,46 @@ func resources(cmd *cobra.Command, a *cli.Invocation, dir string) (names []strin
 	for range run.Plan().Graph.Calls() {
 		return nil
 	}
+	var ids []krm.ID
 	for r, err := range run.Results(cmd.Context(), engine.Hooks{}) {
 		if err != nil {
 			return nil
 		}
 		for _, x := range r.List.All() {
-			names = append(names, nameOf(x.ID()))
+			ids = append(ids, x.ID())
+		}
+	}
+	return namesFor(ids, typed)
+}
+
+// namesFor returns the name of each resource in the shortest form that begins with the typed text
+// and names no other resource.
+func namesFor(ids []krm.ID, typed string) (names []string) {
+	uses := map[string]int{}
+	for _, id := range ids {
+		for _, form := range forms(id) {
+			uses[form]++
+		}
+	}
+	for _, id := range ids {
+		for _, form := range forms(id) {
+			if uses[form] == 1 && strings.HasPrefix(form, typed) {
+				names = append(names, form)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// forms returns the different names of a resource, the shortest first.
+func forms(id krm.ID) (names []string) {
+	for _, group := range []string{"", id.Group} {
+		for _, space := range []string{"", id.Namespace} {
+			id.Group, id.Namespace = group, space
+			if name := nameOf(id); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

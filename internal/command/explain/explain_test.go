@@ -253,3 +253,25 @@ func TestInOutput(t *testing.T) {
 		t.Errorf("ok %t, %v; want no file", ok, err)
 	}
 }
+
+// Completion offers the shortest unambiguous names that begin with the typed text.
+func TestNamesForCompletion(t *testing.T) {
+	ids := []krm.ID{
+		{GVK: krm.GVK{Group: "apps", Kind: "Deployment"}, Name: "web", Namespace: "a"},
+		{GVK: krm.GVK{Group: "apps", Kind: "Deployment"}, Name: "web", Namespace: "b"},
+		{GVK: krm.GVK{Group: "apps", Kind: "Deployment"}, Name: "api", Namespace: "a"},
+		{GVK: krm.GVK{Group: "networking.k8s.io", Kind: "Ingress"}, Name: "web"},
+		{GVK: krm.GVK{Group: "example.com", Kind: "Ingress"}, Name: "web"},
+	}
+	for typed, want := range map[string]string{
+		"":                 "Deployment/a/web Deployment/b/web Deployment/api Ingress.networking.k8s.io/web Ingress.example.com/web",
+		"Deployment/a":     "Deployment/a/web Deployment/api",
+		"Deployment/a/":    "Deployment/a/web Deployment/a/api",
+		"Deployment.apps/": "Deployment.apps/a/web Deployment.apps/b/web Deployment.apps/api",
+		"Service/":         "",
+	} {
+		if got := strings.Join(namesFor(ids, typed), " "); got != want {
+			t.Errorf("%q: %s, want %s", typed, got, want)
+		}
+	}
+}
