@@ -152,7 +152,7 @@ func (r *run) execute(ctx context.Context, n *graph.Node, c *request, wait func(
 	if err == nil {
 		a.read(c, out.List)
 	} else if a.err = err; c.op.Chart == nil {
-		a.report.Results = function.ParseResults(out.List)
+		a.report.Results = function.ParseResults(out.List, function.SeverityError)
 	}
 	a.report.Failed = a.err != nil
 	return a, out
