@@ -236,6 +236,7 @@ var imports = map[string][]string{
 		"internal/command/wrap", "internal/engine/limits", "scheduler"},
 
 	"internal/dev/difftest":   {},
+	"internal/dev/kptcatalog": {},
 	"internal/dev/longtest":   {},
 	"internal/dev/pagetest":   {"executors/executortest", "internal/dev/longtest"},
 	"internal/dev/prose":      {},
