@@ -52,6 +52,9 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	list := eval.Take(inputs)
 	all := list
 	if op.Files != nil {
+		if config := op.Files.Config(all); config.Exists() {
+			op.Config, op.Function.Config = config, yaml.AppendYAML(nil, config)
+		}
 		list = op.Files.Of(all)
 	}
 	a := r.answer(ctx, id, op, list, wait)
