@@ -13,9 +13,10 @@ IMAGE ?= localhost/krmflow$(if $(VERSION),:$(VERSION))
 ENGINE ?= podman
 CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
+.PHONY: prose build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -93,6 +94,15 @@ helm:
 # A server for the tests of shared caches, of the version in its go.mod. It takes minutes to compile, once.
 bazel-remote:
 	cd testdata/servers/bazel-remote && CGO_ENABLED=0 $(GO) build -p 2 -trimpath -ldflags '-s -w' -o $(TOOLS)/bazel-remote github.com/buchgr/bazel-remote/v2
+
+# A catalog of kpt's functions and their programs, built from the Go modules of functions.tsv: docs/kpt.md. PUBLISH=oci://… pushes it.
+catalog:
+	$(GO) run ./internal/dev/kptcatalog -out $(DIST)/kpt -platforms $(CATALOG_PLATFORMS)
+	$(if $(PUBLISH),$(GO) run ./cmd/krmflow catalog publish $(DIST)/kpt/catalog.yaml $(PUBLISH))
+
+# Stand-ins for kpt's functions on kpt's SDK, for the tests of kpt packages. They take a minute to compile, once.
+kpt-functions:
+	cd testdata/functions/kpt && CGO_ENABLED=0 $(GO) build -p 2 -trimpath -ldflags '-s -w' -o $(TOOLS)/kpt-functions .
 
 bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml

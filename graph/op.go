@@ -37,8 +37,11 @@ type Generator interface {
 
 // Files converts between a list read from the files of a directory and the list that a function
 // gets. A directory may contain the same identity in several files, and the function sees and may
-// choose the file of each resource. Of and After are called once per call, in that order.
+// choose the file of each resource. Config, Of and After are called once per call, in that order.
 type Files interface {
+	// Config returns the configuration of the function as the earlier functions have left it in
+	// list. Its type is None if the planned configuration applies.
+	Config(list *krm.List) yaml.Value
 	// Of returns the resources of list to send to the function. It does not change list.
 	Of(list *krm.List) *krm.List
 	// After returns list after the call: it replaces sent, the result of Of, with answer.

@@ -155,11 +155,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 	s.c.trusted.Read()
 	req.Facts.Legacy = loaders.LegacyPlugin(s.c.o.Functions.PluginHome, d.r.ID().GVK)
 	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)
-	if d.byProgram {
-		if entry := trust.EntryFor(req, trust.Readable(req.Catalogs)); entry != nil {
-			req.ID.GVK = entry.GVK
-		}
-	}
+	byProgram := trust.ByProgram(&req, d.byProgram)
 	s.c.trusted.Examine(s.dir, &req, s.c.image)
 	dec := policy.Decide(req)
 	s.Warnings.Add(dec.Warnings...)
@@ -169,11 +165,11 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 		// A different program, or a different mode of it, may be allowed.
 	}
 	config := function.Config(d.r.Value())
-	if dec.Entry != nil && !d.byProgram {
+	if dec.Entry != nil && !byProgram {
 		s.validateConfig(d, dec.Entry, config)
 	}
 	fn := dec.Function
-	if dec.Entry != nil && !d.byProgram {
+	if dec.Entry != nil && !byProgram {
 		if fields := dec.Entry.Fields(); fields != nil {
 			fn.Env = append(slices.Clip(fn.Env), function.FieldsVariable+"="+strings.Join(fields, ","))
 		}

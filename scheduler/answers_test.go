@@ -261,7 +261,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 			return function.Output{List: yaml.Chunks{[]byte("{")}}, nil
 		},
 		"error result": func(function.Function, []byte) (function.Output, error) {
-			return function.Output{List: yaml.Chunks{[]byte(emptyList + "results: [{message: m}]\n")}}, nil
+			return function.Output{List: yaml.Chunks{[]byte(emptyList + "results: [{message: m, severity: error}]\n")}}, nil
 		},
 	} {
 		known := &memory{}
@@ -323,7 +323,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 
 // TestDamagedAnswers checks that an unreadable stored answer is treated as missing.
 func TestDamagedAnswers(t *testing.T) {
-	for _, text := range []string{"", "{", emptyList + "results: [{message: m}]\n",
+	for _, text := range []string{"", "{", emptyList + "results: [{message: m, severity: error}]\n",
 		strings.ReplaceAll(emptyList, "[]", "[{apiVersion: v1, kind: Secret, metadata: {name: s}}]")} {
 		known := &memory{}
 		m := &machine{answer: stamped("", "")}

@@ -52,6 +52,9 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	list := eval.Take(inputs)
 	all := list
 	if op.Files != nil {
+		if config := op.Files.Config(all); config.Exists() {
+			op.Config, op.Function.Config = config, yaml.AppendYAML(nil, config)
+		}
 		list = op.Files.Of(all)
 	}
 	a := r.answer(ctx, id, op, list, wait)
@@ -152,7 +155,7 @@ func (r *run) execute(ctx context.Context, n *graph.Node, c *request, wait func(
 	if err == nil {
 		a.read(c, out.List)
 	} else if a.err = err; c.op.Chart == nil {
-		a.report.Results = function.ParseResults(out.List)
+		a.report.Results = function.ParseResults(out.List, function.SeverityError)
 	}
 	a.report.Failed = a.err != nil
 	return a, out

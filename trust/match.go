@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
@@ -43,9 +44,23 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	return append(diffs, envDifference(c.Env)...)
 }
 
-// EntryFor returns the first entry of catalogs that covers the function in r.Inline, or nil. It
-// ignores the kind of the configuration: kpt pipelines identify functions only by program or
-// image.
+// ByProgram changes the kind in r to that of the first entry that covers the program or image of
+// the configuration, if always is set: kpt pipelines identify functions only by program or image.
+// Otherwise it does so only for a ConfigMap that names an image, which is the configuration of many
+// functions. It reports whether it has found an entry.
+func ByProgram(r *Request, always bool) bool {
+	if !always && (r.ID.GVK != krm.GVK{Version: "v1", Kind: "ConfigMap"} || r.Inline == nil || r.Inline.Container == nil) {
+		return false
+	}
+	entry := EntryFor(*r, Readable(r.Catalogs))
+	if entry != nil {
+		r.ID.GVK = entry.GVK
+	}
+	return always || entry != nil
+}
+
+// EntryFor returns the first entry of catalogs that covers the function in r.Inline, or nil,
+// whatever the kind of the configuration.
 func EntryFor(r Request, catalogs []*catalog.Catalog) *catalog.Entry {
 	x := decider{r: r}
 	for _, c := range catalogs {

@@ -101,7 +101,9 @@ func TestEntriesCoverFurtherNames(t *testing.T) {
 		{"a program by its name", "{exec: {path: ksops}}", Policy{}, 0, function.RuntimeExec},
 		{"an unknown program", "{exec: {path: sops}}", Policy{}, 3, ""},
 	} {
-		d := check(t, c.row, c.policy, request(t, c.inline, trusted(t, "/w/c.yaml", both)), c.exit, nil)
+		r := request(t, c.inline, trusted(t, "/w/c.yaml", both))
+		r.Facts.Programs["/w/sops"] = Program{Real: "/w/sops", Digest: digest(hexB)}
+		d := check(t, c.row, c.policy, r, c.exit, nil)
 		if c.exit == 0 && d.Runtime != c.runtime {
 			t.Errorf("%s: runs as %s, want %s", c.row, d.Runtime, c.runtime)
 		}

@@ -94,6 +94,7 @@ var scriptPrograms = []scriptWord{
 }
 
 var scriptConditions = []scriptWord{
+	{name: "kptfunctions", help: "Stand-ins for functions of kpt are installed. make kpt-functions builds them."},
 	{name: "bazelremote", help: "A server for shared caches is installed. make bazel-remote builds it."},
 	{name: "long", help: "Slow tests run in full: KRMFLOW_LONG_TESTS=1. Otherwise a slow script stops after its fast part."},
 	{name: "longest", help: "All tests run, as by make longtest."},

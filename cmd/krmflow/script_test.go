@@ -89,6 +89,8 @@ func condition(name string) (bool, error) {
 		return hasPodman()
 	case "bazelremote":
 		return hasBazelRemote()
+	case "kptfunctions":
+		return hasKptFunctions()
 	case "netns":
 		return hasNetNS()
 	case "root":

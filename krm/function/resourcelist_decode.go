@@ -163,7 +163,10 @@ func (d *wireDecoder) warn(field, format string, args ...any) {
 }
 
 func (d *wireDecoder) listItems(v yaml.Value, kind string) ([]yaml.Item, error) {
-	d.reply.Results = readResults(v.Get("results"))
+	var unknown string
+	if d.reply.Results, unknown = readResults(v.Get("results"), SeverityInfo); unknown != "" {
+		d.warn("", "results %s are treated as information", unknown)
+	}
 	want := map[string][]string{"ResourceList": {ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1}, "List": {"v1"}}[kind]
 	switch version := v.Get("apiVersion"); {
 	case version.Exists() && !slices.Contains(want, version.Text()):

@@ -573,7 +573,7 @@ results:
 		lines = append(lines, r.String())
 	}
 	want := []string{
-		"error: no owner",
+		"info: no owner",
 		"warning: d.yaml: apps/v1 Deployment ns/d: spec.replicas is 10, suggested 2: too many",
 		"info: v1 Secret s: data.x: secret",
 		"error: just text",
@@ -586,11 +586,11 @@ results:
 		t.Errorf("got %s", j)
 	}
 	if got := ParseResults(
-		yaml.Chunks{[]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")}); len(got) != 1 ||
+		yaml.Chunks{[]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")}, SeverityError); len(got) != 1 ||
 		got[0].String() != "error: old form" {
 		t.Errorf("the old form is %v", got)
 	}
-	if got := ParseResults(yaml.Chunks{[]byte("no list: [")}); got != nil {
+	if got := ParseResults(yaml.Chunks{[]byte("no list: [")}, SeverityError); got != nil {
 		t.Errorf("got %v", got)
 	}
 }

@@ -23,7 +23,8 @@ const (
 // A Result is a message of a function about its work or about a resource.
 type Result struct {
 	Message string `json:"message"`
-	// Severity is error, warning or info. A missing or different severity means error.
+	// Severity is error, warning or info. For a different or missing severity in the output, it is
+	// info if the function succeeded, and error if it failed.
 	Severity    string            `json:"severity"`
 	ResourceRef *ResourceRef      `json:"resourceRef,omitempty"`
 	Field       *ResultField      `json:"field,omitempty"`
@@ -84,30 +85,38 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// ParseResults returns the results in the output of a failed function, nil if there are none.
-func ParseResults(answer yaml.Chunks) []Result {
+// ParseResults returns the results in the output of a function, nil if there are none. Results
+// without a known severity get the severity fallback.
+func ParseResults(answer yaml.Chunks, fallback string) []Result {
 	stream := WireOptions{}.stream()
 	docs, err := stream.Read(answer)
 	if err != nil || len(docs) != 1 || docs[0].Value.Get("kind").Text() != "ResourceList" {
 		return nil
 	}
-	return readResults(docs[0].Value.Get("results"))
+	results, _ := readResults(docs[0].Value.Get("results"), fallback)
+	return results
 }
 
-// readResults reads a list of results, or the older form with the list in the field items. A value
-// that cannot be read becomes a result with severity error, because it may be one. If there are
-// too many results, it keeps the errors first, and adds a result with the number of omitted ones.
-func readResults(v yaml.Value) []Result {
+// readResults reads a list of results, or the older form with the list in the field items. Results
+// without a known severity get fallback, and unknown describes the first of them. A value that
+// cannot be read becomes a result with severity error, because it may be one. If there are too
+// many results, readResults keeps the errors first, and adds a result with the number of omitted
+// ones.
+//
+// The functions specification says that the default severity is error and that exit code 0 is
+// success, so it contradicts itself for a result without a severity. kpt and kyaml follow the exit
+// code and print such a result as information, and functions rely on that.
+func readResults(v yaml.Value, fallback string) (results []Result, unknown string) {
 	path := "results"
 	if v.Type() == yaml.Map && v.Get("items").Exists() {
 		v, path = v.Get("items"), "results.items"
 	}
 	if v.IsNull() {
-		return nil
+		return nil, ""
 	}
 	if v.Type() != yaml.Seq {
 		msg := fmt.Sprintf("%s cannot be read: it must be a list, not %s", path, v.Type().Article())
-		return []Result{{Message: msg, Severity: SeverityError}}
+		return []Result{{Message: msg, Severity: SeverityError}}, ""
 	}
 	type numbered struct {
 		Result
@@ -117,7 +126,14 @@ func readResults(v yaml.Value) []Result {
 	room, left, leftErrors := maxResultsText, 0, 0
 	for _, errors := range []bool{true, false} { // errors take precedence if there are too many
 		for i, x := range v.Items() {
-			switch isError := resultSeverity(x) == SeverityError; {
+			severity, known := resultSeverity(x, fallback)
+			if !known && unknown == "" {
+				unknown = "without a severity"
+				if text := x.Get("severity").Text(); text != "" {
+					unknown = fmt.Sprintf("with the unknown severity %q", clip(text))
+				}
+			}
+			switch isError := severity == SeverityError; {
 			case isError != errors:
 			case len(kept) == maxResults || room <= 0:
 				left++
@@ -125,12 +141,12 @@ func readResults(v yaml.Value) []Result {
 					leftErrors++
 				}
 			default:
-				kept = append(kept, numbered{readResult(x, []any{path, i}, &room), i})
+				kept = append(kept, numbered{readResult(x, severity, []any{path, i}, &room), i})
 			}
 		}
 	}
 	slices.SortFunc(kept, func(a, b numbered) int { return a.place - b.place })
-	results := make([]Result, 0, len(kept)+1)
+	results = make([]Result, 0, len(kept)+1)
 	for _, r := range kept {
 		results = append(results, r.Result)
 	}
@@ -138,7 +154,7 @@ func readResults(v yaml.Value) []Result {
 		msg := fmt.Sprintf("there are %d more results, which are not shown; errors among them: %d", left, leftErrors)
 		results = append(results, Result{Message: msg, Severity: SeverityInfo})
 	}
-	return results
+	return results, unknown
 }
 
 // maxResults is the maximum number of results per call, maxResultText the maximum length of each
@@ -149,17 +165,21 @@ const (
 	maxResultsText = 1 << 20
 )
 
-// resultSeverity returns the severity of a result. A missing or unknown severity means error.
-func resultSeverity(v yaml.Value) string {
-	switch s := strings.ToLower(v.Get("severity").Text()); s {
-	case SeverityWarning, SeverityInfo:
-		return s
+// resultSeverity returns the severity of a result, or fallback and false if it has no known
+// severity. The severity of a value that is not a mapping is error.
+func resultSeverity(v yaml.Value, fallback string) (severity string, known bool) {
+	if v.Type() != yaml.Map {
+		return SeverityError, true
 	}
-	return SeverityError
+	switch s := strings.ToLower(v.Get("severity").Text()); s {
+	case SeverityError, SeverityWarning, SeverityInfo:
+		return s, true
+	}
+	return fallback, false
 }
 
 // readResult returns the result for v at path, and subtracts the size of its texts from room.
-func readResult(v yaml.Value, path []any, room *int) Result {
+func readResult(v yaml.Value, severity string, path []any, room *int) Result {
 	text := func(s string) string {
 		s = clip(s)
 		*room -= len(s)
@@ -170,9 +190,9 @@ func readResult(v yaml.Value, path []any, room *int) Result {
 		if v.Type() != yaml.String {
 			msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", diag.FieldPath(path), v.Type().Article())
 		}
-		return Result{Message: msg, Severity: SeverityError}
+		return Result{Message: msg, Severity: severity}
 	}
-	r := Result{Message: text(v.Get("message").Text()), Severity: resultSeverity(v)}
+	r := Result{Message: text(v.Get("message").Text()), Severity: severity}
 	kind := ""
 	if ref := v.Get("resourceRef"); ref.Len() > 0 {
 		kind = ref.Get("kind").Text()

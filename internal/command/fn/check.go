@@ -177,7 +177,7 @@ func (x *checker) compare() {
 	withResults := x.expected == nil && len(x.results) > 0 || x.expected != nil && x.expected.top.Get("results").Exists()
 	wantResults := []byte(nil)
 	if x.expected != nil {
-		wantResults = resultsText(function.ParseResults(yaml.Chunks{x.expected.data}))
+		wantResults = resultsText(function.ParseResults(yaml.Chunks{x.expected.data}, function.SeverityInfo))
 	}
 	gotResults := resultsText(x.outcome.results)
 	sameResults := !withResults || bytes.Equal(wantResults, gotResults)

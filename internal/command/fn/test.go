@@ -275,6 +275,8 @@ func (c *testCase) Transform(list *krm.List, _ diag.Warn) error {
 func (c *testCase) Of(list *krm.List) *krm.List { return list }
 
 // After returns the output of the function.
+func (c *testCase) Config(*krm.List) yaml.Value { return yaml.Value{} }
+
 func (c *testCase) After(_, _, answer *krm.List) (*krm.List, error) { return answer, nil }
 
 // Text returns a resource with its comments, as krmflow run passes it to functions.

@@ -26,6 +26,8 @@ type call struct {
 	tree   *tree.Tree
 	object *tree.Object // the configuration; nil if it is in a Kptfile
 	config diag.Pos
+	// configObject is the object that the configPath of a step names, nil if there is none.
+	configObject *tree.Object
 
 	scope           string // the function receives the resources in and below this folder
 	home            string // folder for files of new resources
@@ -45,6 +47,20 @@ type call struct {
 
 // within reports whether path p is folder or below it.
 func within(p, folder string) bool { return folder == "." || strings.HasPrefix(p, folder+"/") }
+
+// Config returns the object of a configPath as earlier functions have left it, as in kpt. Packages
+// rely on that: for example, apply-replacements copies the name of the package into the
+// configuration of set-labels. The program is not part of it: the Kptfile names that.
+func (c *call) Config(list *krm.List) yaml.Value {
+	if c.configObject != nil {
+		for _, r := range list.All() {
+			if c.tree.Of(r) == c.configObject {
+				return withoutFunction(tree.Bare(r.Value(), yaml.Value{}))
+			}
+		}
+	}
+	return yaml.Value{}
+}
 
 // Of returns the resources in the scope of the call (IM-04).
 func (c *call) Of(list *krm.List) *krm.List {

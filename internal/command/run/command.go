@@ -28,6 +28,7 @@ import (
 	"github.com/krmflow/krmflow/output/rewrite"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // command is the run command with its flags.
@@ -36,6 +37,7 @@ type command struct {
 	fnPaths     []string
 	results     string
 	pattern     string
+	named       *pflag.Flag // the flag of pattern
 	form        string
 	dryRun      bool
 	check       bool
@@ -80,6 +82,7 @@ A function runs if a trusted catalog lists it or flags allow it, as in all other
 	fs.StringVar(&c.results, "results-dir", "", "write the results of each function to a file in this `DIR`")
 	fs.StringVar(&c.pattern, "filename-pattern", "{name}_{kind}.yaml",
 		"`pattern` for files of new resources: {name}, {kind} and {namespace}")
+	c.named = fs.Lookup("filename-pattern")
 	fs.StringVarP(&c.form, "output", "o", "text", "output `format` of --dry-run: text or json")
 	fs.BoolVar(&c.dryRun, "dry-run", false, "run the functions and print the changes; write nothing")
 	fs.BoolVar(&c.check, "check", false, "write nothing; exit with 10 if a file would change")
@@ -156,6 +159,9 @@ func (c *command) checkFlags(dir string) error {
 	}
 	return nil
 }
+
+// kptPattern is the pattern for new resources of pipelines. kpt uses the same names.
+const kptPattern = "{namespace}/{kind}_{name}.yaml"
 
 // isPattern reports whether a pattern is valid for the files of new resources.
 func isPattern(pattern string) bool {
@@ -306,6 +312,9 @@ func (c *command) read(ctx context.Context, dir string) (*planner.Files, error) 
 	files := &planner.Files{Read: reading{c.tree}}
 	for _, x := range c.calls {
 		x.pattern, x.before, x.now, x.comments = c.pattern, c.before, c.now, c.comments
+		if x.object == nil && !c.named.Changed {
+			x.pattern = kptPattern
+		}
 		x.sent, x.got = map[*krm.Origin]inplace.Comments{}, map[*krm.Resource]inplace.Comments{}
 		files.Calls = append(files.Calls, x.plan)
 	}

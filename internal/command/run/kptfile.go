@@ -189,6 +189,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 	default:
 		return nil, errorf("", "needs image or exec")
 	}
+	var configuredBy *tree.Object
 	config := mapOf("apiVersion", yaml.Str("v1")).With("kind", yaml.Str("ConfigMap")).With("metadata",
 		mapOf("name", yaml.Str("function-input")))
 	switch {
@@ -201,22 +202,28 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 		if found == nil || !filepath.IsLocal(filepath.FromSlash(s.ConfigPath)) {
 			return nil, errorf("configPath", "%q is not a file of the package with exactly one resource", s.ConfigPath)
 		}
-		used[found], config = true, found.Value
+		used[found], config, configuredBy = true, found.Value, found
 	}
-	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2,
-		function.PlaceConfigFn, function.PlaceContainer} {
-		config = function.Without(config, place) // the Kptfile takes precedence
-	}
-	r := krm.NewResource(config.With(function.PlaceRuntime, runtime), nil)
+	r := krm.NewResource(withoutFunction(config).With(function.PlaceRuntime, runtime), nil)
 	r.Pos = o.Locate(at...)
 	src, _ := o.Source()
-	c := &call{tree: t, scope: folder, home: folder, selects: s.Selectors, leaves: s.Exclude, config: r.Pos}
+	c := &call{tree: t, scope: folder, home: folder, selects: s.Selectors, leaves: s.Exclude, config: r.Pos, configObject: configuredBy}
 	c.plan = planner.FileCall{
 		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Origin: graph.Origin{Source: src, Path: at},
 		Dir:    filepath.Join(t.Dir, filepath.FromSlash(folder)),
 		Config: r, Role: role, Files: c, ByProgram: true,
 	}
 	return c, nil
+}
+
+// withoutFunction returns a configuration without the fields that name its function, because the
+// Kptfile takes precedence.
+func withoutFunction(config yaml.Value) yaml.Value {
+	for _, place := range []string{function.PlaceRuntime, function.PlaceProvider, function.PlaceAnnotation, function.PlaceAnnotation2,
+		function.PlaceConfigFn, function.PlaceContainer} {
+		config = function.Without(config, place)
+	}
+	return config
 }
 
 func mapOf(key string, v yaml.Value) yaml.Value { return yaml.MapOf(yaml.Field{Key: key, Value: v}) }
