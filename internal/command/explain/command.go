@@ -94,9 +94,13 @@ code, for example 'see krmflow explain KF0101'. Without arguments, explain lists
 }
 
 // resources returns the names of the resources of a directory, for the completion of shells. It is
-// empty if the directory needs functions, because a completion must not run programs.
+// empty if the directory needs functions or content that is not in the cache, because a completion
+// must not run programs or wait for the network.
 func resources(cmd *cobra.Command, a *cli.Invocation, dir string) (names []string) {
 	a.Quiet = true
+	if cmd.Flags().Set("offline", "true") != nil {
+		return nil
+	}
 	run, err := a.Plan(cmd, engine.Request{Args: []string{dir}})
 	if err != nil {
 		return nil
