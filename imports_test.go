@@ -166,7 +166,7 @@ var imports = map[string][]string{
 	"internal/command/build": {"internal/cli", "internal/cli/options", "internal/cli/terminal", "internal/engine",
 		"internal/engine/profile", "internal/engine/sink", "internal/review/validation"},
 	"internal/command/cache": {"cache", "diag", "internal/cli", "internal/cli/options", "internal/engine/records"},
-	"internal/command/catalog": {"catalog", "diag", "edit/inplace", "graph", "internal/cli", "internal/cli/options",
+	"internal/command/catalog": {"cache", "catalog", "diag", "edit/inplace", "graph", "internal/cli", "internal/cli/options",
 		"internal/cli/settings", "internal/command/catalog/publish", "internal/engine", "krm", "krm/function", "krm/yaml", "loaders",
 		"loaders/remote", "output", "planner", "trust"},
 	"internal/command/catalog/publish": {"catalog", "diag", "krm", "krm/yaml", "loaders", "loaders/remote", "reference"},

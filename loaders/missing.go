@@ -51,7 +51,9 @@ func (e *NotFoundError) Hints() []string {
 	if near := e.near(); near != "" {
 		return []string{fmt.Sprintf("did you mean %q?", near)}
 	}
-	if meant := reference.Corrected(e.Path); meant != "" {
+	dir, names := e.parent()
+	inside := dir != "." && len(names) > 0 // a part of the path exists, so it is not an address
+	if meant := reference.Corrected(e.Path); meant != "" && !inside {
 		if hint := PageHint(e.Path); hint != "" {
 			return []string{hint}
 		}
@@ -66,7 +68,6 @@ func (e *NotFoundError) Hints() []string {
 	if way := e.otherWay(); way != "" {
 		return []string{fmt.Sprintf("did you mean %q?", way)}
 	}
-	dir, names := e.parent()
 	if len(names) == 0 {
 		return []string{"paths are relative to the directory of the file that contains them"}
 	}

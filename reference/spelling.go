@@ -57,8 +57,9 @@ func IsPage(text string) bool {
 	return repositoryOfPage(full) != ""
 }
 
-// brokenScheme matches a scheme with too few or too many signs after it.
-var brokenScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i)(https?|ssh|oci)(?::|:?/+)([^/:].*)$`) })
+// brokenScheme matches a scheme with too few or too many signs after it. A scheme with a single
+// slash is the name of a directory.
+var brokenScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i)(https?|ssh|oci)(?::/*|//+)([^/:].*)$`) })
 
 // withScheme returns text with the scheme that it lacks, and whether that was added.
 func withScheme(text string) (full string, changed bool) {

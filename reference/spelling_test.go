@@ -9,6 +9,7 @@ func TestCorrected(t *testing.T) {
 		"ghcr.io/x/y:v1":                                "oci://ghcr.io/x/y:v1",
 		"https:/github.com/x/y":                         "https://github.com/x/y",
 		"http//example.com/x/y":                         "http://example.com/x/y",
+		"http/route.yaml":                               "",
 		"git@bitbucket.org/x/y":                         "git@bitbucket.org:x/y",
 		"https://github.com/x/y/tree/main/base":         "https://github.com/x/y//base?ref=main",
 		"github.com/x/y/tree/main":                      "https://github.com/x/y?ref=main",

@@ -134,15 +134,20 @@ func lists(old, now *krm.List, hide *secret.Set, findMoves bool) *Changes {
 		i := paired[j] - 1
 		if i < 0 {
 			c.Resources = append(c.Resources, Resource{What: Added, New: d.side(r, j), After: d.hide.Show(canonical(r.Value()))})
-		} else if one, differs := d.resource(before[i], r); differs {
-			one.Old.At, one.New.At = i, j
-			if k, ok := moveOf[j]; ok {
-				one.What, one.Relocation = Relocated, k
-			}
-			c.Resources = append(c.Resources, one)
-		} else {
-			c.Same++
+			continue
 		}
+		move, relocated := moveOf[j]
+		d.relocated = relocated
+		one, differs := d.resource(before[i], r)
+		if !differs {
+			c.Same++
+			continue
+		}
+		one.Old.At, one.New.At = i, j
+		if relocated {
+			one.What, one.Relocation = Relocated, move
+		}
+		c.Resources = append(c.Resources, one)
 	}
 	for k, moved := range outOfOrder(pairs) {
 		if moved {

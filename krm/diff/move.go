@@ -2,7 +2,7 @@ package diff
 
 import (
 	"cmp"
-	"maps"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -55,45 +55,104 @@ const (
 	leastMoved = 2
 	// maxCompared limits the pairs of resources whose names are compared. Beyond it, only moves to
 	// a different namespace are found.
-	maxCompared = 1 << 20
+	maxCompared = 1 << 16
 	// leastCore is the minimum length of the common part of two names that differ at both ends.
 	leastCore = 3
 )
+
+// compare orders moves: those that keep the name first, then by their fields.
+func (m Relocation) compare(n Relocation) int {
+	if n.renames() && !m.renames() {
+		return -1
+	} else if m.renames() && !n.renames() {
+		return 1
+	}
+	return cmp.Or(strings.Compare(m.OldNamespace, n.OldNamespace), strings.Compare(m.NewNamespace, n.NewNamespace),
+		strings.Compare(m.OldPrefix, n.OldPrefix), strings.Compare(m.NewPrefix, n.NewPrefix),
+		strings.Compare(m.OldSuffix, n.OldSuffix), strings.Compare(m.NewSuffix, n.NewSuffix))
+}
 
 // moves pairs resources that have moved. It returns the moves, the index of the move of each
 // moved resource by position in the new list, and the effect on fields, nil without moves.
 func (m *matching) moves(hide *secret.Set) (moves []Relocation, of map[int]int, effect *moving) {
 	of = map[int]int{}
-	v := &voting{matching: m, votes: map[Relocation][][2]int{}}
+	v := &voting{matching: m}
 	v.waiting(hide)
 	if len(v.old) < leastMoved || len(v.now) < leastMoved {
 		return nil, of, nil
 	}
-	v.spaces()
-	v.names()
-	for {
-		best, pairs := v.winner()
-		if len(pairs) == 0 {
-			return moves, of, effect
+	votes := v.count()
+	byCount := make([][]Relocation, min(len(v.old), len(v.now))+1)
+	queue := func(move Relocation, pairs [][2]int) {
+		if votes[move] = pairs; len(pairs) >= leastMoved {
+			byCount[len(pairs)] = append(byCount[len(pairs)], move)
 		}
-		if effect == nil {
-			effect = &moving{names: map[string]string{}}
-		}
-		for _, p := range pairs {
-			m.usedOld[p[0]], m.usedNew[p[1]] = true, true
-			m.pairs = append(m.pairs, p)
-			of[p[1]] = len(moves)
-			effect.add(best, m.before[p[0]].ID(), m.after[p[1]].ID())
-		}
-		moves = append(moves, v.atSeparator(best, pairs))
 	}
+	for move := range votes {
+		queue(move, v.open(votes[move]))
+	}
+	// A move only loses votes, to moves that have more. So each is looked at once for each count.
+	for n := len(byCount) - 1; n >= leastMoved; n-- {
+		slices.SortFunc(byCount[n], Relocation.compare)
+		for _, best := range byCount[n] {
+			pairs := v.open(votes[best])
+			if len(pairs) < n {
+				queue(best, pairs)
+				continue
+			}
+			if best.renames() && n == leastMoved && !v.only(leastMoved) {
+				continue
+			}
+			for _, p := range pairs {
+				m.usedOld[p[0]], m.usedNew[p[1]] = true, true
+				m.pairs = append(m.pairs, p)
+				of[p[1]] = len(moves)
+			}
+			moves = append(moves, v.atSeparator(best, pairs))
+		}
+	}
+	if len(moves) > 0 {
+		effect = m.effect(of, moves)
+	}
+	return moves, of, effect
 }
 
 // voting counts the votes of unpaired resources.
 type voting struct {
 	*matching
 	old, now []int // positions of the candidates
-	votes    map[Relocation][][2]int
+	vote     func(m Relocation, i, j int)
+	row      []int // memory of commonPart
+}
+
+// count returns the pairs that vote for each move. Most votes for new names are the only one of
+// their move: n removed and n added resources with similar names cast 3 n² of them. A first pass
+// therefore counts votes by a hash of their move, and only the votes that may be one of several
+// are kept in a second pass.
+func (v *voting) count() map[Relocation][][2]int {
+	var counts [1 << 19]uint8
+	seed := maphash.MakeSeed()
+	count := func(m Relocation) *uint8 { return &counts[maphash.Comparable(seed, m)%uint64(len(counts))] }
+	v.vote = func(m Relocation, _, _ int) {
+		if n := count(m); *n < leastMoved {
+			*n++
+		}
+	}
+	v.all()
+	votes := map[Relocation][][2]int{}
+	v.vote = func(m Relocation, i, j int) {
+		if *count(m) >= leastMoved {
+			votes[m] = append(votes[m], [2]int{i, j})
+		}
+	}
+	v.all()
+	return votes
+}
+
+// all casts all votes.
+func (v *voting) all() {
+	v.spaces()
+	v.names()
 }
 
 // waiting collects the candidates: unpaired resources whose identity contains no hidden value.
@@ -136,17 +195,24 @@ func (v *voting) spaces() {
 			namespaces = append(namespaces, j)
 		}
 	}
+	compared := 0
 	for _, i := range v.old {
 		id := v.before[i].ID()
-		for _, j := range at[of(id)] {
+		same := at[of(id)]
+		var others []int
+		if isNamespace(id) {
+			others = namespaces
+		}
+		if compared += len(same) + len(others); compared > maxCompared {
+			return
+		}
+		for _, j := range same {
 			if was, is := space(id), space(v.after[j].ID()); was != is {
 				v.vote(Relocation{Respaced: true, OldNamespace: was, NewNamespace: is}, i, j)
 			}
 		}
-		for _, j := range namespaces {
-			if isNamespace(id) {
-				v.vote(Relocation{Respaced: true, OldNamespace: id.Name, NewNamespace: v.after[j].ID().Name}, i, j)
-			}
+		for _, j := range others {
+			v.vote(Relocation{Respaced: true, OldNamespace: id.Name, NewNamespace: v.after[j].ID().Name}, i, j)
 		}
 	}
 }
@@ -204,7 +270,7 @@ func (v *voting) renamed(i, j int) {
 		m.OldSuffix, m.NewSuffix = a[head:], b[head:]
 		v.vote(m, i, j)
 	}
-	if x, y, n := commonPart(a, b); n >= leastCore {
+	if x, y, n := v.commonPart(a, b); n >= leastCore {
 		m.OldPrefix, m.NewPrefix, m.OldSuffix, m.NewSuffix = a[:x], b[:y], a[x+n:], b[y+n:]
 		if m.OldPrefix != m.NewPrefix && m.OldSuffix != m.NewSuffix {
 			v.vote(m, i, j)
@@ -212,37 +278,10 @@ func (v *voting) renamed(i, j int) {
 	}
 }
 
-func (v *voting) vote(m Relocation, i, j int) { v.votes[m] = append(v.votes[m], [2]int{i, j}) }
-
-// winner returns the move that pairs most of the remaining resources, and its pairs. pairs is nil
-// if no move has enough.
-func (v *voting) winner() (best Relocation, pairs [][2]int) {
-	all := slices.SortedFunc(maps.Keys(v.votes), func(a, b Relocation) int {
-		if n := cmp.Compare(len(v.votes[b]), len(v.votes[a])); n != 0 {
-			return n
-		}
-		return strings.Compare(a.String(), b.String())
-	})
-	for _, m := range all {
-		if len(v.votes[m]) <= len(pairs) {
-			break // sorted by votes: no other move can win
-		}
-		open := v.open(m)
-		if len(open) < leastMoved || m.renames() && len(open) == leastMoved && !v.only(leastMoved) {
-			delete(v.votes, m) // votes only decrease
-			continue
-		}
-		if v.votes[m] = open; len(open) > len(pairs) {
-			best, pairs = m, open
-		}
-	}
-	return best, pairs
-}
-
-// open returns the pairs of a move whose resources are unpaired. Each resource occurs once.
-func (v *voting) open(m Relocation) (pairs [][2]int) {
+// open returns those of the pairs whose resources are unpaired. Each resource occurs once.
+func (v *voting) open(all [][2]int) (pairs [][2]int) {
 	old, now := map[int]bool{}, map[int]bool{}
-	for _, p := range v.votes[m] {
+	for _, p := range all {
 		if i, j := p[0], p[1]; !v.usedOld[i] && !v.usedNew[j] && !old[i] && !now[j] {
 			old[i], now[j] = true, true
 			pairs = append(pairs, p)
@@ -312,8 +351,9 @@ func commonSuffix(a, b string) (n int) {
 }
 
 // commonPart returns the positions and the length of the longest common part of two names.
-func commonPart(a, b string) (inA, inB, n int) {
-	length := make([]int, len(b)+1)
+func (v *voting) commonPart(a, b string) (inA, inB, n int) {
+	v.row = append(v.row[:0], make([]int, len(b)+1)...)
+	length := v.row
 	for i := range len(a) {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] != b[j] {
@@ -331,58 +371,125 @@ func commonPart(a, b string) (inA, inB, n int) {
 
 // A moving is the effect of moves on the fields of all resources.
 type moving struct {
-	names  map[string]string // old to new names of moved resources
-	spaces [][2]string       // old and new namespaces
+	// New names by old names of moved resources, and new namespaces by old ones. A reference does
+	// not always tell the kind of its target. So if resources with the same name have different new
+	// names, a reference to one of them may be a real change, and it is not explained.
+	names, spaces map[string][]string
 }
 
-// add records the move of a pair.
-func (m *moving) add(move Relocation, was, is krm.ID) {
-	if was.Name != is.Name && !isNamespace(was) {
-		m.names[was.Name] = is.Name
+// effect returns the effect of moves.
+func (m *matching) effect(of map[int]int, moves []Relocation) *moving {
+	e := &moving{names: map[string][]string{}, spaces: map[string][]string{}}
+	add := func(to map[string][]string, old, now string) {
+		if !slices.Contains(to[old], now) {
+			to[old] = append(to[old], now)
+		}
 	}
-	if s := [2]string{move.OldNamespace, move.NewNamespace}; move.Respaced && !slices.Contains(m.spaces, s) {
-		m.spaces = append(m.spaces, s)
+	for _, move := range moves {
+		if move.Respaced {
+			add(e.spaces, move.OldNamespace, move.NewNamespace)
+		}
 	}
+	for _, p := range m.pairs {
+		was, is := m.before[p[0]].ID(), m.after[p[1]].ID()
+		if _, ok := of[p[1]]; ok && was.Name != is.Name && !isNamespace(was) {
+			e.names[was.Name] = nil
+		}
+	}
+	for _, p := range m.pairs {
+		old := m.before[p[0]].ID()
+		if _, ok := e.names[old.Name]; ok && !isNamespace(old) {
+			add(e.names, old.Name, m.after[p[1]].ID().Name)
+		}
+	}
+	return e
 }
 
-// explains reports whether an edit is only a consequence of the moves: a new namespace or name, a
-// reference to it, or a text in which the old namespace was replaced by the new one.
-func (m *moving) explains(e *Edit) bool {
-	if m != nil && len(e.Inside) > 0 && !slices.ContainsFunc(e.Inside, func(in Edit) bool { return !in.Moves }) {
+// only returns the only element of list, and false if it has none or several.
+func only(list []string) (string, bool) {
+	if len(list) != 1 {
+		return "", false
+	}
+	return list[0], true
+}
+
+// explains reports whether an edit is only a consequence of the moves: the new namespace or name of
+// a moved resource itself, a reference to it, or the new namespace in the address of a Service.
+// Other fields with the same text, such as the tag of an image, may have changed on purpose, so
+// they are not explained.
+func (d *differ) explains(e *Edit) bool {
+	m := d.moves
+	switch {
+	case m == nil:
+		return false
+	case len(e.Inside) > 0 && !slices.ContainsFunc(e.Inside, func(in Edit) bool { return !in.Moves }):
 		return true
-	}
-	if m == nil || len(e.Path) == 0 || e.Op == Move || e.Old.Exists() && e.Old.Type() != yaml.String ||
-		e.New.Exists() && e.New.Type() != yaml.String {
+	case len(e.Path) == 0 || e.Op == Move || e.Old.Exists() && e.Old.Type() != yaml.String ||
+		e.New.Exists() && e.New.Type() != yaml.String:
 		return false
 	}
-	old, now := e.Old.Text(), e.New.Text()
-	if to, ok := m.names[old]; ok && to == now && e.Op == Replace {
+	field := e.Path.field()
+	if d.relocated && d.inside == 0 && len(e.Path) == 2 && e.Path[0].Field == "metadata" && (field == "name" || field == "namespace") {
 		return true
 	}
-	field := e.Path[len(e.Path)-1].Field
-	for _, s := range m.spaces {
-		switch {
-		case field == "namespace" && old == s[0] && now == s[1]:
-			return true
-		case e.Op == Replace && s[0] != "" && s[1] != "" && replacesWord(old, now, s[0], s[1]):
+	old, now := e.Old.Text(), e.New.Text()
+	if to, ok := only(m.names[old]); ok && e.Op == Replace && to == now && isReference(field) {
+		return true
+	}
+	if field == "namespace" || field == "kubernetes.io/metadata.name" {
+		to, ok := only(m.spaces[old])
+		return ok && to == now
+	}
+	if e.Op != Replace || isImage(field) {
+		return false
+	}
+	for was, list := range m.spaces {
+		if to, ok := only(list); ok && was != "" && to != "" && replacesNamespace(old, now, was, to) {
 			return true
 		}
 	}
 	return false
 }
 
-// replacesWord reports whether now is old with the word replaced at one or more places. A part of
-// a longer word does not count.
-func replacesWord(old, now, word, by string) bool {
-	starts := func(text string, i int, word string) bool {
-		end := i + len(word)
-		return strings.HasPrefix(text[i:], word) && (i == 0 || !isWord(text[i-1])) && (end == len(text) || !isWord(text[end]))
+// field returns the name of the field that a path leads to, also from an item of its list.
+func (p Path) field() string {
+	for _, s := range slices.Backward(p) {
+		if !s.Item {
+			return s.Field
+		}
+	}
+	return ""
+}
+
+// isReference reports whether a field with this name usually holds the name of a resource: name,
+// serviceAccountName, resourceNames.
+func isReference(field string) bool {
+	field = strings.TrimSuffix(field, "s")
+	return field == "name" || strings.HasSuffix(field, "Name")
+}
+
+// isImage reports whether a field with this name holds an image or a part of its name.
+func isImage(field string) bool {
+	return slices.Contains([]string{"image", "newName", "newTag", "tag", "repository", "registry"}, field)
+}
+
+// replacesNamespace reports whether now is old with the namespace was replaced by to, at one or
+// more places that are in the address of a Service (web.shop.svc, web.shop:8080) or after
+// "namespace=".
+func replacesNamespace(old, now, was, to string) bool {
+	means := func(text string, i int, namespace string) bool {
+		rest, ok := strings.CutPrefix(text[i:], namespace)
+		ends := func(rest string) bool { return rest == "" || !isWord(rest[0]) && rest[0] != '-' }
+		service, inService := strings.CutPrefix(rest, ".svc")
+		host := i > 1 && text[i-1] == '.' && isWord(text[i-2])
+		return ok && (host && (inService && ends(service) || strings.HasPrefix(rest, ":")) ||
+			strings.HasSuffix(text[:i], "namespace=") && ends(rest))
 	}
 	i, j, replaced := 0, 0, false
 	for i < len(old) && j < len(now) {
 		switch {
-		case starts(old, i, word) && starts(now, j, by):
-			i, j, replaced = i+len(word), j+len(by), true
+		case means(old, i, was) && means(now, j, to):
+			i, j, replaced = i+len(was), j+len(to), true
 		case old[i] == now[j]:
 			i, j = i+1, j+1
 		default:

@@ -17,6 +17,8 @@ type differ struct {
 	inside  int // number of enclosing texts that were parsed
 	hide    *secret.Set
 	moves   *moving // nil without moves
+	// relocated reports that the values are a resource that has moved.
+	relocated bool
 }
 
 // value adds the edits from old to now. If hidden is true, no part of either may be shown.
@@ -47,7 +49,7 @@ func (d *differ) add(e Edit, hidden bool) {
 		e.Old, e.New = yaml.Str(secret.Hidden), yaml.Str(secret.Hidden)
 	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
-	e.Moves = !e.Hidden && d.moves.explains(&e)
+	e.Moves = !e.Hidden && d.explains(&e)
 	d.edits = append(d.edits, e)
 }
 
@@ -151,7 +153,7 @@ func (d *differ) renamedItems(pairs [][2]int, old, now []yaml.Value, keys []stri
 		delete(open, keyOf(now[p[1]], keys))
 	}
 	for i, x := range old {
-		to, ok := d.moves.names[x.Get(keys[0]).Text()]
+		to, ok := only(d.moves.names[x.Get(keys[0]).Text()])
 		if usedOld[i] || !ok {
 			continue
 		}

@@ -53,6 +53,19 @@ type Tree struct {
 // exist, its deepest existing parent is used. The caller must close the tree. When ctx is done,
 // reads fail.
 func Open(ctx context.Context, dir, rev string) (*Tree, error) {
+	t, err := resolved(ctx, dir, rev)
+	if err != nil {
+		return nil, err
+	}
+	t.root = &node{mode: fs.ModeDir}
+	if err := t.list(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// resolved returns the tree of the commit rev without its files.
+func resolved(ctx context.Context, dir, rev string) (*Tree, error) {
 	if err := check(rev); err != nil {
 		return nil, err
 	}
@@ -74,29 +87,14 @@ func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 			return nil, err
 		}
 	}
-	t.root = &node{mode: fs.ModeDir}
-	if err := t.list(); err != nil {
-		return nil, err
-	}
 	return t, nil
 }
 
-// Exists reports whether rev names a commit in the repository that contains dir. It is false if dir
-// is not in a repository.
-func Exists(ctx context.Context, dir, rev string) bool {
-	if check(rev) != nil {
-		return false
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	g, err := newGit(existing(abs))
-	if err != nil {
-		return false
-	}
-	_, err = g.Run(ctx, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
-	return err == nil
+// Check returns the error of [Open] for a revision that is not a commit in the repository that
+// contains dir. It does not list the files of the commit.
+func Check(ctx context.Context, dir, rev string) error {
+	_, err := resolved(ctx, dir, rev)
+	return err
 }
 
 // Names returns the branches and tags of the repository that contains the working directory, for

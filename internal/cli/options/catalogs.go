@@ -102,13 +102,17 @@ func ParseRef(flag, text string) (catalog.Ref, error) {
 	return ref, nil
 }
 
-// Outdated returns a warning for each flag on the command line that is deprecated or no longer
-// has an effect. cobra's own deprecation notices would go to stdout, into the output.
+// Outdated returns a warning for each flag on the command line that is deprecated or has no
+// effect. cobra's own deprecation notices would go to stdout, into the output.
 func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
 		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated",
 			Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
+	}
+	if cmd.Flags().Changed("dev") && inCI() {
+		list = append(list, planner.Warning{Msg: trust.FlagDev + " is ignored in CI", Code: diag.InDevelopment,
+			Hints: []string{"to write the digests of finished programs: krmflow catalog digest --write"}})
 	}
 	if cmd.Flags().Changed("enable-star") {
 		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -161,17 +162,24 @@ func (f *Functions) developed() (dirs []trust.Developed, err error) {
 			real, err = filepath.Abs(real)
 		}
 		if err != nil {
-			return nil, UsageError(diag.NoSuchFile.Errorf("%s %s: %w", trust.FlagDev, diag.OneLine(name), errors.Unwrap(err)))
+			return nil, UsageError(diag.NoSuchFile.Errorf("%s %s: %w", trust.FlagDev, diag.OneLine(name), cmp.Or(errors.Unwrap(err), err)))
 		}
 		if info, err := os.Stat(real); err != nil || !info.IsDir() {
 			return nil, UsageError(diag.BadValue.Errorf("%s %s is not a directory", trust.FlagDev, diag.OneLine(name)))
 		}
 		dirs = append(dirs, trust.Developed{Dir: real, Name: name})
 	}
-	if os.Getenv("CI") != "" {
+	if inCI() {
 		return nil, nil
 	}
 	return dirs, nil
+}
+
+// inCI reports whether the variable CI is set, to a value other than false.
+func inCI() bool {
+	value := os.Getenv("CI")
+	on, err := strconv.ParseBool(value)
+	return value != "" && (on || err != nil)
 }
 
 // PluginHome returns the folder in which kustomize looks for legacy plugins.

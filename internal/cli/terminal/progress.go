@@ -83,7 +83,8 @@ func (p *Progress) line(width int, took time.Duration) string {
 		}
 	}
 	line += "  " + took.Truncate(time.Second).String()
-	return line + list(p.running(), width-1-utf8.RuneCountInString(line))
+	line += list(p.running(), width-1-utf8.RuneCountInString(line))
+	return string([]rune(line)[:min(max(0, width-1), utf8.RuneCountInString(line))])
 }
 
 // list returns the names that fit into width characters, and the number of the others.

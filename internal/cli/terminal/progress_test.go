@@ -35,6 +35,8 @@ func TestProgressLine(t *testing.T) {
 		{func() { steps = []string{long} }, 80, "[=====xxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  overlays/p…transformers[0] (3s)"},
 		{func() {}, 60, "[===xxxxxxxxxxxx] 1/4 roots, 3 failed  3s  overl…rs[0] (3s)"},
 		{func() {}, 40, "[==xxxxxxxx] 1/4 roots, 3 failed  3s"},
+		{func() {}, 20, "[=xxxx] 1/4 roots, "},
+		{func() {}, 1, ""},
 		{func() { steps = []string{"a", "b", "c", long} }, 80, "[=====xxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  a, b, c and 1 more"},
 		{func() {}, 140,
 			"[======xxxxxxxxxxxxxxxxxx] 1/4 roots, 3 failed  3s  a, b, c, overlays/production/europe/kustomization.yaml#transformers[0] (3s)"},

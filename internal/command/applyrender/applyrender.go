@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
+	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/command/diff"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -24,6 +26,7 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // applyRender is the apply-render command with its own flags.
@@ -86,7 +89,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.against != "" {
-		against := cli.Against(cmd.Context(), cli.AgainstDir(args), c.against)
+		against, err := cli.Against(cmd.Context(), cli.AgainstDir(args), c.against)
+		if err != nil {
+			return cli.NewFolder(err, c.against)
+		}
 		if strings.HasPrefix(against, revision.Prefix) {
 			return c.checkRevision(cmd, args, against)
 		}
@@ -139,6 +145,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 // checkRevision compares the render with that of a revision. A difference is an error, as for a
 // folder with --check.
 func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against string) error {
+	shown, err := c.asDiff(cmd, args)
+	if err != nil {
+		return err
+	}
 	result, err := diff.Compare(c.Invocation, cmd, args, against)
 	if result == nil || !result.Any() {
 		return errors.Join(err, c.StrictError())
@@ -149,7 +159,41 @@ func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against s
 	for _, r := range result.Roots[:min(3, len(result.Roots))] {
 		e.Hint("%s", diag.OneLine(r.Name))
 	}
-	return errors.Join(e.Hint("krmflow diff --against %s prints the changes", diag.ShellWord(c.against)), err)
+	return errors.Join(e.Hint("%s prints the changes", shown), err)
+}
+
+// asDiff returns the command line of krmflow diff that compares the same roots. It returns an error
+// for flags that concern output: a revision has no output that they could be compared with.
+func (c *applyRender) asDiff(cmd *cobra.Command, args []string) (string, error) {
+	flags := diff.Command(&cli.Invocation{Name: c.Name}).Flags()
+	words := slices.Clone(args)
+	var refused []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "check":
+		case "recursive", "hidden", "leaves":
+			words = append(words, strings.TrimSuffix("--"+f.Name+"="+f.Value.String(), "=true"))
+		case "only", "exclude":
+			for _, value := range *f.Value.(*options.Repeated) {
+				words = append(words, "--"+f.Name, value)
+			}
+		case "against", "directory":
+			words = append(words, "--"+f.Name, diag.Redact(f.Value.String()))
+		default:
+			if flags.Lookup(f.Name) == nil && cmd.InheritedFlags().Lookup(f.Name) == nil {
+				refused = append(refused, "--"+f.Name)
+			}
+		}
+	})
+	if len(refused) > 0 {
+		return "", options.UsageError(fmt.Errorf("a comparison with the revision %s has no output: remove %s", diag.Redact(c.against),
+			strings.Join(refused, ", ")))
+	}
+	line := c.Name.String() + " diff"
+	for _, word := range words {
+		line += " " + diag.ShellWord(word)
+	}
+	return line, nil
 }
 
 // differs makes the difference that --check has found the last line of the command.

@@ -1,14 +1,17 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit/inplace"
@@ -17,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
@@ -59,7 +63,7 @@ func digestPrograms(ctx context.Context, a *cli.Invocation, file string, write b
 	}
 	real, err := loaders.Real(file)
 	if err != nil {
-		return diag.NoSuchFile.Errorf("%s: %w", diag.OneLine(file), errors.Unwrap(err))
+		return diag.NoSuchFile.Errorf("%s: %w", diag.OneLine(file), cmp.Or(errors.Unwrap(err), err))
 	}
 	var d *digests
 	edit := func(old []byte) (_ []byte, err error) {
@@ -71,6 +75,9 @@ func digestPrograms(ctx context.Context, a *cli.Invocation, file string, write b
 			return nil, err
 		}
 		d = &digests{ctx: ctx, dir: filepath.Dir(real), shown: filepath.Dir(file), of: map[string]string{}}
+		if dir, err := loaders.Real(d.shown); err != nil || dir != d.dir {
+			d.shown = d.dir // the file is a symbolic link; programs are beside its target
+		}
 		value := d.catalog(doc.Value())
 		if len(d.errs) > 0 {
 			return nil, errors.Join(d.errs...)
@@ -167,11 +174,33 @@ func (d *digests) program(v yaml.Value) yaml.Value {
 	} else if found {
 		return v
 	}
-	if old == sum {
+	if old == sum || d.inArchive(path, v.Get("bin").Text(), old) {
 		return v
 	}
 	d.changed++
 	return v.With("sha256", yaml.Str(sum))
+}
+
+// inArchive reports whether an archive has a file bin with this digest. Such a digest is as good as
+// that of the archive.
+func (d *digests) inArchive(file, bin, digest string) bool {
+	want, err := krm.ParseDigest("sha256:" + strings.TrimPrefix(digest, "sha256:"))
+	if bin == "" || err != nil {
+		return false
+	}
+	data, err := loaders.ReadFile(filepath.Join(d.dir, file), loaders.MaxProgram)
+	if err != nil {
+		return false
+	}
+	unpacked, err := cache.Temporary()
+	if err != nil {
+		return false
+	}
+	defer unpacked.Close()
+	session := remote.NewSession(remote.Options{Cache: unpacked})
+	defer session.Close()
+	_, err = session.Extract(data, path.Clean(strings.ReplaceAll(bin, `\`, "/")), want)
+	return err == nil
 }
 
 // sum returns the digest of a program, which must be below the directory of the catalog.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -39,7 +40,7 @@ that cause the change, where known.
 
 --against names the other state, by default HEAD. A revision is read from git's objects, without a checkout. A directory with a Kustomization or
 Composition is rendered, and with -R also all roots below it; any other directory, or a file, is read as output. An existing path takes precedence over
-a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A.
+a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A, and says so on stderr.
 
 Roots that are equal in the revision are not rendered, and not planned either if an earlier run recorded their inputs. Functions that both sides call
 with the same input run once. Values of Secrets are never shown, only that they differ.`,
@@ -96,14 +97,25 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	default:
 		return graph.IllegalForm(cmd, c.output, diffForms...)
 	}
+	sides := ""
 	byDefault := c.against == "" && len(args) != 2
 	switch {
 	case byDefault:
 		c.against = revision.Prefix + "HEAD"
+	case c.against == "" && c.Recursive:
+		e := diag.Errorf(diag.Pos{}, "", "with -R, two directories may be two sides, or two directories to compare with HEAD").
+			With(diag.Arguments)
+		return options.UsageError(e.Hint("name the other side: %s diff -R %s --against %s, or --against HEAD for both", c.Name,
+			diag.ShellWord(diag.Redact(args[1])), diag.ShellWord(diag.Redact(args[0]))))
 	case c.against == "":
 		c.against, args = args[0], args[1:]
+		sides = fmt.Sprintf("compared %s (old) with %s (new)", diag.Redact(c.against), diag.Redact(args[0]))
 	}
-	result, err := Compare(c.Invocation, cmd, args, cli.Against(cmd.Context(), cli.AgainstDir(args), c.against))
+	against, err := cli.Against(cmd.Context(), cli.AgainstDir(args), c.against)
+	if err != nil {
+		return err
+	}
+	result, err := Compare(c.Invocation, cmd, args, against)
 	if byDefault && diag.CodeOf(err) == diag.NoRevision {
 		e := *diag.AsError(err)
 		e.Hints = append(slices.Clip(e.Hints), "name the other side: --against REV, a directory or a file")
@@ -111,6 +123,9 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	}
 	if result == nil {
 		return err
+	}
+	if !c.Quiet {
+		c.Result = sides
 	}
 	err = errors.Join(write(result), err, c.StrictError())
 	if err == nil && c.exitCode && result.Any() {

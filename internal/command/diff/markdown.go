@@ -93,7 +93,7 @@ func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.faile
 func (m *markdown) group(g *group) {
 	const foot = "\n</details>\n"
 	root := g.roots[0]
-	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
+	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", inSummary(g.name()), g.what(), g.counts())
 	begin += movesText(g.moves)
 	if m.unnamed = !m.fits(begin + foot); m.unnamed {
 		return
@@ -153,15 +153,20 @@ func escape(text string) string {
 	return b.String()
 }
 
+// inSummary returns text for the summary of a block, which is HTML, not Markdown.
+func inSummary(text string) string {
+	return strings.ReplaceAll(html.EscapeString(text), "@", "&#64;") // a plain @ would notify a user
+}
+
 // tooLarge returns the placeholder for a resource block that is too large.
 func tooLarge(r *diff.Resource, size int) string {
 	const form = "\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n"
-	return fmt.Sprintf(form, html.EscapeString(headline(r)), size)
+	return fmt.Sprintf(form, inSummary(headline(r)), size)
 }
 
 // resourceBlock returns the block of one resource.
 func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
-	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", html.EscapeString(headline(r)), fenced(r, causes))
+	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", inSummary(headline(r)), fenced(r, causes))
 }
 
 // fenced returns the changes of a resource as a code block.

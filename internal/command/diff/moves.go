@@ -90,6 +90,18 @@ func (m *move) String() string {
 	return line
 }
 
+// total describes all moves in one short line of Markdown.
+func (m moves) total() string {
+	resources := 0
+	for _, x := range m.list {
+		resources += x.resources
+	}
+	if resources == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n- %s moved or renamed, in %s\n", diag.Count(resources, "resource"), diag.Count(len(m.list), "way"))
+}
+
 // follow describes the fields that follow the moves, "" if there are none.
 func (m moves) follow() string {
 	if m.fields == 0 {

@@ -3,7 +3,6 @@ package diff
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 
@@ -35,7 +34,8 @@ type sameChange struct {
 	resources []changedResource
 	roots     []string // without duplicates
 	kinds     tally
-	values    []tally // values of the first fields, at level sameFields
+	fields    []string             // the changed fields of each resource, at level sameFields
+	values    [fieldsInTitle]tally // the values of the first of these fields
 }
 
 type changedResource struct {
@@ -106,15 +106,25 @@ func (s *summary) add(level int, r changedResource) {
 	if n := len(c.roots); n == 0 || c.roots[n-1] != r.root.Name {
 		c.roots = append(c.roots, r.root.Name)
 	}
+	if level != sameFields {
+		return
+	}
 	edits, _ := own(r.Resource, nil)
-	for k := 0; level == sameFields && k < min(fieldsInTitle, len(edits)); k++ {
-		if k == len(c.values) {
-			c.values = append(c.values, tally{})
+	for _, e := range edits { // several of them may be of the same field, in different items of a list
+		k := slices.Index(c.fields, changedField(e))
+		if k < 0 {
+			k = len(c.fields)
+			c.fields = append(c.fields, changedField(e))
 		}
-		old, now := values(edits[k].Edit)
-		c.values[k].add(arrow(old, now))
+		if k < fieldsInTitle {
+			old, now := values(e.Edit)
+			c.values[k].add(arrow(old, now))
+		}
 	}
 }
+
+// changedField returns an operation and the field that it changes.
+func changedField(e shownEdit) string { return string(e.Op) + " " + fieldOf(e.Path) }
 
 // signature returns a text that equal changes have in common.
 func (r *changedResource) signature(level int) string {
@@ -141,7 +151,7 @@ func (r *changedResource) signature(level int) string {
 	}
 	var fields []string
 	for _, e := range edits {
-		fields = append(fields, string(e.Op)+" "+fieldOf(e.Path))
+		fields = append(fields, changedField(e))
 	}
 	if len(follow) > 0 {
 		fields = append(fields, "content hash")
@@ -219,18 +229,23 @@ func (c *sameChange) about() string {
 	}
 	edits, follow := own(first.Resource, nil)
 	var parts []string
-	for k, e := range edits[:min(fieldsInTitle, len(edits))] {
-		switch {
-		case c.level == sameFields:
-			parts = append(parts, fieldOf(e.Path)+": "+c.values[k].some(2))
-		case len(e.Lines) > 0 || len(e.Inside) > 0:
-			parts = append(parts, safe(e.Path.String()))
-		default:
-			old, now := values(e.Edit)
-			parts = append(parts, safe(e.Path.String())+": "+arrow(old, now))
+	all := len(edits)
+	if c.level == sameFields {
+		all, edits = len(c.fields), nil
+		for k, field := range c.fields[:min(fieldsInTitle, all)] {
+			_, field, _ = strings.Cut(field, " ")
+			parts = append(parts, field+": "+c.values[k].some(2))
 		}
 	}
-	if more := len(edits) - len(parts); more > 0 {
+	for _, e := range edits[:min(fieldsInTitle, len(edits))] {
+		part := safe(e.Path.String())
+		if len(e.Lines) == 0 && len(e.Inside) == 0 {
+			old, now := values(e.Edit)
+			part += ": " + arrow(old, now)
+		}
+		parts = append(parts, part)
+	}
+	if more := all - len(parts); more > 0 {
 		parts = append(parts, diag.Count(more, "more field"))
 	}
 	return strings.Join(append(parts, follow...), "; ")
@@ -246,17 +261,17 @@ func (c *sameChange) line() string {
 func (c *sameChange) block() string {
 	first := c.resources[0]
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n", html.EscapeString(cut(c.title(), maxShown)))
+	fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n", inSummary(cut(c.title(), maxShown)))
 	if c.level != sameWhat {
 		if c.level == sameFields && len(c.resources) > 1 {
 			fmt.Fprintf(&b, "\nFor example %s:\n", code(headline(first.Resource)))
 		}
 		fmt.Fprintf(&b, "\n%s", fenced(first.Resource, c.causes()))
 	}
-	edits, _ := own(first.Resource, nil)
 	for k := range c.values {
 		if len(c.values[k].texts) > 1 {
-			fmt.Fprintf(&b, "\nValues of %s: %s\n", code(fieldOf(edits[k].Path)), c.values[k].list(20, code))
+			_, field, _ := strings.Cut(c.fields[k], " ")
+			fmt.Fprintf(&b, "\nValues of %s: %s\n", code(field), c.values[k].list(20, code))
 		}
 	}
 	b.WriteString(c.names())
@@ -308,7 +323,14 @@ func (m *markdown) summary(r *Result) {
 	for i := range r.Roots {
 		all = append(all, &r.Roots[i])
 	}
-	if text := movesText(movesOf(all)) + r.newAndGone(); m.fits(text) {
+	moves := movesOf(all)
+	for _, text := range []string{movesText(moves), moves.total()} {
+		if m.fits(text) {
+			m.WriteString(text)
+			break
+		}
+	}
+	if text := r.newAndGone(); m.fits(text) {
 		m.WriteString(text)
 	}
 	s := r.summarise(levels - 1)

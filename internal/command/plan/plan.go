@@ -101,7 +101,13 @@ func (c *planning) validate(cmd *cobra.Command, dir string) error {
 	case c.against != "" && c.diff != "":
 		return options.UsageError(errors.New("--diff is an old name of --against: use --against alone"))
 	}
-	c.against, c.diff = cli.Against(cmd.Context(), dir, c.against), cli.Against(cmd.Context(), dir, c.diff)
+	for _, side := range []*string{&c.against, &c.diff} {
+		against, err := cli.Against(cmd.Context(), dir, *side)
+		if err != nil {
+			return cli.NewFolder(err, *side)
+		}
+		*side = against
+	}
 	if plandiff.IsRevision(c.against) || isFile(c.against) { // not an output folder: compare plans
 		c.against, c.diff = "", c.against
 	}
