@@ -66,9 +66,10 @@ prose:
 test:
 	$(GO) test ./...
 
-# The tests of the functions, which link the clients of all key services. Apart from test, because of the minutes of their compilation.
+# The tests of the functions, which link the clients of all key services. Apart from test, because of the minutes of their compilation,
+# which -trimpath shares with functions.
 functions-test:
-	cd functions/sops && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
+	cd functions/sops && CGO_ENABLED=0 $(GO) vet -trimpath ./... && CGO_ENABLED=0 $(GO) test -trimpath ./...
 
 # All tests in full, those that take minutes each, and many rounds of random tests.
 longtest:

@@ -75,19 +75,19 @@ func (d *decrypter) decrypt(src source, manifest bool) (plain []byte, err error)
 func (d *decrypter) read(src source) ([]byte, error) {
 	info, err := d.root.Stat(src.path)
 	if err != nil {
-		return nil, unreadable(src, err)
+		return nil, d.unreadable(src, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, problemf(src.path, "not a regular file")
 	}
 	f, err := d.root.OpenFile(src.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, unreadable(src, err)
+		return nil, d.unreadable(src, err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, unreadable(src, err)
+		return nil, d.unreadable(src, err)
 	}
 	if len(data) > maxFile {
 		return nil, problemf(src.path, "the encrypted file is too large: more than %d MiB", maxFile>>20)
@@ -98,15 +98,16 @@ func (d *decrypter) read(src source) ([]byte, error) {
 	return data, nil
 }
 
-func unreadable(src source, err error) error {
+func (d *decrypter) unreadable(src source, err error) error {
 	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return problemf(src.path, "no such file").hint("it is named in %s; grant the function access to the files of the tree: tree", src.field)
+		return problemf(src.path, "no such file").hint("it is named in %s, and is relative to the configuration", src.field)
 	case errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
 		return problemf(src.path, "a link leads out of the directory of the configuration")
 	case errors.As(err, &at):
-		return problemf(src.path, "%v", at.Err).hint("grant the function access to the files of the tree: tree")
+		return problemf(src.path, "%v", at.Err).
+			hint("grant the files of the tree: add --grant %s=SOPS_AGE_KEY_FILE,tree", d.function)
 	}
 	return problemf(src.path, "cannot read the file")
 }

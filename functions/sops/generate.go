@@ -18,7 +18,8 @@ import (
 func generate(c *request, dir string) ([]*yaml.Node, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, problemf("", "cannot read the directory of the configuration").
+			hint("grant the files of the tree: add --grant %s=SOPS_AGE_KEY_FILE,tree", c.function)
 	}
 	defer root.Close()
 	d := &decrypter{root: root, function: c.function}

@@ -41,7 +41,8 @@ var ageVariables = []string{
 }
 
 // Decrypt implements keyservice.KeyServiceClient.
-func (c *keyClient) Decrypt(ctx context.Context, req *keyservice.DecryptRequest, opts ...grpc.CallOption) (*keyservice.DecryptResponse, error) {
+func (c *keyClient) Decrypt(ctx context.Context, req *keyservice.DecryptRequest,
+	opts ...grpc.CallOption) (*keyservice.DecryptResponse, error) {
 	f := describe(req.Key)
 	if f.kind == pgpKey && !hasPGP() {
 		// Otherwise the library starts gpg, which makes a new directory in HOME.

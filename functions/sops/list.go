@@ -30,8 +30,9 @@ func parseList(text []byte) (*list, error) {
 		return nil, problemf("stdin", "not a ResourceList: expected one object")
 	}
 	root := docs[0]
-	if kind := str(get(root, "kind")); kind != "ResourceList" || !strings.HasPrefix(str(get(root, "apiVersion")), "config.kubernetes.io/") {
-		return nil, problemf("stdin", "not a ResourceList: found %s %s", or(str(get(root, "apiVersion")), "no apiVersion"), or(kind, "without a kind"))
+	api, kind := str(get(root, "apiVersion")), str(get(root, "kind"))
+	if kind != "ResourceList" || !strings.HasPrefix(api, "config.kubernetes.io/") {
+		return nil, problemf("stdin", "not a ResourceList: found %s %s", or(api, "no apiVersion"), or(kind, "without a kind"))
 	}
 	l := &list{config: get(root, "functionConfig")}
 	if l.config == nil || l.config.Kind != yaml.MappingNode {

@@ -325,7 +325,8 @@ func TestKeys(t *testing.T) {
 	x.fails(config, "a: wrong key: no given key decrypts the file", "/nowhere/keys.txt: no such file or directory")
 	t.Setenv("SOPS_AGE_KEY_FILE", "")
 	os.Unsetenv("SOPS_AGE_KEY_FILE")
-	for _, bad := range []string{id[:40], id + "X", "x" + canary, "AGE-SECRET-KEY-1" + strings.ToUpper(canary), "AGE-PLUGIN-NONE-1" + canary} {
+	for _, bad := range []string{id[:40], id + "X", "x" + canary, "AGE-SECRET-KEY-1" + strings.ToUpper(canary),
+		"AGE-PLUGIN-NONE-1" + canary} {
 		t.Setenv("SOPS_AGE_KEY", bad)
 		x.key = bad
 		x.fails(config, "a: wrong key: no given key decrypts the file")

@@ -41,7 +41,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the archive is another one")
 	}
-	for _, name := range []string{archive, base + ".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1) + ".cdx.json", "krew.yaml", "SHA256SUMS"} {
+	for _, name := range []string{archive, base + ".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1) + ".cdx.json",
+		"krew.yaml", "SHA256SUMS"} {
 		if !bytes.Equal(read(t, dirs[0], name), read(t, dirs[1], name)) {
 			t.Errorf("%s is another one the second time", name)
 		}
@@ -135,7 +136,8 @@ func TestCatalogOfFunctions(t *testing.T) {
 	var names []string
 	for _, f := range list.Spec.KRMFunctions {
 		v := f.Versions[0]
-		names = append(names, fmt.Sprint(f.Group, "/", v.Name, " ", f.Names.Kind, " ", v.Runtime.Exec.Programs, len(v.Requires.Env), len(v.Requires.Files)))
+		names = append(names, fmt.Sprint(f.Group, "/", v.Name, " ", f.Names.Kind, " ", v.Runtime.Exec.Programs, len(v.Requires.Env),
+			len(v.Requires.Files)))
 	}
 	if want := []string{"krmflow.dev/v1alpha1 SopsSecretGenerator [krmflow-sops] 1 7",
 		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator] 1 7", "viaduct.ai/v1 ksops [ksops] 1 7"}; !slices.Equal(names, want) {
