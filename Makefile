@@ -16,7 +16,7 @@ PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,win
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
+.PHONY: prose build release image functions functions-test krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -25,16 +25,23 @@ GOBUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -pgo=$(PROFILE)
 build:
 	$(GOBUILD) $(OVERLAY) -ldflags '-s -w $(SETTINGS)' -o $(OUT) ./cmd/krmflow
 
+# The functions of this repository for this machine, and the catalog that pins them. From an empty build cache it takes minutes of CPU.
+functions:
+	$(GO) run ./internal/dev/release -functions bin/functions
+
 # Archives for all platforms, what is in them, and their checksums: make release VERSION=v1.2.3. The same source and Go make the same bytes.
 release:
 	$(GO) run ./internal/dev/release -version '$(VERSION)' -out $(DIST) -platforms $(PLATFORMS) env $(GOBUILD)
 
-# An image from scratch: the program, also by the name of kustomize, with the certificates of this machine and a /tmp.
+# An image from scratch: the program, also by the name of kustomize, with the functions and their catalog in /usr/lib/krmflow/functions,
+# the certificates of this machine and a /tmp.
 image:
 	@set -e; d=$$(mktemp -d); trap 'rm -rf $$d' EXIT; mkdir -p $$d/rootfs/usr/bin $$d/rootfs/etc/ssl/certs $$d/rootfs/tmp $$d/rootfs/work; chmod -R 755 $$d; chmod 1777 $$d/rootfs/tmp; \
 	cp $(CERTIFICATES) $$d/rootfs/etc/ssl/certs/ca-certificates.crt; chmod 644 $$d/rootfs/etc/ssl/certs/ca-certificates.crt; \
 	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/cli/program.release=$(VERSION))'; \
 	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
+	$(GO) run ./internal/dev/release -functions $$d/rootfs/usr/lib/krmflow/functions -platforms linux/$$($(GO) env GOARCH); \
+	chmod -R u=rwX,go=rX $$d/rootfs/usr/lib; \
 	$(ENGINE) build --timestamp 0 -f deploy/image/Containerfile -t $(IMAGE) $$d
 
 # A krmflow of one's own: DEFAULT_TRUSTED_CATALOGS are the catalogs that it trusts, in the order of the search. What is a file becomes a part
@@ -59,6 +66,11 @@ prose:
 
 test:
 	$(GO) test ./...
+
+# The tests of the functions, which link the clients of all key services. Apart from test, because of the minutes of their compilation,
+# which -trimpath shares with functions.
+functions-test:
+	cd functions/sops && CGO_ENABLED=0 $(GO) vet -trimpath ./... && CGO_ENABLED=0 $(GO) test -trimpath ./...
 
 # All tests in full, those that take minutes each, and many rounds of random tests.
 longtest:

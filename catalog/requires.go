@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,11 +53,15 @@ func (r *Requires) String() string {
 	return strings.Join(list, ", ")
 }
 
-// String returns the alternatives: "A, B or C".
+// String returns the alternatives: "A, B or C". It omits some of a long list.
 func (n Need) String() string {
+	const most = 4
 	last := len(n.Names) - 1
-	if last < 1 {
+	switch {
+	case last < 1:
 		return strings.Join(n.Names, "")
+	case last > most:
+		return fmt.Sprintf("%s or one of %d others", strings.Join(n.Names[:most], ", "), len(n.Names)-most)
 	}
 	return strings.Join(n.Names[:last], ", ") + " or " + n.Names[last]
 }

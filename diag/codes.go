@@ -103,6 +103,7 @@ const (
 	UnusedFunction   Code = "KF0184"
 	ValidatorChanged Code = "KF0185"
 	BadReference     Code = "KF0186"
+	Encrypted        Code = "KF0187"
 	BadCatalog       Code = "KF0188"
 	OldCatalog       Code = "KF0189"
 

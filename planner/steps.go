@@ -238,6 +238,7 @@ func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 		}
 		n++
 	}
+	s.Warnings.Add(trusted.Encrypted(src)...)
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
 	return s.node(path, op, nil, src.File+" ("+strconv.Itoa(n)+")"), nil
 }

@@ -228,6 +228,7 @@ const (
 	ByFlag    = "flag"
 	ByConfig  = "configuration"
 	ByBuiltIn = "built in"
+	ByShipped = "shipped" // installed together with krmflow
 )
 
 // A Named is an untrusted catalog named by a layer.

@@ -78,6 +78,9 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, *trust.Config, error) {
 	if own != "" {
 		list = append(list, trust.Source{Ref: own, By: trust.ByConfig, Own: true})
 	}
+	if shipped := settings.ShippedCatalog(); shipped != "" {
+		list = append(list, trust.Source{Ref: shipped, By: trust.ByShipped})
+	}
 	return list, config, nil
 }
 

@@ -46,6 +46,26 @@ func OwnPath() string {
 	return filepath.Join(filepath.Dir(path), "programs.yaml")
 }
 
+// ShippedCatalog returns the path of the catalog of the functions that are installed together with
+// krmflow, "" if there is none. It is in the folder functions beside the program, or in
+// ../lib/krmflow/functions.
+func ShippedCatalog() string {
+	program, err := os.Executable()
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return ""
+	}
+	for _, place := range []string{"functions", "../lib/krmflow/functions"} {
+		path := filepath.Join(filepath.Dir(program), place, "catalog.yaml")
+		if loaders.Exists(path) && checkOthers(path) == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // OwnCatalog returns [OwnPath] if the file exists, "" otherwise. It returns an [*UnsafeError] if
 // other users can write to the file.
 func OwnCatalog() (string, error) {

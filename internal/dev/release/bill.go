@@ -73,9 +73,9 @@ func componentOf(kind, path, version string) component {
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)(\.\w+)?$`)
 
-// licensesOf returns the licenses of Go and of modules. They must be included in every
-// distribution.
-func licensesOf(modules []*debug.Module) ([]byte, error) {
+// licensesOf returns the licenses of Go and of modules, which are dependencies of the module in
+// dir. They must be included in every distribution.
+func licensesOf(dir string, modules []*debug.Module) ([]byte, error) {
 	var b bytes.Buffer
 	root, err := goOutput("env", "GOROOT")
 	if err != nil {
@@ -84,12 +84,16 @@ func licensesOf(modules []*debug.Module) ([]byte, error) {
 	if err := appendLicenses(&b, "Go", root); err != nil {
 		return nil, err
 	}
+	args := []string{"-C", dir, "list", "-m", "-f", "{{.Dir}}"}
 	for _, m := range modules {
-		dir, err := goOutput("list", "-m", "-f", "{{.Dir}}", m.Path)
-		if err != nil {
-			return nil, err
-		}
-		if err := appendLicenses(&b, m.Path+" "+m.Version, dir); err != nil {
+		args = append(args, m.Path)
+	}
+	dirs, err := goOutput(args...)
+	if err != nil {
+		return nil, err
+	}
+	for i, dir := range strings.Split(dirs, "\n") {
+		if err := appendLicenses(&b, modules[i].Path+" "+modules[i].Version, dir); err != nil {
 			return nil, err
 		}
 	}

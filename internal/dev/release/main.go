@@ -1,8 +1,13 @@
-// Release builds the files of a release: for each platform an archive with the program and a
-// bill of materials, and for all together the checksums and the krew manifest. The result is
-// reproducible: it depends only on the source and the version of Go.
+// Release builds the files of a release: for each platform an archive with krmflow, the functions
+// and their catalog, and a bill of materials for each program. For all together it builds the
+// checksums and the krew manifest. The result is reproducible: it depends only on the source and
+// the version of Go.
 //
 //	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build
+//
+// With -functions it builds only the functions and their catalog, for one platform:
+//
+//	release -functions bin/functions
 //
 // …
 package main
@@ -20,6 +25,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"text/template"
 )
@@ -30,7 +36,14 @@ func main() {
 	version := flag.String("version", "", "such as v1.2.3")
 	out := flag.String("out", "dist", "a folder that does not exist, or is empty")
 	on := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "os/arch, separated by commas")
+	functions := flag.String("functions", "", "a folder for the functions; builds nothing else")
 	flag.Parse()
+	if *functions != "" {
+		if _, err := buildFunctions(*functions, *on); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(*version) {
 		log.Fatalf("VERSION is %q, not one such as v1.2.3", *version)
 	}
@@ -102,7 +115,7 @@ func programName(system string) string {
 	return "krmflow"
 }
 
-// forPlatform writes the archive and the bill of materials of one platform and returns their
+// forPlatform writes the archive and the bills of materials of one platform and returns their
 // names.
 func forPlatform(version, out, platform string, build []string) (names []string, err error) {
 	system, arch, _ := strings.Cut(platform, "/")
@@ -120,31 +133,60 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 	if err != nil {
 		return nil, err
 	}
-	licenses, err := licensesOf(info.Deps)
+	functions := filepath.Join(dir, "functions")
+	sops, err := buildFunctions(functions, platform)
 	if err != nil {
 		return nil, err
 	}
-	third := filepath.Join(dir, "THIRD-PARTY-LICENSES")
-	if err := os.WriteFile(third, licenses, 0o666); err != nil {
+	functionInfo, err := buildinfo.ReadFile(filepath.Join(functions, sops))
+	if err != nil {
 		return nil, err
+	}
+	files := []file{{program, filepath.Base(program)}, {"LICENSE", "LICENSE"}, {"NOTICE", "NOTICE"}, {"README.md", "README.md"}}
+	for _, part := range []struct {
+		dir     string // of the module
+		modules []*debug.Module
+		to      string
+	}{{".", info.Deps, licenseName}, {sopsModule, functionInfo.Deps, "functions/" + licenseName}} {
+		licenses, err := licensesOf(part.dir, part.modules)
+		if err != nil {
+			return nil, err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(part.to))
+		if err := os.WriteFile(to, licenses, 0o666); err != nil {
+			return nil, err
+		}
+		files = append(files, file{to, part.to})
+	}
+	for _, name := range []string{sops, "catalog.yaml"} {
+		files = append(files, file{filepath.Join(functions, name), "functions/" + name})
 	}
 	archive, pack := base+".tar.gz", packTar
 	if system == "windows" {
 		archive, pack = base+".zip", packZip
 	}
-	if err := pack(filepath.Join(out, archive), []string{program, "LICENSE", "NOTICE", "README.md", third}); err != nil {
+	if err := pack(filepath.Join(out, archive), files); err != nil {
 		return nil, err
 	}
-	bill := base + ".cdx.json"
-	return []string{archive, bill}, os.WriteFile(filepath.Join(out, bill), billOf(version, info), 0o666)
+	bill, functionBill := base+".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1)+".cdx.json"
+	return []string{archive, bill, functionBill}, errors.Join(os.WriteFile(filepath.Join(out, bill), billOf(version, info), 0o666),
+		os.WriteFile(filepath.Join(out, functionBill), billOf(version, functionInfo), 0o666))
 }
+
+const licenseName = "THIRD-PARTY-LICENSES"
 
 // compile builds the program. It omits version control information, which is not available to
 // everyone who has the source.
 func compile(version, system, arch, program string, build []string) error {
 	args := append(build[1:len(build):len(build)], "-buildvcs=false", "-ldflags",
 		"-s -w -X github.com/krmflow/krmflow/internal/cli/program.release="+version, "-o", program, "./cmd/krmflow")
-	cmd := exec.Command(build[0], args...)
+	return runBuild(system, arch, ".", build[0], args...)
+}
+
+// runBuild runs a build command for a platform.
+func runBuild(system, arch, dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()

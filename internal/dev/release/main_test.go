@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"go.yaml.in/yaml/v3"
 )
 
 // TestReleaseIsReproducible makes a release for this machine twice and compares the bytes.
@@ -39,7 +41,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the archive is another one")
 	}
-	for _, name := range []string{archive, base + ".cdx.json", "krew.yaml", "SHA256SUMS"} {
+	for _, name := range []string{archive, base + ".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1) + ".cdx.json",
+		"krew.yaml", "SHA256SUMS"} {
 		if !bytes.Equal(read(t, dirs[0], name), read(t, dirs[1], name)) {
 			t.Errorf("%s is another one the second time", name)
 		}
@@ -49,7 +52,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 	for _, f := range files {
 		names = append(names, f.Name)
 	}
-	if want := []string{"krmflow", "LICENSE", "NOTICE", "README.md", "THIRD-PARTY-LICENSES"}; !slices.Equal(names, want) {
+	if want := []string{"krmflow", "LICENSE", "NOTICE", "README.md", "THIRD-PARTY-LICENSES",
+		"functions/THIRD-PARTY-LICENSES", "functions/krmflow-sops", "functions/catalog.yaml"}; !slices.Equal(names, want) {
 		t.Errorf("the archive has %q", names)
 	}
 	program := filepath.Join(t.TempDir(), "krmflow")
@@ -101,9 +105,52 @@ func checkBill(t *testing.T, text []byte) {
 	}
 }
 
+// TestCatalogOfFunctions checks the catalog, apart from the programs.
+func TestCatalogOfFunctions(t *testing.T) {
+	t.Chdir("../../..")
+	to := filepath.Join(t.TempDir(), "catalog.yaml")
+	sum := strings.Repeat("0a", 32)
+	if err := writeCatalog(to, []pinned{{"krmflow-sops", "linux", "amd64", "krmflow-sops", sum}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Spec struct {
+			KRMFunctions []struct {
+				Group    string
+				Names    struct{ Kind string }
+				Versions []struct {
+					Name     string
+					Requires struct{ Env, Files []any }
+					Runtime  struct{ Exec struct{ Programs []string } }
+				}
+			} `yaml:"krmFunctions"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range list.Spec.KRMFunctions {
+		v := f.Versions[0]
+		names = append(names, fmt.Sprint(f.Group, "/", v.Name, " ", f.Names.Kind, " ", v.Runtime.Exec.Programs, len(v.Requires.Env),
+			len(v.Requires.Files)))
+	}
+	if want := []string{"krmflow.dev/v1alpha1 SopsSecretGenerator [krmflow-sops] 1 7",
+		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator] 1 7", "viaduct.ai/v1 ksops [ksops] 1 7"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+	if strings.Count(string(text), "uri: krmflow-sops, sha256: "+sum) != 3 {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestZipHasFixedTimes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zip")
-	if err := packZip(name, []string{"main.go"}); err != nil {
+	if err := packZip(name, []file{{"main.go", "a/main.go"}}); err != nil {
 		t.Fatal(err)
 	}
 	z, err := zip.OpenReader(name)
@@ -111,7 +158,7 @@ func TestZipHasFixedTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	if len(z.File) != 1 || z.File[0].Name != "main.go" || !z.File[0].Modified.Equal(made) {
+	if len(z.File) != 1 || z.File[0].Name != "a/main.go" || !z.File[0].Modified.Equal(made) {
 		t.Errorf("%+v", z.File)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 )
@@ -15,17 +15,20 @@ import (
 // formats support.
 var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// file is a file and its path in an archive.
+type file struct{ path, name string }
+
 // packTar writes files to a gzipped tar archive, without their directories.
-func packTar(to string, files []string) error {
+func packTar(to string, files []file) error {
 	return create(to, func(w io.Writer) error {
 		zw, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is valid
 		tw := tar.NewWriter(zw)
-		for _, name := range files {
-			data, err := os.ReadFile(name)
+		for _, f := range files {
+			data, err := os.ReadFile(f.path)
 			if err != nil {
 				return err
 			}
-			h := &tar.Header{Name: filepath.Base(name), Mode: int64(modeOf(name)), Size: int64(len(data)), ModTime: made,
+			h := &tar.Header{Name: f.name, Mode: int64(modeOf(f.name)), Size: int64(len(data)), ModTime: made,
 				Format: tar.FormatUSTAR}
 			if err := tw.WriteHeader(h); err != nil {
 				return err
@@ -42,21 +45,21 @@ func packTar(to string, files []string) error {
 }
 
 // packZip writes files to a zip archive, without their directories.
-func packZip(to string, files []string) error {
+func packZip(to string, files []file) error {
 	return create(to, func(w io.Writer) error {
 		zw := zip.NewWriter(w)
-		for _, name := range files {
-			data, err := os.ReadFile(name)
+		for _, f := range files {
+			data, err := os.ReadFile(f.path)
 			if err != nil {
 				return err
 			}
-			h := &zip.FileHeader{Name: filepath.Base(name), Method: zip.Deflate, Modified: made}
-			h.SetMode(modeOf(name))
-			f, err := zw.CreateHeader(h)
+			h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: made}
+			h.SetMode(modeOf(f.name))
+			to, err := zw.CreateHeader(h)
 			if err != nil {
 				return err
 			}
-			if _, err := f.Write(data); err != nil {
+			if _, err := to.Write(data); err != nil {
 				return err
 			}
 		}
@@ -66,7 +69,7 @@ func packZip(to string, files []string) error {
 
 // modeOf returns the file mode in an archive.
 func modeOf(name string) os.FileMode {
-	if strings.HasPrefix(filepath.Base(name), "krmflow") {
+	if strings.HasPrefix(path.Base(name), "krmflow") {
 		return 0o755
 	}
 	return 0o644

@@ -1,6 +1,7 @@
 package trusted
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -62,4 +63,24 @@ func NotRun(src *yaml.Source, i int) []*diag.Error {
 	w := diag.Errorf(src.Locate(i), "", "%s configures a function, but functions listed under resources do not run",
 		v.Get("kind").Text()).With(diag.UnusedFunction)
 	return []*diag.Error{w.Hint("list it under generators, transformers or validators to run the function")}
+}
+
+// Encrypted returns a warning if src has resources that are encrypted by sops. They stay encrypted:
+// only functions decrypt. The search in the text keeps the cost low for all other files.
+func Encrypted(src *yaml.Source) []*diag.Error {
+	if !strings.Contains(src.Text(), "lastmodified") {
+		return nil
+	}
+	docs, err := src.Documents()
+	if err != nil {
+		return nil
+	}
+	for i, d := range docs {
+		if sops := d.Value.Get("sops"); sops.Get("mac").Exists() && sops.Get("lastmodified").Exists() {
+			w := diag.Errorf(src.Locate(i, "sops"), "", "%s is encrypted by sops, and resources are not decrypted",
+				d.Value.Get("kind").Text()).With(diag.Encrypted)
+			return []*diag.Error{w.Hint("to decrypt it, list the file in a generator of kind ksops or SopsSecretGenerator")}
+		}
+	}
+	return nil
 }
