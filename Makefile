@@ -13,6 +13,7 @@ IMAGE ?= localhost/krmflow$(if $(VERSION),:$(VERSION))
 ENGINE ?= podman
 CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+FUNCTIONS ?= bin/functions
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
@@ -27,7 +28,7 @@ build:
 
 # The functions of this repository for this machine, and the catalog that pins them. From an empty build cache it takes minutes of CPU.
 functions:
-	$(GO) run ./internal/dev/release -functions bin/functions
+	$(GO) run ./internal/dev/release -functions $(FUNCTIONS)
 
 # Archives for all platforms, what is in them, and their checksums: make release VERSION=v1.2.3. The same source and Go make the same bytes.
 release:
