@@ -41,7 +41,8 @@ image:
 	cp $(CERTIFICATES) $$d/rootfs/etc/ssl/certs/ca-certificates.crt; chmod 644 $$d/rootfs/etc/ssl/certs/ca-certificates.crt; \
 	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/cli/program.release=$(VERSION))'; \
 	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
-	$(GO) run ./internal/dev/release -functions $$d/rootfs/usr/lib/krmflow/functions -platforms linux/$$($(GO) env GOARCH); \
+	arch=$$($(GO) env GOARCH); \
+	GOOS= GOARCH= $(GO) run ./internal/dev/release -functions $$d/rootfs/usr/lib/krmflow/functions -platforms linux/$$arch; \
 	chmod -R u=rwX,go=rX $$d/rootfs/usr/lib; \
 	$(ENGINE) build --timestamp 0 -f deploy/image/Containerfile -t $(IMAGE) $$d
 

@@ -456,6 +456,12 @@ func TestImageRendersReadOnlyTree(t *testing.T) {
 	if got := podman("--entrypoint=kustomize", "localhost/krmflow:test", "version"); got != "v5.8.2\n" {
 		t.Errorf("as kustomize, version %q", got)
 	}
+	// A function without stdin refuses its input, so it can start.
+	out, errs, err := run(t, dir, env, "podman", "run", "--rm", "--network=none", "--entrypoint=/usr/lib/krmflow/functions/krmflow-sops",
+		"localhost/krmflow:test")
+	if err == nil || out != "" || !strings.HasPrefix(errs, "stdin: not a ResourceList") {
+		t.Errorf("krmflow-sops: %v, %q, %q", err, out, errs)
+	}
 	config, _, _ := run(t, dir, env, "podman", "image", "inspect", "--format", "{{.User}} {{.Created}} {{.Config.Entrypoint}}",
 		"localhost/krmflow:test")
 	if !strings.HasPrefix(config, "65532:65532 1970-01-01 ") {

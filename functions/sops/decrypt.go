@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/getsops/sops/v3"
@@ -80,7 +79,7 @@ func (d *decrypter) read(src source) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, problemf(src.path, "not a regular file")
 	}
-	f, err := d.root.OpenFile(src.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := d.root.Open(src.path)
 	if err != nil {
 		return nil, d.unreadable(src, err)
 	}
