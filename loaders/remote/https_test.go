@@ -517,16 +517,16 @@ func FuzzUnpack(f *testing.F) {
 
 func TestCancelledIsAskedAgain(t *testing.T) {
 	var n atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
+			cancel()
 			<-r.Context().Done()
 			return
 		}
 		io.WriteString(w, yamlText)
 	})
 	s := session(t, srv.options())
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
 	if _, err := s.Open(ctx, parse(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
