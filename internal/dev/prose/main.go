@@ -117,6 +117,11 @@ func check(w io.Writer, tree fs.FS) (ok bool, err error) {
 		if strings.HasPrefix(lines[0], "// Code generated ") {
 			return nil
 		}
+		for i, l := range lines {
+			if strings.HasPrefix(l, "<<<<<<< ") || strings.HasPrefix(l, ">>>>>>> ") {
+				long = append(long, fmt.Sprintf("%s:%d: a conflict of a merge", path, i+1))
+			}
+		}
 		for _, l := range read(lines, func(s string) { to.lines = append(to.lines, s) }) {
 			long = append(long, fmt.Sprintf("%s:%d: %d columns, at most %d", path, l.number, l.columns, l.limit))
 		}
