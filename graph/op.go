@@ -113,12 +113,38 @@ type Call struct {
 	Reusable bool
 	// Granted is true if the user granted the function variables or files, which may be secret.
 	Granted bool
+	// Follows is true if the input may contain the answer of a function with grants, which may have
+	// put decrypted values into any resource.
+	Follows bool
 	// Files selects the resources to send if the list was read from files. It is nil for the list
 	// of a layer. See [Files].
 	Files Files
 	// Chart is the chart for helm to render, nil for a function. Helm is a generator: it gets no
 	// ResourceList and returns resources.
 	Chart *chart.Chart
+}
+
+// MarkGranted sets [Call.Follows] of the calls that depend on a call with grants. Inputs come before
+// their users in Nodes.
+func (g *Graph) MarkGranted() {
+	var granted []bool // by node; nil if there is none so far
+	for i, n := range g.Nodes {
+		call, isCall := n.Op.(Call)
+		if granted == nil && !call.Granted {
+			continue
+		}
+		if granted == nil {
+			granted = make([]bool, len(g.Nodes))
+		}
+		for _, in := range n.Inputs {
+			granted[i] = granted[i] || granted[in]
+		}
+		if isCall && granted[i] {
+			call.Follows = true
+			n.Op = call
+		}
+		granted[i] = granted[i] || call.Granted
+	}
 }
 
 // Absorb adds the answer of a generator, its last input, to its other input, or to an empty list

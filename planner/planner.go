@@ -208,6 +208,7 @@ func (c *compiler) finish() *Plan {
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
 	c.plan.Graph = c.plan.Graph.WithFetches(c.files.Name)
+	c.plan.Graph.MarkGranted()
 	c.trusted.Decide()
 	if c.plan.foundAll() {
 		c.trusted.Unread()

@@ -57,7 +57,7 @@ func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
 
 // may reports whether a stored answer may replace a call with the input list in.
 func (u Reuse) may(op graph.Call, in *krm.List) bool {
-	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !holdsSecrets(op, in))
+	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !op.Follows && !holdsSecrets(op, in))
 }
 
 // A request is a call with its input list.

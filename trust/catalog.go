@@ -23,8 +23,7 @@ type CatalogRequest struct {
 	// otherwise. Anyone who can change that tree or repository can change the catalog.
 	Shares string
 	// BuiltIn is true for a compiled-in catalog, Signed for a catalog with a verified signature.
-	// Shipped is true for the catalog that is installed together with krmflow.
-	BuiltIn, Signed, Shipped bool
+	BuiltIn, Signed bool
 }
 
 // DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be
@@ -53,8 +52,6 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		what, deny = "is remote and pinned by a layer, not by you", true
 	case r.Ref.Remote():
 		what, deny = "is remote and not pinned: anyone who can change it there decides which programs run here", deny || p.RequireChecksums
-	case r.Shares != "" && r.Shipped:
-		what, deny = fmt.Sprintf("comes with krmflow, but is inside the %s being rendered", r.Shares), true
 	case r.Shares != "":
 		what = fmt.Sprintf(
 			"is inside the %s being rendered and is not pinned: anyone who can change the %[1]s can change which functions are trusted",

@@ -84,7 +84,7 @@ func configuredGrant(item yaml.Cursor) (g Granted, ok bool) {
 		if !ok {
 			return g, false
 		}
-		g.Catalog = e.Ref
+		g.Catalog = &e
 	}
 	if len(g.Names) == 0 {
 		item.Field("allow").Required()

@@ -153,6 +153,9 @@ func (x *decider) search() *catalog.Entry {
 	x.unavailable = nil
 	x.d.Shadowed = m.Shadowed
 	for _, e := range m.Shadowed {
+		if x.trustedBy(e) == ByShipped {
+			continue // the user has chosen a different program
+		}
 		msg := "%s is used; %s defines it differently and is shadowed"
 		if x.Strict {
 			x.deny(Untrusted, nil, msg, m.Entry, e).With(diag.UntrustedCatalog)

@@ -200,7 +200,7 @@ func reservedDest(dest string) bool {
 	if dest == "/" || dest == "/etc" || dest == "/tmp" {
 		return true
 	}
-	for _, dir := range []string{"/local", "/proc", "/sys", "/dev"} {
+	for _, dir := range []string{"/local", "/granted", "/proc", "/sys", "/dev"} {
 		if dest == dir || strings.HasPrefix(dest, dir+"/") {
 			return true
 		}

@@ -76,6 +76,8 @@ type Policy struct {
 	// Granted lists the grants to entries of catalogs. Variable returns the value of a variable of
 	// the user, and Absolute the absolute path of a value. Both may be nil.
 	Granted []Granted
+	// Home is the user's home directory, "" if it is unknown. No grant opens it as a whole.
+	Home string
 	// GrantsErr is the reason why the user's configuration, which may have grants, cannot be used.
 	GrantsErr error
 	Variable  func(name string) (value string, ok bool)
@@ -154,6 +156,9 @@ type Trusted struct {
 	Content []byte
 	// Own is true for the catalog of the user's installed programs: see [Source].
 	Own bool
+	// Changeable is true if the catalog is not pinned and whoever can change the rendered tree, or
+	// its address, can change it.
+	Changeable bool
 	// Digest is the digest to compare with pins, set once the catalog has been read: of the
 	// manifest for an artifact, otherwise of the text.
 	Digest krm.Digest

@@ -1,6 +1,9 @@
 package trust
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,9 +16,9 @@ import (
 // A Granted is a grant of the user: an entry of a trusted catalog may have some of the things that
 // it requires. See [catalog.Requires].
 type Granted struct {
-	// Catalog is the only catalog whose entries get the grant. The zero Ref means any trusted
-	// catalog.
-	Catalog catalog.Ref
+	// Catalog is the only catalog, or the only place of catalogs, whose entries get the grant. Nil
+	// means each catalog that the user trusts by its own reference.
+	Catalog *Configured
 	// Function is GROUP/KIND or GROUP/VERSION/KIND, without GROUP/ for the core group.
 	Function string
 	// Names lists what is granted: variables, [catalog.RequireTree], [catalog.RequireNetwork].
@@ -23,6 +26,14 @@ type Granted struct {
 	// By is the origin in plans: [FlagGrant] or [ByConfig].
 	By  string
 	Pos diag.Pos // in the user's configuration
+}
+
+// place returns the place of a grant for messages.
+func (g Granted) place() string {
+	if g.Pos.File != "" {
+		return "at " + g.Pos.String()
+	}
+	return g.String()
 }
 
 // String returns the value for the flag.
@@ -51,28 +62,40 @@ func (g Granted) check() error {
 	return nil
 }
 
-// covers reports whether the grant is for e.
-func (g Granted) covers(e *catalog.Entry) bool {
-	if g.Catalog != (catalog.Ref{}) && !e.Catalog.Ref.Same(g.Catalog) {
-		return false
-	}
+// isFor reports whether the grant is for the function of e, in whatever catalog.
+func (g Granted) isFor(e *catalog.Entry) bool {
 	return g.Function == functionKey(e.GVK) || g.Function == fullKey(e.GVK)
+}
+
+// covers reports whether the grant is for e in the catalog t. A tree can choose among the catalogs
+// below a trusted place or of a publisher, so these need a grant that names the catalog.
+func (g Granted) covers(t *Trusted, e *catalog.Entry) bool {
+	switch {
+	case !g.isFor(e) || t == nil:
+		return false
+	case g.Catalog == nil:
+		return !t.Named
+	case !g.Catalog.Ref.Pin.IsZero() && g.Catalog.Ref.Pin != t.Digest:
+		return false
+	case g.Catalog.Covers(t.Ref):
+		return true
+	}
+	given := t.Ref
+	given.Location = t.Path // with symbolic links
+	return t.Path != "" && g.Catalog.Covers(given)
 }
 
 // fullKey and functionKey return the forms of [Granted].Function, with and without the version.
 func fullKey(k krm.GVK) string     { return strings.TrimPrefix(k.Group+"/"+k.Version+"/"+k.Kind, "/") }
 func functionKey(k krm.GVK) string { return strings.TrimPrefix(k.Group+"/"+k.Kind, "/") }
 
-// granted returns the origin of the grant of name to e, "" for none. A value that the user gives
-// with --env grants the variable.
-func (p Policy) granted(e *catalog.Entry, name string) string {
-	for _, g := range p.Granted {
-		if slices.Contains(g.Names, name) && g.covers(e) {
+// granted returns the origin of the grant of name to e, "" for none.
+func (x *decider) granted(e *catalog.Entry, name string) string {
+	t := x.trusted(e)
+	for _, g := range x.Granted {
+		if slices.Contains(g.Names, name) && g.covers(t, e) {
 			return g.By
 		}
-	}
-	if _, ok := p.envValue(name); ok {
-		return FlagEnv
 	}
 	return ""
 }
@@ -99,10 +122,10 @@ func (p Policy) variable(name string) (string, bool) {
 }
 
 // grantedFiles returns the paths that e may read because of a grant.
-func (p Policy) grantedFiles(e *catalog.Entry) (paths []string) {
+func (x *decider) grantedFiles(e *catalog.Entry) (paths []string) {
 	for _, name := range e.Requires.Files {
-		if v, ok := p.variable(name); ok && v != "" && p.granted(e, name) != "" {
-			paths = append(paths, p.path(v))
+		if v, ok := x.variable(name); ok && v != "" && x.granted(e, name) != "" {
+			paths = append(paths, x.path(v))
 		}
 	}
 	return paths
@@ -120,6 +143,11 @@ func (p Policy) path(value string) string {
 // something is missing.
 func (x *decider) requirements(e *catalog.Entry) {
 	x.unrequired(e)
+	if t := x.trusted(e); t != nil && t.Changeable && len(e.Requires.Needs) > 0 {
+		x.deny(Untrusted, []string{FlagTrust + "=" + t.Ref.Pinned(t.Digest)},
+			"a catalog that others can change gets no grants: %s is not pinned", t.Ref.Show()).With(diag.GrantDenied)
+		return
+	}
 	var missing []catalog.Need
 	for _, need := range e.Requires.Needs {
 		given := 0
@@ -154,6 +182,12 @@ func (x *decider) requirements(e *catalog.Entry) {
 	}
 	err := x.deny(Untrusted, []string{FlagGrant + "=" + functionKey(e.GVK) + "=" + strings.Join(names, ",")},
 		"the function requires %s, which you have not granted", strings.Join(texts, " and ")).With(diag.GrantDenied)
+	for _, g := range x.Granted {
+		if g.isFor(e) && !g.covers(x.trusted(e), e) {
+			err.Hint("the grant %s is for a different catalog than %s: see 'krmflow explain %s'", g.place(), e.Catalog.Ref.Show(),
+				diag.GrantDenied)
+		}
+	}
 	if x.GrantsErr != nil {
 		err.Hint("the grants in your configuration are ignored: %v", x.GrantsErr)
 	}
@@ -175,11 +209,18 @@ func (x *decider) likely(n catalog.Need) string {
 func (x *decider) give(e *catalog.Entry, name, by string) bool {
 	switch name {
 	case catalog.RequireNetwork:
-		if x.fn.Network == "" {
+		switch {
+		case x.fn.Runtime != function.RuntimeContainer:
+			x.fn.Network = DefaultNetwork
+			x.grant(by, "the network of this machine")
+		case x.fn.Network == "":
 			x.grantNetwork(by)
 		}
 		return true
 	case catalog.RequireTree:
+		if x.isBroad(x.r.Dir, name) {
+			return true
+		}
 		x.read(x.r.Dir, name)
 		x.grant(by, "files below %s", x.r.Name)
 		return true
@@ -196,7 +237,15 @@ func (x *decider) give(e *catalog.Entry, name, by string) bool {
 			x.deny(Mismatch, nil, "the file that %s names was not examined", name).With(diag.GrantDenied)
 			return true
 		case found.Err != nil:
-			x.deny(Invalid, nil, "the file that %s names cannot be used: %v", name, found.Err).With(diag.GrantDenied)
+			why := found.Err
+			// The value may be a key instead of the path of one, so it is not shown.
+			var pathErr *fs.PathError
+			if errors.As(why, &pathErr) {
+				why = pathErr.Err
+			}
+			x.deny(Invalid, nil, "%s must be the path of a file: %v", name, why).With(diag.GrantDenied)
+			return true
+		case x.isBroad(found.Real, name):
 			return true
 		}
 		value = x.read(found.Real, name)
@@ -205,6 +254,15 @@ func (x *decider) give(e *catalog.Entry, name, by string) bool {
 		x.grant(by, "variable %s", name)
 	}
 	x.fn.Env = append(x.fn.Env, name+"="+value)
+	return true
+}
+
+// isBroad denies the function if a grant would open the whole machine or the user's whole home.
+func (x *decider) isBroad(path, name string) bool {
+	if path != filepath.Dir(path) && (x.Home == "" || !diag.Within(x.Home, path)) {
+		return false
+	}
+	x.deny(Untrusted, nil, "the grant of %s would open all files below %s", name, path).With(diag.GrantDenied)
 	return true
 }
 
@@ -228,7 +286,7 @@ func (x *decider) unrequired(e *catalog.Entry) {
 	}
 	for _, g := range x.Granted {
 		for _, name := range g.Names {
-			if g.covers(e) && !e.Requires.Has(name) {
+			if g.covers(x.trusted(e), e) && !e.Requires.Has(name) {
 				x.deny(Untrusted, nil, "%s is granted, but %s", name, requires).With(diag.GrantDenied).
 					Hint("remove it from the grant: %s", g)
 			}
@@ -236,7 +294,7 @@ func (x *decider) unrequired(e *catalog.Entry) {
 	}
 	var flags []string
 	for _, item := range x.Env {
-		if name, _, _ := strings.Cut(item, "="); !e.Requires.Has(name) {
+		if name, _, _ := strings.Cut(item, "="); !e.Requires.Has(name) || name == catalog.RequireTree || name == catalog.RequireNetwork {
 			flags = append(flags, FlagEnv+" "+name)
 		}
 	}

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestGrantsAreDecided(t *testing.T) {
 		t.Errorf("%+v", d.Function)
 	}
 	d = check(t, "network", grants("example.com/Fn=TOKEN,KEY_FILE,tree,network"), request(),
-		0, []string{"network bridge (granted by --grant)"})
+		0, []string{"the network of this machine (granted by --grant)"})
 	if d.Function.Network == "" {
 		t.Error("the function has no network")
 	}
@@ -62,8 +63,30 @@ func TestGrantsAreDecided(t *testing.T) {
 	}
 
 	other := grants("example.com/Fn=TOKEN,KEY_FILE,tree")
-	other.Granted[0].Catalog = trustedText(t, "/w/other.yaml", version, "").Ref
-	check(t, "a different catalog", other, request(), 3, nil)
+	other.Granted[0].Catalog = &Configured{Ref: trustedText(t, "/w/other.yaml", version, "").Ref}
+	check(t, "a different catalog", other, request(), 3, []string{"is for a different catalog than /w/c.yaml"})
+	other.Granted[0].Catalog = &Configured{Ref: trustedText(t, "/w/c.yaml", version, "").Ref}
+	check(t, "the same catalog", other, request(), 0, nil)
+	other.Granted[0].Catalog.Ref.Pin = digest(hexB)
+	check(t, "a different digest", other, request(), 3, nil)
+	named := request()
+	named.Catalogs[0].Named = true
+	check(t, "a catalog that the tree chooses", grants("example.com/Fn=TOKEN,KEY_FILE,tree"), named,
+		3, []string{"is for a different catalog"})
+	changeable := request()
+	changeable.Catalogs[0].Changeable = true
+	check(t, "a catalog that others can change", grants("example.com/Fn=TOKEN,KEY_FILE,tree"), changeable, 3, []string{"gets no grants"})
+	env := Policy{Variable: variable, Env: []string{"TOKEN=x", "KEY_FILE=/home/key", "tree=1"}}
+	check(t, "variables are not grants", env, request(), 3, []string{"which you have not granted", "remove --env tree"})
+	broad := grants("example.com/Fn=TOKEN,KEY_FILE,tree")
+	broad.Home = "/w/home"
+	check(t, "a tree with the home directory", broad, request(), 3, []string{"the grant of tree would open all files below /w"})
+	keyed := request()
+	keyed.Facts.Mounts["/home/key"] = Mount{Err: &fs.PathError{Op: "lstat", Path: "/w/AGE-SECRET-KEY-1X", Err: fs.ErrNotExist}}
+	if d := check(t, "a key in place of its path", grants("example.com/Fn=TOKEN,KEY_FILE,tree"), keyed, 1,
+		[]string{"KEY_FILE must be the path of a file"}); strings.Contains(allText(d), "AGE-SECRET") {
+		t.Error("the value is shown")
+	}
 	r := request()
 	r.Remote = true
 	check(t, "a fetched tree", grants("example.com/Fn=TOKEN,KEY_FILE,tree"), r, 3, []string{"a remote tree may not use a local program"})

@@ -62,8 +62,8 @@ func (p Policy) Needs(r Request) (n Needs) {
 	if e == nil {
 		return n
 	}
-	n.Granted = p.grantedFiles(e)
-	if e.Requires.Has(catalog.RequireTree) && p.granted(e, catalog.RequireTree) != "" {
+	n.Granted = x.grantedFiles(e)
+	if e.Requires.Has(catalog.RequireTree) && x.granted(e, catalog.RequireTree) != "" {
 		n.Tree = true
 	}
 	if e.Container != nil {

@@ -98,7 +98,7 @@ func ParseResults(answer yaml.Chunks, fallback string) []Result {
 }
 
 // readResults reads a list of results, or the older form with the list in the field items. Results
-// without a known severity get fallback, and unknown describes the first of them. A value that
+// without a severity get fallback, and unknown describes them. A value that
 // cannot be read becomes a result with severity error, because it may be one. If there are too
 // many results, readResults keeps the errors first, and adds a result with the number of omitted
 // ones.
@@ -129,9 +129,6 @@ func readResults(v yaml.Value, fallback string) (results []Result, unknown strin
 			severity, known := resultSeverity(x, fallback)
 			if !known && unknown == "" {
 				unknown = "without a severity"
-				if text := x.Get("severity").Text(); text != "" {
-					unknown = fmt.Sprintf("with the unknown severity %q", clip(text))
-				}
 			}
 			switch isError := severity == SeverityError; {
 			case isError != errors:
@@ -165,8 +162,8 @@ const (
 	maxResultsText = 1 << 20
 )
 
-// resultSeverity returns the severity of a result, or fallback and false if it has no known
-// severity. The severity of a value that is not a mapping is error.
+// resultSeverity returns the severity of a result, or fallback and false if it has none. An unknown
+// severity, and that of a value that is not a mapping, is error.
 func resultSeverity(v yaml.Value, fallback string) (severity string, known bool) {
 	if v.Type() != yaml.Map {
 		return SeverityError, true
@@ -174,8 +171,10 @@ func resultSeverity(v yaml.Value, fallback string) (severity string, known bool)
 	switch s := strings.ToLower(v.Get("severity").Text()); s {
 	case SeverityError, SeverityWarning, SeverityInfo:
 		return s, true
+	case "":
+		return fallback, false
 	}
-	return fallback, false
+	return SeverityError, true
 }
 
 // readResult returns the result for v at path, and subtracts the size of its texts from room.

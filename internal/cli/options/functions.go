@@ -123,6 +123,7 @@ func (f *Functions) Planner() (planner.Functions, error) {
 	}
 	policy.Granted, policy.GrantsErr = config.Grants, config.Err
 	policy.Variable, policy.Absolute = os.LookupEnv, absolute
+	policy.Home, _ = os.UserHomeDir()
 	for _, text := range f.grants {
 		g, err := trust.ParseGrant(text)
 		if err != nil {

@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
@@ -46,10 +48,17 @@ func OwnPath() string {
 	return filepath.Join(filepath.Dir(path), "programs.yaml")
 }
 
-// ShippedCatalog returns the path of the catalog of the functions that are installed together with
-// krmflow, "" if there is none. It is in the folder functions beside the program, or in
-// ../lib/krmflow/functions.
+// shippedCatalog is the digest of the catalog of the functions that are released together with this
+// krmflow. It is set by the linker, and empty in a build from source.
+var shippedCatalog string
+
+// ShippedCatalog returns a pinned reference to the catalog of the functions that are installed
+// together with krmflow, "" if there is none. It is in the folder functions beside the program, or
+// in ../lib/krmflow/functions. A file with a different digest there is not trusted.
 func ShippedCatalog() string {
+	if shippedCatalog == "" {
+		return ""
+	}
 	program, err := os.Executable()
 	if err == nil {
 		program, err = filepath.EvalSymlinks(program)
@@ -59,8 +68,8 @@ func ShippedCatalog() string {
 	}
 	for _, place := range []string{"functions", "../lib/krmflow/functions"} {
 		path := filepath.Join(filepath.Dir(program), place, "catalog.yaml")
-		if loaders.Exists(path) && checkOthers(path) == nil {
-			return path
+		if data, err := loaders.ReadFile(path, maxSize); err == nil && krm.DigestOf(data).String() == shippedCatalog {
+			return path + "#sha256=" + strings.TrimPrefix(shippedCatalog, "sha256:")
 		}
 	}
 	return ""

@@ -75,6 +75,10 @@ func addProgram(a *cli.Invocation, gvk krm.GVK, path string, requires []string) 
 	if err != nil {
 		return err
 	}
+	name := filepath.Base(program)
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return err
+	}
 	data, err := loaders.ReadFile(program, 1<<30)
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func addProgram(a *cli.Invocation, gvk krm.GVK, path string, requires []string) 
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 && runtime.GOOS != "windows" {
 		return diag.BadProgram.Errorf("%s is not executable", diag.OneLine(path))
 	}
-	entry := &catalog.Entry{GVK: gvk, Programs: []string{filepath.Base(program)}, Exec: []catalog.Platform{{
+	entry := &catalog.Entry{GVK: gvk, Programs: []string{name}, Exec: []catalog.Platform{{
 		URI: program, Bin: filepath.Base(program), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Pin: catalog.Pin{Given: true, Digest: krm.DigestOf(data)},
 	}}}

@@ -1,8 +1,10 @@
 package trusted
 
 import (
+	"path/filepath"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/trust"
@@ -44,7 +46,7 @@ func Tree(files *loaders.Local, dir *loaders.Dir, fn *function.Function) error {
 		if m.Source != dir.Real {
 			continue
 		}
-		list, _, err := files.ReadChart(dir, ".")
+		list, err := readTree(files, dir)
 		if err != nil {
 			return err
 		}
@@ -52,9 +54,35 @@ func Tree(files *loaders.Local, dir *loaders.Dir, fn *function.Function) error {
 		if fn.Mounts[i].Source = ""; m.Dest == dir.Real {
 			fn.Mounts[i].Dest = ""
 		}
-		for _, f := range list {
-			fn.Tree = append(fn.Tree, function.File{Name: f.Name, Data: f.Data})
-		}
+		fn.Tree = list
 	}
 	return nil
+}
+
+// maxTree and maxTreeFiles limit the files that a function may read in a tree that does not exist on
+// this machine. They are in memory, and in a private directory during a call.
+const (
+	maxTree      = 64 << 20
+	maxTreeFiles = 10_000
+)
+
+// readTree returns the regular files in and below dir. Like the function itself, it does not follow
+// symbolic links.
+func readTree(files *loaders.Local, dir *loaders.Dir) (list []function.File, err error) {
+	names, err := files.Files(dir)
+	if err != nil {
+		return nil, err
+	}
+	room := int64(maxTree)
+	for _, name := range names {
+		src, err := files.ReadUpTo(room, dir, name)
+		if err != nil || len(list) == maxTreeFiles {
+			limit := diag.Limitf("a function may read the files below %s, which are more than %d or larger than %s", dir.Name, maxTreeFiles,
+				diag.Size(maxTree))
+			return nil, limit.Hint("this limit applies only to revisions and fetched trees, where the files must be copied")
+		}
+		room -= int64(len(src.Data))
+		list = append(list, function.File{Name: filepath.ToSlash(name), Data: src.Data})
+	}
+	return list, nil
 }

@@ -150,14 +150,10 @@ func (c *Catalogs) decide(t *trust.Trusted) bool {
 	}
 	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{
 		Ref: t.Ref, LayerPin: t.LayerPin, Digest: t.Digest, Shares: shares, BuiltIn: t.Content != nil, Signed: t.Signed != "",
-		Shipped: t.By == trust.ByShipped,
 	})
 	c.Warnings.Add(warnings...)
-	switch {
-	case denial != nil && t.By == trust.ByShipped:
-		// It is an error only if a function needs the catalog: the user has not asked for it.
-		t.Denial, t.Catalog = denial, nil
-	case denial != nil:
+	t.Changeable = t.Changeable || len(warnings) > 0
+	if denial != nil {
 		c.refuse(t, denial, nil)
 	}
 	return denial == nil
