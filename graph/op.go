@@ -124,8 +124,8 @@ type Call struct {
 	Chart *chart.Chart
 }
 
-// MarkGranted sets [Call.Follows] of the calls that depend on a call with grants. Inputs come before
-// their users in Nodes.
+// MarkGranted sets [Call.Follows] of the calls that depend on a call with grants. Inputs come
+// before their users in Nodes.
 func (g *Graph) MarkGranted() {
 	var granted []bool // by node; nil if there is none so far
 	for i, n := range g.Nodes {

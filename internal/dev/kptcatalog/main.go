@@ -190,7 +190,8 @@ func (f *function) pack(dir, program string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b.Bytes(), errors.Join(tw.Close(), zw.Close())
+	err = errors.Join(tw.Close(), zw.Close())
+	return b.Bytes(), err
 }
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)(\.\w+)?$`)

@@ -59,8 +59,8 @@ func Tree(files *loaders.Local, dir *loaders.Dir, fn *function.Function) error {
 	return nil
 }
 
-// maxTree and maxTreeFiles limit the files that a function may read in a tree that does not exist on
-// this machine. They are in memory, and in a private directory during a call.
+// maxTree and maxTreeFiles limit the files that a function may read in a tree that does not exist
+// on this machine. They are in memory, and in a private directory during a call.
 const (
 	maxTree      = 64 << 20
 	maxTreeFiles = 10_000
