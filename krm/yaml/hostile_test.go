@@ -67,7 +67,7 @@ func TestHostileDocumentsFailQuickly(t *testing.T) {
 		if err == nil {
 			appendAll(rs)
 		}
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > 60*time.Second {
 			t.Errorf("%s: took %s", name, d)
 		} else if testing.Verbose() {
 			t.Logf("%s: %s: %.100v", name, d, err)

@@ -75,6 +75,18 @@ func trustList(ctx context.Context, a *cli.Invocation) error {
 			fmt.Fprintf(&b, "%s  signed by %s\n", e, p.Name)
 		}
 	}
+	if !settings.Locked() {
+		own, err := settings.OwnCatalog()
+		if err != nil {
+			return err
+		}
+		if own != "" {
+			fmt.Fprintf(&b, "%s  programs of this machine\n", own)
+		}
+		if shipped := settings.ShippedCatalog(); shipped != "" {
+			fmt.Fprintf(&b, "%s  comes with krmflow\n", shipped)
+		}
+	}
 	if b.Len() == 0 {
 		a.Nothing("no catalog is trusted without a flag; krmflow trust add REF adds one")
 	}
