@@ -15,7 +15,7 @@ import (
 // doubt warns about a text that Kubernetes rejects, at path in the configuration.
 func (e Env) doubt(text string, valid bool, what, form string, path ...any) {
 	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
-		e.warnIn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form),
+		e.warnIn(diag.Errorf(diag.Pos{}, "", "%q is not a valid %s", text, what).With(diag.InvalidName).Hint("%s", form),
 			path...)
 	}
 }
@@ -53,12 +53,12 @@ func (e Env) doubtKeys(pairs []keyValue) {
 	}
 	for i := range pairs {
 		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
-			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", &pairs[i], key).With(diag.InvalidName)
+			w := diag.Errorf(diag.Pos{}, "", "%s: %q is not a valid key", &pairs[i], key).With(diag.InvalidName)
 			switch { // an invalid key may be secret
 			case pairs[i].pos.Line > 0:
 				w = diag.Errorf(pairs[i].pos, "", "the key on this line is not valid in Kubernetes").With(diag.InvalidName)
 			case pairs[i].file == nil:
-				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes",
+				w = diag.Errorf(diag.Pos{}, "", "%s: the text before = is not a valid key",
 					&pairs[i]).With(diag.InvalidName)
 			}
 			e.warnIn(w.Hint("%s", dataKeyForm), pairs[i].path...)

@@ -169,7 +169,7 @@ func (f *File) Without(drop func(Entry) bool) *File {
 // equal entries give equal bytes.
 func (f *File) Text() []byte {
 	var b strings.Builder
-	b.WriteString("# Which content remote references stand for. krmflow lock writes this file.\n")
+	b.WriteString("# The content of remote references. krmflow lock writes this file.\n")
 	b.WriteString("apiVersion: " + Version + "\nkind: " + KindOfFile + "\nentries:")
 	if len(f.entries) == 0 {
 		b.WriteString(" []")

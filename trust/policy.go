@@ -53,7 +53,7 @@ const (
 
 // String returns the words used in plans.
 func (r Reason) String() string {
-	return [...]string{"allowed", "invalid", "not trusted", "not what it was said to be"}[r]
+	return [...]string{"allowed", "invalid", "not trusted", "content mismatch"}[r]
 }
 
 // DefaultNetwork is the default container network for functions with network access.

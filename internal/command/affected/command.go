@@ -146,7 +146,7 @@ func (c *command) there() (dirs []string, err error) {
 			dirs = append(dirs, dir)
 			continue
 		case statErr == nil:
-			return nil, diag.NotAFile.Errorf("--in %s: it is no directory", diag.Redact(dir))
+			return nil, diag.NotAFile.Errorf("--in %s is not a directory", diag.Redact(dir))
 		}
 		if c.tree != nil {
 			name, err := c.tree.Name(dir)

@@ -412,7 +412,7 @@ func (s Step) head() string {
 		}
 	}
 	if s.Failed {
-		b.WriteString(": it fails, and nothing behind it is done")
+		b.WriteString(": it fails, and the steps after it do not run")
 	}
 	for _, by := range s.Node.Changes {
 		fmt.Fprintf(&b, "\n     configured also by %s: %s", by.Pos(), by.Field())
