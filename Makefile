@@ -26,7 +26,8 @@ GOBUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -pgo=$(PROFILE)
 build:
 	$(GOBUILD) $(OVERLAY) -ldflags '-s -w $(SETTINGS)' -o $(OUT) ./cmd/krmflow
 
-# The functions of this repository for this machine, and the catalog that pins them. From an empty build cache it takes minutes of CPU.
+# The functions of this repository for this machine, and the catalog that pins them; prints its digest. A krmflow of make build does
+# not trust it without --trusted-plugin-catalog=$(FUNCTIONS)/catalog.yaml. From an empty build cache it takes minutes of CPU.
 functions:
 	$(GO) run ./internal/dev/release -functions $(FUNCTIONS)
 
@@ -35,15 +36,16 @@ release:
 	$(GO) run ./internal/dev/release -version '$(VERSION)' -out $(DIST) -platforms $(PLATFORMS) env $(GOBUILD)
 
 # An image from scratch: the program, also by the name of kustomize, with the functions and their catalog in /usr/lib/krmflow/functions,
-# the certificates of this machine and a /tmp.
+# whose digest it trusts, the certificates of this machine and a /tmp.
 image:
 	@set -e; d=$$(mktemp -d); trap 'rm -rf $$d' EXIT; mkdir -p $$d/rootfs/usr/bin $$d/rootfs/etc/ssl/certs $$d/rootfs/tmp $$d/rootfs/work; chmod -R 755 $$d; chmod 1777 $$d/rootfs/tmp; \
 	cp $(CERTIFICATES) $$d/rootfs/etc/ssl/certs/ca-certificates.crt; chmod 644 $$d/rootfs/etc/ssl/certs/ca-certificates.crt; \
-	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/cli/program.release=$(VERSION))'; \
-	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
 	arch=$$($(GO) env GOARCH); \
-	GOOS= GOARCH= $(GO) run ./internal/dev/release -functions $$d/rootfs/usr/lib/krmflow/functions -platforms linux/$$arch; \
+	digest=$$(GOOS= GOARCH= $(GO) run ./internal/dev/release -functions $$d/rootfs/usr/lib/krmflow/functions -platforms linux/$$arch); \
 	chmod -R u=rwX,go=rX $$d/rootfs/usr/lib; \
+	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow \
+	  SETTINGS="-X $(SETTINGSPKG).shippedCatalog=$$digest$(if $(VERSION), -X github.com/krmflow/krmflow/internal/cli/program.release=$(VERSION))"; \
+	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
 	$(ENGINE) build --timestamp 0 -f deploy/image/Containerfile -t $(IMAGE) $$d
 
 # A krmflow of one's own: DEFAULT_TRUSTED_CATALOGS are the catalogs that it trusts, in the order of the search. What is a file becomes a part

@@ -372,7 +372,7 @@ func (r *reader) keyed(n *yaml.Node, field string) []source {
 // secretKey matches the keys that a Secret may have.
 var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// path checks the path of a file: it is below the directory of the configuration. Links are checked
+// path checks the path of a file: it is below the directory of the layer. Links are checked
 // when the file is opened.
 func (r *reader) path(p, field string) string {
 	clean := path.Clean(p)
@@ -383,9 +383,9 @@ func (r *reader) path(p, field string) string {
 		}
 		return ""
 	case path.IsAbs(p) || strings.ContainsAny(p, "\\\x00"):
-		r.badf("%s: %s: expected a path relative to the configuration, with slashes", field, p)
+		r.badf("%s: %s: expected a path relative to the layer that lists the configuration, with slashes", field, p)
 	case clean == ".." || strings.HasPrefix(clean, "../"):
-		r.badf("%s: %s leads out of the directory of the configuration", field, p)
+		r.badf("%s: %s leads out of the directory of the layer that lists the configuration", field, p)
 	}
 	return clean
 }

@@ -101,9 +101,9 @@ func (d *decrypter) unreadable(src source, err error) error {
 	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return problemf(src.path, "no such file").hint("it is named in %s, and is relative to the configuration", src.field)
+		return problemf(src.path, "no such file").hint("it is named in %s, and is relative to the directory of the layer that lists the configuration", src.field)
 	case errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
-		return problemf(src.path, "a link leads out of the directory of the configuration")
+		return problemf(src.path, "a link leads out of the directory of the layer")
 	case errors.As(err, &at):
 		return problemf(src.path, "%v", at.Err).
 			hint("grant the files of the tree: add --grant %s=SOPS_AGE_KEY_FILE,tree", d.function)

@@ -125,8 +125,8 @@ func TestPaths(t *testing.T) {
 	x.write("sub/in", text)
 	os.Symlink("sub/in", filepath.Join(x.dir, "inside"))
 	for path, want := range map[string]string{
-		outside: "expected a path relative to the configuration", "../outside": "leads out of the directory of the configuration",
-		"sub/../../x": "leads out of the directory of the configuration", `sub\in`: "expected a path relative",
+		outside: "expected a path relative to the layer", "../outside": "leads out of the directory of the layer",
+		"sub/../../x": "leads out of the directory of the layer", `sub\in`: "expected a path relative",
 		"link": "link: a link leads out of the directory", "dir/outside": "dir/outside: a link leads out of the directory",
 		"up": "up: a link leads out of the directory", "sub": "sub: not a regular file",
 		"none": "none: no such file\n  it is named in secretFrom[0].files[0]",
@@ -249,7 +249,8 @@ func (t *tree) process(config string, wrapper ...string) (stdout, stderr string,
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = t.dir
 	cmd.Env = append(os.Environ(), "KRMFLOW_SOPS_TEST_MAIN=1")
-	cmd.Stdin = strings.NewReader("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nfunctionConfig:\n" + indented(config))
+	cmd.Stdin = strings.NewReader("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n-" + indented(config)[1:] +
+		"functionConfig:\n" + indented(config))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()

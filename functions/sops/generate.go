@@ -18,7 +18,7 @@ import (
 func generate(c *request, dir string) ([]*yaml.Node, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, problemf("", "cannot read the directory of the configuration").
+		return nil, problemf("", "cannot read the directory of the layer").
 			hint("grant the files of the tree: add --grant %s=SOPS_AGE_KEY_FILE,tree", c.function)
 	}
 	defer root.Close()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ type failure struct {
 	key     string
 	kind    keyKind
 	missing bool // no private key was given
+	refused bool // the file selects where a credential is sent
 	why     string
 }
 
@@ -49,6 +51,12 @@ func (c *keyClient) Decrypt(ctx context.Context, req *keyservice.DecryptRequest,
 		f.missing = true
 		c.failures = append(c.failures, f)
 		return nil, fmt.Errorf("no key ring")
+	}
+	if f.why = refusal(req.Key); f.why != "" {
+		f.missing = f.why == noVaultAddress
+		f.refused = !f.missing
+		c.failures = append(c.failures, f)
+		return nil, errors.New(f.why)
 	}
 	resp, err := c.LocalClient.Decrypt(ctx, req, opts...)
 	if err != nil {
@@ -142,9 +150,10 @@ func redacted(text string) string {
 
 // explain makes the error for a file whose data key could not be decrypted.
 func (c *keyClient) explain(file, function string, m *sops.Metadata) error {
-	missing, cloud := true, false
+	missing, refused, cloud := true, true, false
 	for _, f := range c.failures {
 		missing = missing && f.missing
+		refused = refused && (f.missing || f.refused)
 		cloud = cloud || f.kind == cloudKey
 	}
 	var p *problem
@@ -153,6 +162,8 @@ func (c *keyClient) explain(file, function string, m *sops.Metadata) error {
 		return damaged(file, "its groups of keys do not fit together")
 	case missing:
 		p = problemf(file, "missing key: no private key was given")
+	case refused:
+		p = problemf(file, "refused key: a file does not select where credentials are sent")
 	default:
 		p = problemf(file, "wrong key: no given key decrypts the file")
 	}

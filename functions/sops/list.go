@@ -16,11 +16,12 @@ import (
 // list is a ResourceList.
 type list struct {
 	config *yaml.Node
-	rest   []*yaml.Node // items other than the configuration
+	items  []*yaml.Node
+	rest   []*yaml.Node // items that remain in the answer
 }
 
-// parseList reads a ResourceList in YAML or JSON. A generator gets its configuration as an item,
-// too; the answer does not contain it.
+// parseList reads a ResourceList in YAML or JSON. A generator gets its configuration as its only
+// item; the answer does not contain it.
 func parseList(text []byte) (*list, error) {
 	docs, err := documents(text)
 	if err != nil {
@@ -49,11 +50,41 @@ func parseList(text []byte) (*list, error) {
 		if item.Kind != yaml.MappingNode {
 			return nil, problemf("stdin", "items has a value that is not an object")
 		}
-		if identity(item) != identity(l.config) {
-			l.rest = append(l.rest, item)
-		}
+	}
+	l.items = items.Content
+	if len(l.items) != 1 || identity(l.items[0]) != identity(l.config) {
+		l.rest = l.items
 	}
 	return l, nil
+}
+
+// checkPlace refuses a list of the files in a directory, because the answer would be written to
+// them: krmflow run, kpt fn eval and kustomize fn run replace the files in place.
+//
+// Such items have an annotation with the path of a file. The list of an empty directory has no
+// items, but neither has that of a generator whose configuration has no name, and that of a
+// transformer without resources. In these cases krmflow build adds the annotation local-config to
+// the configuration.
+func (l *list) checkPlace() error {
+	refused := len(l.items) == 0 && annotation(l.config, "config.kubernetes.io/local-config") != "true"
+	for _, item := range l.items {
+		for _, key := range []string{"config.kubernetes.io/path", "internal.config.kubernetes.io/path"} {
+			refused = refused || annotation(item, key) != ""
+		}
+	}
+	if !refused {
+		return nil
+	}
+	return problemf("", "decrypted Secrets are not written into the files of a directory").
+		hint("list the configuration in generators of a kustomization file, and render it with krmflow build or apply-render")
+}
+
+func annotation(n *yaml.Node, key string) string {
+	v := get(get(get(n, "metadata"), "annotations"), key)
+	if v == nil || v.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return v.Value
 }
 
 // identity returns the fields that tell whether an item is the configuration.

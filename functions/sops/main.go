@@ -37,6 +37,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "cannot protect the memory of the process: %v\n", err)
 		os.Exit(1)
 	}
+	if err := keepHome("."); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot set the home directory: %v\n", err)
+		os.Exit(1)
+	}
 	os.Exit(run(os.Stdin, stdout, os.Stderr, "."))
 }
 
@@ -77,6 +81,9 @@ func answer(stdin io.Reader, dir string) ([]byte, error) {
 	}
 	list, err := parseList(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := list.checkPlace(); err != nil {
 		return nil, err
 	}
 	c, err := parseConfig(list.config)

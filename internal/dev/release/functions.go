@@ -44,6 +44,16 @@ func buildFunctions(out, platform string) (name string, err error) {
 // pinned describes a program in the catalog. URI is relative to it.
 type pinned struct{ Bin, OS, Arch, URI, SHA256 string }
 
+// catalogDigest returns the digest of the catalog in the folder of the functions, in the form that
+// krmflow compares: sha256:HEX.
+func catalogDigest(functions string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(functions, "catalog.yaml"))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
+}
+
 // writeCatalog writes the catalog of the functions.
 func writeCatalog(to string, platforms []pinned) error {
 	t, err := template.ParseFiles(filepath.Join(sopsModule, "catalog.yaml"))

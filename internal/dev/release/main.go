@@ -5,7 +5,10 @@
 //
 //	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build
 //
-// With -functions it builds only the functions and their catalog, for one platform:
+// Each krmflow trusts the catalog of its archive by the digest that is compiled in.
+//
+// With -functions it builds only the functions and their catalog, for one platform, and prints the
+// digest of the catalog:
 //
 //	release -functions bin/functions
 //
@@ -42,6 +45,11 @@ func main() {
 		if _, err := buildFunctions(*functions, *on); err != nil {
 			log.Fatal(err)
 		}
+		digest, err := catalogDigest(*functions)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(digest)
 		return
 	}
 	if !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(*version) {
@@ -125,16 +133,20 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, programName(system))
-	if err := compile(version, system, arch, program, build); err != nil {
-		return nil, err
-	}
-	info, err := buildinfo.ReadFile(program)
+	functions := filepath.Join(dir, "functions")
+	sops, err := buildFunctions(functions, platform)
 	if err != nil {
 		return nil, err
 	}
-	functions := filepath.Join(dir, "functions")
-	sops, err := buildFunctions(functions, platform)
+	digest, err := catalogDigest(functions)
+	if err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, programName(system))
+	if err := compile(version, digest, system, arch, program, build); err != nil {
+		return nil, err
+	}
+	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +187,12 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 
 const licenseName = "THIRD-PARTY-LICENSES"
 
-// compile builds the program. It omits version control information, which is not available to
-// everyone who has the source.
-func compile(version, system, arch, program string, build []string) error {
+// compile builds krmflow, which trusts the catalog of functions with the digest. It omits version
+// control information, which is not available to everyone who has the source.
+func compile(version, digest, system, arch, program string, build []string) error {
 	args := append(build[1:len(build):len(build)], "-buildvcs=false", "-ldflags",
-		"-s -w -X github.com/krmflow/krmflow/internal/cli/program.release="+version, "-o", program, "./cmd/krmflow")
+		"-s -w -X github.com/krmflow/krmflow/internal/cli/program.release="+version+
+			" -X github.com/krmflow/krmflow/internal/cli/settings.shippedCatalog="+digest, "-o", program, "./cmd/krmflow")
 	return runBuild(system, arch, ".", build[0], args...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,6 +63,10 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 	if out, err := exec.Command(program, "version", "--short").CombinedOutput(); err != nil || string(out) != "v1.2.3\n" {
 		t.Errorf("version: %q, %v", out, err)
+	}
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(files[7].data))
+	if !bytes.Contains(files[0].data, []byte(digest)) {
+		t.Errorf("krmflow does not have the digest of its catalog, %s", digest)
 	}
 	if text := string(files[4].data); !strings.Contains(text, "==== github.com/spf13/cobra v") ||
 		!strings.Contains(text, "==== Go: LICENSE") {
@@ -139,12 +144,36 @@ func TestCatalogOfFunctions(t *testing.T) {
 		names = append(names, fmt.Sprint(f.Group, "/", v.Name, " ", f.Names.Kind, " ", v.Runtime.Exec.Programs, len(v.Requires.Env),
 			len(v.Requires.Files)))
 	}
-	if want := []string{"krmflow.dev/v1alpha1 SopsSecretGenerator [krmflow-sops] 1 7",
-		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator] 1 7", "viaduct.ai/v1 ksops [ksops] 1 7"}; !slices.Equal(names, want) {
+	if want := []string{"krmflow.dev/v1alpha1 SopsSecretGenerator [krmflow-sops] 9 7",
+		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator ./SopsSecretGenerator] 9 7", "viaduct.ai/v1 ksops [ksops ./ksops] 9 7"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
 	if strings.Count(string(text), "uri: krmflow-sops, sha256: "+sum) != 3 {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestCompiledCatalog checks that krmflow is built with the digest of the catalog.
+func TestCompiledCatalog(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := catalogDigest(dir); err == nil {
+		t.Error("there is no catalog")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte("abc"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := catalogDigest(dir)
+	if want := "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; err != nil || digest != want {
+		t.Errorf("%s, %v", digest, err)
+	}
+	build := []string{"sh", "-c", `printf '%s\n' "$GOOS/$GOARCH" "$@" >"` + dir + `/args"`, "build"}
+	if err := compile("v1.2.3", digest, "linux", "arm64", "out", build); err != nil {
+		t.Fatal(err)
+	}
+	want := "linux/arm64\n-buildvcs=false\n-ldflags\n-s -w -X github.com/krmflow/krmflow/internal/cli/program.release=v1.2.3" +
+		" -X github.com/krmflow/krmflow/internal/cli/settings.shippedCatalog=" + digest + "\n-o\nout\n./cmd/krmflow\n"
+	if got := string(read(t, dir, "args")); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
