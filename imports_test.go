@@ -47,7 +47,7 @@ var imports = map[string][]string{
 
 	"cache":        {"diag", "krm"},
 	"cache/shared": {"diag", "krm"},
-	"catalog":      {"diag", "krm", "krm/function", "krm/yaml"},
+	"catalog":      {"diag", "krm", "krm/function", "krm/yaml", "validate"},
 	"loaders": {"cache", "diag", "internal/sys/filestat", "krm", "krm/chart", "krm/yaml", "loaders/remote",
 		"reference"},
 	"loaders/git": {"diag", "internal/sys/detach"},

@@ -48,10 +48,10 @@ func ExampleEntry_Validate() {
 	}
 	config := yaml.MapOf(yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "txt", Value: yaml.Str("a")})})
 	for _, mistake := range c.Entries[0].Validate(config) {
-		fmt.Println(mistake)
+		fmt.Println(mistake.Text())
 	}
 	// Output:
-	// spec.text: is required
+	// spec: the required field "text" is missing
 }
 
 // A reference without a scheme that begins with a host name is an address, unless a directory of

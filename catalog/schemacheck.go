@@ -14,8 +14,11 @@ type SchemaProblem struct {
 	Msg  string
 }
 
-// maxProblems is the maximum number of problems reported for a schema.
-const maxProblems = 20
+const (
+	maxProblems = 20 // reported for a schema
+	// maxSteps bounds the work: a small schema can become very large once its aliases are expanded.
+	maxSteps = 5_000_000
+)
 
 // CheckSchema returns the problems of an OpenAPI v3 schema. Validation skips the affected parts.
 func CheckSchema(schema yaml.Value) []SchemaProblem {
@@ -79,7 +82,7 @@ func (c *schemaChecker) keyword(f yaml.Field, path []any) {
 		}
 		want = yaml.String
 	case "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-		if _, ok := number(v); !ok {
+		if v.Type() != yaml.Int && v.Type() != yaml.Float {
 			c.fail(path, "must be a number, not a %s", v.Type())
 		}
 	case "exclusiveMinimum", "exclusiveMaximum", "nullable", "uniqueItems", "x-kubernetes-preserve-unknown-fields",

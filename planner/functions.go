@@ -198,7 +198,7 @@ func (s functionSteps) function(d document, role function.Role, e *entry) {
 // validateConfig checks a configuration against the schema of the catalog entry.
 func (s functionSteps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
-		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e).With(diag.BadFunction))
+		s.Fail(&diag.Error{Pos: d.locate(e.Path...), Msg: d.r.ID().String() + ": " + e.Text(), Hints: e.Hints, Code: diag.BadFunction})
 	}
 	if s.c.schemaChecked[entry] {
 		return

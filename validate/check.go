@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,18 +13,23 @@ import (
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
 
-// maxFindings is the maximum number of findings per object.
-const maxFindings = 100
+const (
+	// maxFindings is the maximum number of findings per object.
+	maxFindings = 100
+	// maxSteps bounds the work for one object: see [reader].
+	maxSteps = 5_000_000
+)
 
 // A checker compares one object with schemas.
 type checker struct {
-	release  *release
+	release  *release // nil for a configuration
+	config   bool     // the object is the configuration of a function, which no API server sees
 	path     []step
 	findings []Finding
+	steps    int
 	secret   bool // the object holds secrets, so messages must not show values
 	status   bool // within the status, where no field is required because the status is not applied
 	sealed   bool // encrypted by SOPS: encrypted values are not the applied ones
-	limits   bool // check only values and not the set of fields: below anyOf and similar keywords
 }
 
 // A step is one element of a path: the key of a field or, if index is not negative, the index of
@@ -54,30 +60,34 @@ func (c *checker) found(code Code, v yaml.Value, format string, args ...any) *Fi
 	return &c.findings[len(c.findings)-1]
 }
 
-// check compares v with s. A null is treated like a missing field.
-func (c *checker) check(s *schema, v yaml.Value) {
-	if v = v.Settled(); v.IsNull() {
-		return
+// object checks a whole object and returns the findings.
+func (c *checker) object(s *schema, v yaml.Value) []Finding {
+	c.check(s, v)
+	if c.steps > maxSteps {
+		c.found(WrongValue, v, "the schema is too large to check this object")
 	}
-	if c.sealed && strings.HasPrefix(v.Text(), "ENC[") {
+	return c.findings
+}
+
+// check compares v with s. An API server treats a null like a missing field.
+func (c *checker) check(s *schema, v yaml.Value) {
+	v = v.Settled()
+	if c.steps++; c.steps > maxSteps || v.IsNull() && (s.nullable || !c.config) || c.sealed && strings.HasPrefix(v.Text(), "ENC[") {
 		return
 	}
 	n, ok := len(c.findings), true
-	switch s.what {
-	case openapi.Object:
-		c.object(s, v)
-	case openapi.Map:
-		c.mapping(s, v)
-	case openapi.List:
-		c.list(s, v)
-	case openapi.Any:
-	default:
+	switch {
+	case s.what == openapi.Object || s.what == openapi.Any && v.Type() == yaml.Map:
+		ok = c.mapping(s, v)
+	case s.what == openapi.List || s.what == openapi.Any && v.Type() == yaml.Seq:
+		ok = c.list(s, v)
+	case s.what != openapi.Any:
 		ok = c.scalar(s, v)
 	}
 	if ok && s.rules != nil {
 		c.rules(s.rules, v)
 	}
-	if len(c.findings) > n && v.Type() == yaml.String && hasVariable(v.Text()) {
+	if len(c.findings) > n && !c.config && v.Type() == yaml.String && hasVariable(v.Text()) {
 		for i := range c.findings[n:] {
 			f := &c.findings[n+i]
 			f.Warning, f.Hints = true,
@@ -92,37 +102,36 @@ func hasVariable(text string) bool {
 	return ok && strings.Contains(after, "}")
 }
 
-func (c *checker) object(s *schema, v yaml.Value) {
+func (c *checker) mapping(s *schema, v yaml.Value) (ok bool) {
 	if v.Type() != yaml.Map {
 		c.wrongType("a mapping", v)
-		return
+		return false
 	}
 	for _, f := range v.Fields() {
-		p := s.fields[f.Key]
+		p := cmp.Or(s.fields[f.Key], s.more)
 		if p == nil {
-			p = s.elem
-		}
-		if p == nil {
-			if !s.open && !c.limits && !(c.sealed && len(c.path) == 0 && f.Key == "sops") {
+			header := isHeader(f.Key) && (s.embedded || c.config && len(c.path) == 0)
+			if !s.open && !header && !(c.sealed && len(c.path) == 0 && f.Key == "sops") {
 				c.unknownField(s, f)
 			}
 			continue
 		}
 		c.key(f.Key)
-		top := len(c.path) == 1 && f.Key == "status"
+		top := len(c.path) == 1 && f.Key == "status" && !c.config
 		c.status = c.status || top
 		c.check(c.release.of(p), f.Value)
 		c.status = c.status && !top
 		c.up()
 	}
 	if c.status {
-		return
+		return true
 	}
 	for _, name := range s.required {
-		if v.Get(name).IsNull() {
+		if x := v.Get(name); x.IsNull() && !(c.config && x.Exists()) {
 			c.found(MissingField, yaml.Value{}, "the required field %q is missing", name)
 		}
 	}
+	return true
 }
 
 func (c *checker) unknownField(s *schema, f yaml.Field) {
@@ -139,26 +148,13 @@ func (c *checker) unknownField(s *schema, f yaml.Field) {
 	}
 }
 
-func (c *checker) mapping(s *schema, v yaml.Value) {
-	if v.Type() != yaml.Map {
-		c.wrongType("a mapping", v)
-		return
-	}
-	values := c.release.of(s.elem)
-	for _, f := range v.Fields() {
-		c.key(f.Key)
-		c.check(values, f.Value)
-		c.up()
-	}
-}
-
-func (c *checker) list(s *schema, v yaml.Value) {
+func (c *checker) list(s *schema, v yaml.Value) (ok bool) {
 	if v.Type() != yaml.Seq {
 		c.wrongType("a list", v)
-		return
+		return false
 	}
 	if s.elem == nil {
-		return
+		return true
 	}
 	items := c.release.of(s.elem)
 	for i, item := range v.Items() {
@@ -169,6 +165,7 @@ func (c *checker) list(s *schema, v yaml.Value) {
 	if len(s.keys) > 0 && v.Len() > 1 && !c.status {
 		c.unique(s, v)
 	}
+	return true
 }
 
 // unique reports items with the same keys as an earlier item.

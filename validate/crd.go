@@ -1,8 +1,10 @@
 package validate
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/krmflow/krmflow/krm"
@@ -22,8 +24,8 @@ func definition(crd yaml.Value) map[krm.GVK]*property {
 	spec := crd.Get("spec")
 	gvk := krm.GVK{Group: spec.Get("group").Text(), Kind: spec.At("names", "kind").Text()}
 	old := crd.Get("apiVersion").Text() == "apiextensions.k8s.io/v1beta1"
-	keeps := spec.Get("preserveUnknownFields")
-	d := &definitionReader{keepAll: keeps.Text() == "true" || old && !keeps.Exists()}
+	keepAll := is(spec, "preserveUnknownFields", "true") || old && !spec.Get("preserveUnknownFields").Exists()
+	d := &reader{keepAll: keepAll, parts: &reader{keepAll: true}}
 	found := map[krm.GVK]*property{}
 	add := func(version string, doc yaml.Value) {
 		gvk.Version = version
@@ -45,22 +47,43 @@ func definition(crd yaml.Value) map[krm.GVK]*property {
 	return found
 }
 
-// A definitionReader converts the OpenAPI documents in a CustomResourceDefinition to schemas.
-type definitionReader struct {
-	keepAll bool // unknown fields are preserved everywhere
+// A reader converts OpenAPI documents to schemas.
+type reader struct {
+	config  bool // the schema is for configurations of a function
+	keepAll bool // unknown fields are allowed unless additionalProperties is false
+	// parts reads the entries of allOf, anyOf, oneOf and not, which need not list all fields. It is
+	// nil if this reader also reads the entries.
+	parts *reader
+
+	mu sync.Mutex
+	// known holds the property of each part of the document. A small document can become very large
+	// once its aliases are expanded.
+	known map[yaml.Value]*property
 }
 
-func (d *definitionReader) property(doc yaml.Value) *property { return &property{doc: doc, reader: d} }
+func (d *reader) property(doc yaml.Value) *property {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.known[doc]
+	if p == nil {
+		if d.known == nil {
+			d.known = map[yaml.Value]*property{}
+		}
+		p = &property{doc: doc, reader: d}
+		d.known[doc] = p
+	}
+	return p
+}
 
 // root returns the schema of a whole object. The document may omit the fields common to all
 // objects.
-func (d *definitionReader) root(doc yaml.Value) *schema {
+func (d *reader) root(doc yaml.Value) *schema {
 	if doc.Type() != yaml.Map {
 		return &schema{what: openapi.Object, open: true, fields: objectFields()}
 	}
 	s := d.schema(doc.With("type", yaml.Str("object")))
 	d.makeObject(s)
-	s.required = slices.DeleteFunc(s.required, func(f string) bool { return f == "metadata" || f == "kind" || f == "apiVersion" })
+	s.required = slices.DeleteFunc(s.required, isHeader)
 	return s
 }
 
@@ -69,15 +92,19 @@ func objectFields() map[string]*property {
 	pod, _ := openapi.Lookup("", "v1", "Pod")
 	fields := map[string]*property{}
 	for f := range pod.Node.Fields() {
-		if f.Name == "apiVersion" || f.Name == "kind" || f.Name == "metadata" {
+		if isHeader(f.Name) {
 			fields[f.Name] = &property{node: f.Node}
 		}
 	}
 	return fields
 }
 
+func isHeader(field string) bool {
+	return field == "apiVersion" || field == "kind" || field == "metadata"
+}
+
 // makeObject adds the fields common to all objects.
-func (d *definitionReader) makeObject(s *schema) {
+func (d *reader) makeObject(s *schema) {
 	if s.fields == nil {
 		s.fields = map[string]*property{}
 	}
@@ -87,54 +114,62 @@ func (d *definitionReader) makeObject(s *schema) {
 }
 
 // schema converts doc.
-func (d *definitionReader) schema(doc yaml.Value) *schema {
-	s := &schema{what: whatOf(doc)}
-	s.open = d.keepAll || doc.Get("x-kubernetes-preserve-unknown-fields").Text() == "true"
-	switch s.what {
-	case openapi.Object:
+func (d *reader) schema(doc yaml.Value) *schema {
+	s := &schema{what: d.whatOf(doc)}
+	s.nullable = s.what == openapi.Any || s.what == openapi.IntOrString || is(doc, "nullable", "true")
+	s.open = is(doc, "x-kubernetes-preserve-unknown-fields", "true") || is(doc, "additionalProperties", "true") ||
+		(d.keepAll || s.what == openapi.Any) && !is(doc, "additionalProperties", "false")
+	if s.what == openapi.Object || s.what == openapi.Any {
 		d.object(s, doc)
-	case openapi.List:
-		if items := doc.Get("items"); items.Type() == yaml.Map {
-			s.elem = d.property(items)
-		}
-		switch doc.Get("x-kubernetes-list-type").Text() {
-		case "map":
-			s.keys = texts(doc.Get("x-kubernetes-list-map-keys"))
-		}
+	}
+	if items := doc.Get("items"); items.Type() == yaml.Map && (s.what == openapi.List || s.what == openapi.Any) {
+		s.elem = d.property(items)
+	}
+	if d.onServer(doc, "x-kubernetes-list-type") == "map" {
+		s.keys = texts(doc.Get("x-kubernetes-list-map-keys"))
 	}
 	s.rules = d.rulesOf(doc, s.what)
 	return s
 }
 
-func (d *definitionReader) object(s *schema, doc yaml.Value) {
+func (d *reader) object(s *schema, doc yaml.Value) {
 	s.fields = map[string]*property{}
 	properties := doc.Get("properties")
 	for _, f := range properties.Fields() {
 		s.fields[f.Key] = d.property(f.Value)
 	}
 	for _, name := range texts(doc.Get("required")) {
-		if !properties.Get(name).Get("default").Exists() {
+		if d.config || !properties.Get(name).Get("default").Exists() {
 			s.required = append(s.required, name)
 		}
 	}
-	switch more := doc.Get("additionalProperties"); {
-	case more.Type() == yaml.Map:
-		s.elem = d.property(more)
-	case more.Type() == yaml.Bool:
-		s.open = s.open || more.Text() == "true"
+	if more := doc.Get("additionalProperties"); more.Type() == yaml.Map {
+		s.more = d.property(more)
 	}
-	if doc.Get("x-kubernetes-embedded-resource").Text() == "true" {
+	s.embedded = is(doc, "x-kubernetes-embedded-resource", "true")
+	if s.embedded && !d.config {
 		d.makeObject(s)
 		s.required = append(s.required, "apiVersion", "kind")
 	}
 }
 
+// is reports whether a field of doc has the given text, in upper or lower case.
+func is(doc yaml.Value, key, text string) bool { return strings.EqualFold(doc.Get(key).Text(), text) }
+
+// onServer returns a keyword that only API servers enforce, "" for the configuration of a function.
+func (d *reader) onServer(doc yaml.Value, key string) string {
+	if d.config {
+		return ""
+	}
+	return doc.Get(key).Text()
+}
+
 // whatOf returns the type of values that doc describes.
-func whatOf(doc yaml.Value) openapi.What {
-	if doc.Get("x-kubernetes-int-or-string").Text() == "true" {
+func (d *reader) whatOf(doc yaml.Value) openapi.What {
+	if is(doc, "x-kubernetes-int-or-string", "true") {
 		return openapi.IntOrString
 	}
-	format := doc.Get("format").Text()
+	format := d.onServer(doc, "format")
 	switch doc.Get("type").Text() {
 	case "object":
 		return openapi.Object
@@ -171,7 +206,7 @@ func texts(list yaml.Value) []string {
 	return all
 }
 
-// rules are the constraints of a CustomResourceDefinition on values, besides their type.
+// rules are the constraints of an OpenAPI document on values, besides their type.
 type rules struct {
 	enum                []yaml.Value
 	pattern             func() *regexp.Regexp // returns nil if it is not valid RE2
@@ -194,26 +229,25 @@ type limit struct {
 type counts struct{ least, most int }
 
 // rulesOf returns the constraints in doc, nil if there are none.
-func (d *definitionReader) rulesOf(doc yaml.Value, what openapi.What) *rules {
+func (d *reader) rulesOf(doc yaml.Value, what openapi.What) *rules {
 	r := rules{
 		enum: doc.Get("enum").Items(), least: limitOf(doc, "minimum"), most: limitOf(doc, "maximum"), text: countsOf(doc, "Length"),
-		items:  countsOf(doc, "Items"),
-		fields: countsOf(doc, "Properties"), set: doc.Get("uniqueItems").Text() == "true" ||
-			doc.Get("x-kubernetes-list-type").Text() == "set",
-		allOf: d.parts(doc, "allOf"), anyOf: d.parts(doc, "anyOf"), oneOf: d.parts(doc, "oneOf"),
+		items: countsOf(doc, "Items"), fields: countsOf(doc, "Properties"),
+		set:   is(doc, "uniqueItems", "true") || d.onServer(doc, "x-kubernetes-list-type") == "set",
+		allOf: d.entries(doc, "allOf"), anyOf: d.entries(doc, "anyOf"), oneOf: d.entries(doc, "oneOf"),
 	}
 	r.multiple, _ = number(doc.Get("multipleOf"))
-	if p := doc.Get("pattern").Text(); p != "" {
+	if p := doc.Get("pattern"); p.Type() == yaml.String {
 		r.pattern = sync.OnceValue(func() *regexp.Regexp {
-			re, _ := regexp.Compile(p)
+			re, _ := regexp.Compile(p.Text())
 			return re
 		})
 	}
 	if what == openapi.String {
-		r.format = doc.Get("format").Text()
+		r.format = d.onServer(doc, "format")
 	}
 	if not := doc.Get("not"); not.Type() == yaml.Map {
-		r.not = d.part(not)
+		r.not = cmp.Or(d.parts, d).property(not)
 	}
 	if what == openapi.IntOrString && isUsualChoice(r.anyOf) {
 		r.anyOf = nil
@@ -234,32 +268,18 @@ func isUsualChoice(any []*property) bool {
 		any[1].doc.Get("type").Text() == "string"
 }
 
-func (d *definitionReader) parts(doc yaml.Value, key string) []*property {
+func (d *reader) entries(doc yaml.Value, key string) []*property {
 	var all []*property
 	for _, item := range doc.Get(key).Items() {
-		all = append(all, d.part(item))
+		all = append(all, cmp.Or(d.parts, d).property(item))
 	}
 	return all
-}
-
-// part returns the schema of an entry of allOf, anyOf, oneOf or not. Such a schema may omit its
-// type, which part then infers from the other fields.
-func (d *definitionReader) part(doc yaml.Value) *property {
-	if doc.Type() == yaml.Map && !doc.Get("type").Exists() {
-		switch {
-		case doc.Get("properties").Exists() || doc.Get("required").Exists():
-			doc = doc.With("type", yaml.Str("object"))
-		case doc.Get("items").Exists():
-			doc = doc.With("type", yaml.Str("array"))
-		}
-	}
-	return d.property(doc)
 }
 
 func limitOf(doc yaml.Value, key string) limit {
 	x, ok := number(doc.Get(key))
 	exclusive := map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}[key]
-	return limit{ok, doc.Get(exclusive).Text() == "true", x}
+	return limit{ok, is(doc, exclusive, "true"), x}
 }
 
 func countsOf(doc yaml.Value, of string) counts {

@@ -69,10 +69,18 @@ func (f *Finding) Hide(s *secret.Set) {
 	}
 }
 
-// quoted formats a scalar of the input, shortened.
+// textOf returns the text of a scalar and the JSON of all other values.
+func textOf(v yaml.Value) string {
+	if v.IsScalar() {
+		return v.Text()
+	}
+	return string(yaml.AppendJSON(nil, v))
+}
+
+// quoted formats a value of the input, shortened.
 func quoted(v yaml.Value) string {
 	const most = 60
-	text := diag.OneLine(v.Text())
+	text := diag.OneLine(textOf(v))
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}

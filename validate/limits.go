@@ -12,8 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// rules checks a value of the right type against the further constraints of a
-// CustomResourceDefinition.
+// rules checks a value of the right type against the further constraints of a document.
 func (c *checker) rules(r *rules, v yaml.Value) {
 	if r.enum != nil {
 		c.enum(r.enum, v)
@@ -48,13 +47,12 @@ func (c *checker) rules(r *rules, v yaml.Value) {
 	}
 }
 
-// within compares v with p and adds to findings. It ignores unknown fields: a part of a schema
-// need not list all fields.
+// within compares v with p and adds to findings.
 func (c *checker) within(p *property, v yaml.Value, findings *[]Finding) {
 	inner := *c
-	inner.findings, inner.limits = *findings, true
+	inner.findings = *findings
 	inner.check(c.release.of(p), v)
-	*findings = inner.findings
+	*findings, c.steps = inner.findings, inner.steps
 }
 
 // choice requires v to match at least one of the schemas, or exactly one if one is true.
@@ -88,7 +86,7 @@ func (c *checker) enum(values []yaml.Value, v yaml.Value) {
 		if sameData(x, v) {
 			return
 		}
-		texts = append(texts, x.Text())
+		texts = append(texts, textOf(x))
 	}
 	f := c.found(WrongValue, v, "%s is not one of %s", c.show(v), diag.Some(texts))
 	if v.IsScalar() {
@@ -185,19 +183,17 @@ func (c *checker) count(limits counts, n int, thing string, v yaml.Value) {
 	}
 }
 
-// set requires the scalar items of a list to differ.
+// set requires the items of a list to differ.
 func (c *checker) set(v yaml.Value) {
 	seen := map[string]int{}
 	for i, item := range v.Items() {
-		if !item.IsScalar() {
-			continue
-		}
-		if first, ok := seen[item.Text()]; ok {
+		text := string(yaml.AppendJSON(nil, item))
+		if first, ok := seen[text]; ok {
 			c.index(i)
 			c.found(DuplicateKey, item, "is the same as item %d of the list", first)
 			c.up()
 			continue
 		}
-		seen[item.Text()] = i
+		seen[text] = i
 	}
 }

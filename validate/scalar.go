@@ -95,6 +95,7 @@ func (c *checker) integer(v yaml.Value, least, most int64) {
 	switch {
 	case !ok:
 		c.wrongType("an integer", v)
+	case c.config:
 	case n == nil || n.Cmp(big.NewInt(least)) < 0 || n.Cmp(big.NewInt(most)) > 0:
 		bits := 32
 		if most == math.MaxInt64 {
@@ -107,7 +108,7 @@ func (c *checker) integer(v yaml.Value, least, most int64) {
 func (c *checker) intOrString(v yaml.Value) {
 	if n, ok := wholeNumber(v); !ok {
 		c.wrongType("an integer or a string", v)
-	} else if n == nil || !n.IsInt64() || n.Int64() != int64(int32(n.Int64())) {
+	} else if !c.config && (n == nil || !n.IsInt64() || n.Int64() != int64(int32(n.Int64()))) {
 		c.found(WrongValue, v, "%s does not fit in 32 bits", c.show(v))
 	}
 }

@@ -9,28 +9,29 @@ import (
 )
 
 // A schema describes an object, a field or an item. It comes from the table for a release or from
-// a CustomResourceDefinition.
+// an OpenAPI document: in a CustomResourceDefinition, or for the configuration of a function.
 type schema struct {
 	what     openapi.What
-	node     openapi.Node         // the node in the table, 0 for a CustomResourceDefinition
+	node     openapi.Node         // the node in the table, 0 for a document
 	fields   map[string]*property // the fields of an Object
 	required []string
-	// elem describes the items of a List, the values of a Map, or the additional fields of an
-	// Object.
-	elem   *property
-	keys   []string // the fields that identify the items of a List
-	values []string // the allowed values of a String, besides ""
-	open   bool     // an Object may have fields that are not listed in fields
-	rules  *rules   // further constraints of a CustomResourceDefinition, nil if there are none
+	more     *property // describes the fields of an Object that are not listed in fields
+	elem     *property // describes the items of a List
+	keys     []string  // the fields that identify the items of a List
+	values   []string  // the allowed values of a String, besides ""
+	open     bool      // an Object may have fields that are not listed in fields
+	nullable bool      // null is not a wrong type in a configuration
+	embedded bool      // an Object is a whole object
+	rules    *rules    // further constraints of a document, nil if there are none
 }
 
 // A property refers to the schema of a field. The schema is compiled on first use because most
 // fields never occur in a run.
 type property struct {
 	node openapi.Node
-	// doc is the schema in a CustomResourceDefinition, None if node is used.
+	// doc is the schema in a document. The node is used if reader is nil.
 	doc    yaml.Value
-	reader *definitionReader
+	reader *reader
 	schema atomic.Pointer[schema]
 }
 
@@ -80,8 +81,12 @@ func (r *release) compile(n openapi.Node) *schema {
 			}
 		}
 		s.open = len(s.fields) == 0
-	case openapi.List, openapi.Map:
+	case openapi.Map:
+		s.what, s.more = openapi.Object, &property{node: n.Elem()}
+	case openapi.List:
 		s.elem = &property{node: n.Elem()}
+	case openapi.Any:
+		s.open = true
 	}
 	return s
 }

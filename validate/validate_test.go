@@ -125,8 +125,10 @@ func TestTableHasNoDuplicateFields(t *testing.T) {
 			}) {
 				visit(r.of(s.fields[name]))
 			}
-			if s.elem != nil {
-				visit(r.of(s.elem))
+			for _, p := range []*property{s.elem, s.more} {
+				if p != nil {
+					visit(r.of(p))
+				}
 			}
 		}
 		for k := range openapi.Kinds() {
@@ -189,6 +191,11 @@ func TestCustomResourcesFollowDefinitions(t *testing.T) {
 			"{}", "spec: matches none of the 2 allowed forms"},
 		{"{type: object, properties: {a: {type: string}}, allOf: [{properties: {a: {minLength: 3}}}]}", "{a: x}",
 			"spec.a: has 1 character, but needs at least 3"},
+		{"{type: object, properties: {a: {type: object, properties: {b: {type: integer}}}}, allOf: [{properties: {a: {properties: {b: {maximum: 3}}}}}]}",
+			"{a: {b: 5}}", "spec.a.b: 5 is too large: the maximum is 3"}, // types are not allowed within allOf
+		{"{type: array, x-kubernetes-list-type: set, items: {x-kubernetes-int-or-string: true}}", "[1, '1', 1]",
+			"spec[2]: is the same as item 0 of the list"},
+		{"{type: array, minItems: 3, items: {type: string}}", "{}", "spec: must be a list, not a mapping"},
 		{"{type: object, required: [a], properties: {a: {type: string, default: x}}}", "{}", ""},
 		{"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object, properties: {a: {type: integer}}}}", "[{a: 1}, {a: 1}]", `spec[1]: item 0 of the list has the same a 1`},
 	} {

@@ -51,7 +51,7 @@ func (v *Validator) Check(r *krm.Resource) []Finding {
 	}
 	c.served(k)
 	if k.From <= v.release.minor && v.release.minor <= k.To {
-		c.check(v.release.schema(k.Node), r.Value())
+		return c.object(v.release.schema(k.Node), r.Value())
 	}
 	return c.findings
 }
@@ -69,10 +69,8 @@ func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findin
 		if p == nil {
 			continue
 		}
-		c := v.checker(r)
-		c.check(v.release.of(p), r.Value())
-		if !known || len(c.findings) < len(findings) {
-			findings = c.findings
+		if found := v.checker(r).object(v.release.of(p), r.Value()); !known || len(found) < len(findings) {
+			findings = found
 		}
 		known = true
 		if len(findings) == 0 {
@@ -80,6 +78,14 @@ func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findin
 		}
 	}
 	return findings, known
+}
+
+// Config validates the configuration of a function against an OpenAPI v3 schema. Unlike an API
+// server, it allows unknown fields unless additionalProperties is false, checks no formats and
+// applies no defaults; a null must be nullable. It ignores invalid parts of the schema.
+func Config(schema, config yaml.Value) []Finding {
+	c := &checker{config: true, secret: secret.In(config)}
+	return c.object((&reader{config: true, keepAll: true}).schema(schema), config)
 }
 
 // definition returns the schemas in a CustomResourceDefinition. It compiles them once.
