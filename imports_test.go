@@ -152,7 +152,7 @@ var imports = map[string][]string{
 		"planner", "planner/trace", "scheduler"},
 	"internal/review/validation": plus(values, "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/history", "loaders", "planner", "validate"),
-	"internal/review/why": {"diag", "graph", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
+	"internal/review/why": {"diag", "graph", "internal/engine", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
 
 	"internal/command/affected": {"diag", "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},

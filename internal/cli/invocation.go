@@ -266,10 +266,6 @@ func (a *Invocation) StrictError() error {
 	return nil
 }
 
-// Earlier returns the records of earlier runs, for a command that has planned: see
-// [engine.Engine.Earlier].
-func (a *Invocation) Earlier() engine.Earlier { return a.engine.Earlier() }
-
 // Rounds runs the command repeatedly: see [engine.Rounds]. A round that exceeds its memory or
 // processor time limit has the time [Grace] to end, then the whole process ends.
 func (a *Invocation) Rounds(ctx context.Context, writes string, hopeless func(code int, err error) bool) (code int, err error) {

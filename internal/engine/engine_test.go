@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 )
@@ -112,16 +115,20 @@ func build(t *testing.T, dir string, meanwhile func()) (text string, reused bool
 	if err != nil {
 		t.Fatal(err)
 	}
+	run.request.Text = true // also after meanwhile
 	var b bytes.Buffer
-	if done, err := run.Kept(&b); done {
-		return b.String(), err == nil
-	}
-	for result, err := range run.Results(t.Context(), Hooks{}) {
-		if err = errors.Join(err, run.KeepList(&b, result.List)); err != nil {
-			t.Fatal(err)
+	reused = true
+	if err := run.Print(&b, func(w io.Writer) error {
+		reused = false
+		list, err := run.List(t.Context())
+		if err != nil {
+			return err
 		}
+		return list.WriteYAML(w)
+	}); err != nil {
+		t.Fatal(err)
 	}
-	return b.String(), false
+	return b.String(), reused
 }
 
 // Roots that an earlier run may have rendered raise the time limit of a run, because it checks all
@@ -237,20 +244,22 @@ func renderTo(t *testing.T, out string, w Writing, args ...string) (Written, *re
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := run.Roots()
-	w.Open = func() (sink.Sink, error) { return folder(t.Context(), out, list) }
+	w.Folder = out
+	w.Open = func(_ iter.Seq[string], files *known.Files) (sink.Sink, error) {
+		return folder(t.Context(), out, run.Scope().Roots, files)
+	}
 	made, err := run.Write(t.Context(), w)
 	return made, log, err
 }
 
 // folder opens a folder of output.
-func folder(ctx context.Context, out string, list render.Roots) (sink.Sink, error) {
+func folder(ctx context.Context, out string, list render.Roots, files *known.Files) (sink.Sink, error) {
 	var flags sink.FolderFlags
 	o, err := flags.Options(list)
 	if err != nil {
 		return nil, err
 	}
-	o.Context = ctx
+	o.Context, o.Known = ctx, files
 	return sink.Folder(out, o, flags.Form(), func(output.Changes) {})
 }
 
@@ -318,29 +327,184 @@ func TestPlanWithMistakes(t *testing.T) {
 // A request whose text is kept plans nothing. The key contains everything that determines the text.
 func TestKeptText(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b")
-	ask := func(word string) (text string, kept bool) {
+	ask := func(word string, failed error) (text string, kept bool) {
+		t.Helper()
 		e, _, _ := newEngine(t, nil)
 		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Key: word})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if done, err := run.Kept(&b); done {
-			if err != nil || len(run.Plan().Graph.Roots) > 0 {
-				t.Errorf("%v, %d roots planned", err, len(run.Plan().Graph.Roots))
-			}
-			return b.String(), true
+		kept = true
+		if err := run.Print(&b, func(w io.Writer) error {
+			kept = false
+			_, err := io.WriteString(w, word+" text")
+			return errors.Join(err, failed)
+		}); !errors.Is(err, failed) {
+			t.Errorf("error %v, want %v", err, failed)
 		}
-		if err := run.Remember([]byte(word + " text")); err != nil {
+		if n := len(run.Plan().Graph.Roots); kept && n > 0 || b.String() != word+" text" {
+			t.Errorf("kept: %t, %d roots planned, text %q", kept, n, b.String())
+		}
+		return b.String(), kept
+	}
+	if _, kept := ask("one", errors.New("failed")); kept {
+		t.Error("the first run has a text")
+	}
+	if _, kept := ask("one", nil); kept {
+		t.Error("the text of a failed run was kept")
+	}
+	if _, kept := ask("one", nil); !kept {
+		t.Error("the text was not kept")
+	}
+	if text, kept := ask("two", nil); kept {
+		t.Errorf("another key has %q", text)
+	}
+}
+
+// Print keeps a list only if it is the list of the rendered root and has no Secrets.
+func TestKeptLists(t *testing.T) {
+	dir := tree(t, map[string]string{"kustomization.yaml": "resources: [s.yaml]\n",
+		"s.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: secret-value}}\n"})
+	for range 2 {
+		if _, reused := build(t, dir, nil); reused {
+			t.Error("a list with a Secret was kept")
+		}
+	}
+	_, dirs := treeOf(t, "a")
+	for range 2 {
+		e, _, _ := newEngine(t, nil)
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Text: true})
+		if err != nil {
 			t.Fatal(err)
 		}
-		return "", false
+		called := false
+		if err := run.Print(io.Discard, func(w io.Writer) error {
+			called = true
+			_, err := io.WriteString(w, "not the list")
+			return err
+		}); err != nil || !called {
+			t.Errorf("a text that is not the list was kept: %v", err)
+		}
 	}
-	ask("one")
-	if text, kept := ask("one"); !kept || text != "one text" {
-		t.Errorf("%q, %t", text, kept)
+}
+
+// With --strict, Print returns an error after a text with warnings, whether it is new or kept.
+func TestPrintStrict(t *testing.T) {
+	_, dirs := treeOf(t, "a")
+	warned := errors.New("warnings are errors")
+	for _, kept := range []bool{false, true} {
+		e, _, _ := newEngine(t, nil)
+		e.host.Strict = func() error { return warned }
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Key: "strict"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		called := false
+		err = run.Print(&b, func(w io.Writer) error {
+			called = true
+			_, err := io.WriteString(w, "text")
+			return err
+		})
+		if !errors.Is(err, warned) || b.String() != "text" || called == kept {
+			t.Errorf("kept: %t: %q, called: %t, %v", kept, b.String(), called, err)
+		}
 	}
-	if text, kept := ask("two"); kept {
-		t.Errorf("another key has %q", text)
+}
+
+// Results records the inputs of planned roots for a request with Unseen, even if no root is
+// rendered.
+func TestUnseenRootsAreRecorded(t *testing.T) {
+	_, dirs := treeOf(t, "a", "b")
+	for _, want := range []int{0, 2} {
+		e, _, _ := newEngine(t, nil)
+		q := Request{Dirs: dirs, Unseen: true, Reuse: func(string, *records.Record) bool { return true }}
+		run, err := e.Plan(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for result, err := range run.Results(t.Context(), Hooks{Only: func(string) bool { return false }}) {
+			t.Errorf("result %v, %v", result.Root, err)
+		}
+		reused := 0
+		for _, dir := range dirs {
+			if run.Known(dir).Record != nil {
+				reused++
+			}
+		}
+		if reused != want {
+			t.Errorf("%d roots are reused, want %d", reused, want)
+		}
+	}
+}
+
+// Known describes the changes of a root since its last render.
+func TestKnownState(t *testing.T) {
+	dir, dirs := treeOf(t, "a")
+	known := func() Known {
+		e, _, _ := newEngine(t, nil)
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs, Reuse: func(string, *records.Record) bool { return false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run.Known(dirs[0])
+	}
+	if s := known().State(); s.Known {
+		t.Errorf("before the first render: %+v", s)
+	}
+	build(t, dirs[0], nil)
+	if s := known().State(); !s.Known || len(s.Changes) > 0 {
+		t.Errorf("after a render: %+v", s)
+	}
+	write(t, filepath.Join(dir, "a/cm.yaml"), configMap("changed"))
+	if s := known().State(); !s.Known || len(s.Changes) != 1 || filepath.Base(s.Changes[0].What) != "cm.yaml" {
+		t.Errorf("after a change: %+v", s)
+	}
+}
+
+// Denied reports functions that must not be called, whether or not the run keeps going.
+func TestDenied(t *testing.T) {
+	_, dirs := treeOf(t, "a")
+	warned, denied := errors.New("warnings are errors"), errors.New("denied")
+	for _, keepGoing := range []bool{false, true} {
+		e, _, _ := newEngine(t, func(o *Options) { o.KeepGoing = keepGoing })
+		e.host.Strict = func() error { return warned }
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Denied(); err != nil {
+			t.Errorf("without functions: %v", err)
+		}
+		call := &graph.Node{ID: "call", Op: graph.Call{}}
+		run.plan = &planner.Plan{Graph: &graph.Graph{Nodes: []*graph.Node{call}}, Denied: []planner.Denial{{Node: "call", Err: denied}}}
+		if err := run.Denied(); !errors.Is(err, denied) || !errors.Is(err, warned) {
+			t.Errorf("keep going: %t: %v", keepGoing, err)
+		}
+	}
+}
+
+// LastWrite and Objects keep data for later runs, in any order of calls.
+func TestDataOfEarlierRuns(t *testing.T) {
+	_, dirs := treeOf(t, "a")
+	sum := krm.DigestOf([]byte("content"))
+	for _, want := range []bool{false, true} {
+		e, _, _ := newEngine(t, nil)
+		ids := e.Objects(dirs[0])
+		run, err := e.Plan(t.Context(), Request{Dirs: dirs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := run.LastWrite("out.yaml")
+		if got := written.Is(sum); got != want {
+			t.Errorf("written: %t, want %t", got, want)
+		}
+		written.Save(sum)
+		cached := true
+		if id := ids.Of(sum, func() string { cached = false; return "id" }); id != "id" || cached != want {
+			t.Errorf("id %q, cached: %t, want %t", id, cached, want)
+		}
+		ids.Save()
 	}
 }

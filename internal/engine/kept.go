@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,30 +14,51 @@ import (
 	"github.com/krmflow/krmflow/output/known"
 )
 
-// The kinds of cache entries for texts of roots, texts of plans, and digests of files written
-// outside output folders. The number in a kind changes with the format of its entries.
+// The kinds of cache entries for texts of roots and texts of plans. The number in a kind changes
+// with the format of its entries.
 const (
-	kindText  = "texts1"
-	kindPlan  = "plans1"
-	kindWrote = "wrote1"
+	kindText = "texts1"
+	kindPlan = "plans1"
 )
 
-// Kept writes the text that an earlier run printed for the same request: see [Request.Text] and
-// [Request.Key]. It returns false if the text is not in the cache.
-func (r *Run) Kept(w io.Writer) (bool, error) {
-	if !r.hasText {
-		return false, nil
+// Print writes a text about the roots to w. If an earlier run has printed the text for the same
+// request, and nothing that affects it has changed, that text is written again. Otherwise Print
+// calls write, which may render the roots, and stores its text for later runs: see [Request.Text]
+// and [Request.Key]. Nothing is stored for other requests, or if write returns an error.
+//
+// After the text, Print returns an error if there were warnings and --strict is set.
+func (r *Run) Print(w io.Writer, write func(io.Writer) error) error {
+	var err error
+	switch {
+	case r.hasText:
+		return r.printAgain(w)
+	case r.reusing != nil && r.request.Text:
+		err = r.printList(w, write)
+	case r.reusing != nil && r.request.Key != "":
+		var text bytes.Buffer
+		if err = write(io.MultiWriter(w, &text)); err == nil {
+			err = r.keepText(text.Bytes())
+		}
+	default:
+		err = write(w)
 	}
+	if err != nil {
+		return err
+	}
+	return r.e.host.Strict()
+}
+
+// printAgain writes the text that an earlier run printed.
+func (r *Run) printAgain(w io.Writer) error {
 	for _, dir := range r.dirs {
 		r.log.Unchanged(dir)
 	}
-	if err := r.e.host.Strict(); err != nil && r.request.Text {
-		return true, err // a render with this error prints nothing either
+	strict := r.e.host.Strict()
+	if strict != nil && r.request.Text {
+		return strict // a render with this error prints nothing either
 	}
-	if _, err := w.Write(r.text); err != nil {
-		return true, err
-	}
-	return true, r.e.host.Strict()
+	_, err := w.Write(r.text)
+	return errors.Join(err, strict)
 }
 
 // textOf returns the text that an earlier run rendered a root to, if it is in the cache.
@@ -47,15 +69,15 @@ func (r *reusing) textOf(made *records.Record) ([]byte, bool) {
 	return r.cache.KeptAs(kindText, made.Inputs(), made.Text)
 }
 
-// KeepList writes the list of the only root to w as YAML. It also stores the text in the cache,
-// unless it contains Secrets.
-func (r *Run) KeepList(w io.Writer, list *krm.List) error {
-	both := &tee{to: w, kept: r.keeper(list)}
-	defer both.discard()
-	if err := list.WriteYAML(both); err != nil {
+// printList calls write, which renders the only root and writes its list. It also stores the text
+// in the cache, unless it contains Secrets.
+func (r *Run) printList(w io.Writer, write func(io.Writer) error) error {
+	kept := &lazyKeeper{open: r.keeper}
+	defer kept.discard()
+	if err := write(io.MultiWriter(w, kept)); err != nil {
 		return err
 	}
-	text := both.commit()
+	text := kept.commit()
 	return r.remember(func(_ string, record *records.Record) bool {
 		record.Text, record.Rendered = text, true
 		return true
@@ -63,9 +85,9 @@ func (r *Run) KeepList(w io.Writer, list *krm.List) error {
 }
 
 // keeper returns a writer that stores the text of the only root in the cache, or nil if the
-// text must not be stored.
-func (r *Run) keeper(list *krm.List) *cache.Keeper {
-	if r.reusing == nil || list.HoldsSecrets() && !r.e.o.CacheSecrets {
+// root was not rendered or its text must not be stored.
+func (r *Run) keeper() *cache.Keeper {
+	if r.made == nil || r.made.HoldsSecrets() && !r.e.o.CacheSecrets {
 		return nil
 	}
 	for range r.plan.Graph.Calls() {
@@ -82,53 +104,62 @@ func (r *Run) keeper(list *krm.List) *cache.Keeper {
 	return kept
 }
 
-// A tee writes to an output and, if kept is not nil, also to the cache.
-type tee struct {
-	to   io.Writer
-	kept *cache.Keeper
+// A lazyKeeper writes to a cache entry, which it opens on the first write: only then is the list
+// known, which decides whether the text may be stored. Its errors are ignored, because a text that
+// is not stored only makes the next run take longer.
+type lazyKeeper struct {
+	open   func() *cache.Keeper
+	opened bool
+	to     *cache.Keeper // nil if nothing is stored
 }
 
-func (t *tee) Write(p []byte) (int, error) {
-	if t.kept != nil {
-		_, _ = t.kept.Write(p)
+func (k *lazyKeeper) Write(p []byte) (int, error) {
+	if !k.opened {
+		k.to, k.opened = k.open(), true
 	}
-	return t.to.Write(p)
+	if k.to != nil {
+		_, _ = k.to.Write(p)
+	}
+	return len(p), nil
 }
 
-// commit commits the cache entry and returns its digest. The digest is zero if nothing was
-// stored, which is not an error.
-func (t *tee) commit() (text krm.Digest) {
-	if t.kept != nil {
-		text, _ = t.kept.Commit()
+// commit commits the cache entry and returns its digest, or zero if nothing was stored.
+func (k *lazyKeeper) commit() (text krm.Digest) {
+	if k.to != nil {
+		text, _ = k.to.Commit()
 	}
 	return text
 }
 
-func (t *tee) discard() {
-	if t.kept != nil {
-		t.kept.Discard()
+func (k *lazyKeeper) discard() {
+	if k.to != nil {
+		k.to.Discard()
 	}
 }
 
-// Remember records the inputs of the planned roots, for a command that does not render them. It
-// skips roots for which an earlier run left a record. If the request has a Key and all roots
-// can be recorded, it also stores text for [Run.Kept].
-func (r *Run) Remember(text []byte) error {
-	if r.request.Key == "" {
-		return r.remember(func(dir string, record *records.Record) bool {
-			return r.reusing.known[dir] != record && len(record.Functions) == 0
-		})
+// recordUnseen records the inputs of the planned roots, for a request with Unseen. It keeps the
+// records of earlier runs, which also have results.
+func (r *Run) recordUnseen() error {
+	if !r.request.Unseen {
+		return nil
 	}
+	return r.remember(func(dir string, record *records.Record) bool {
+		return r.reusing.known[dir] != record && len(record.Functions) == 0
+	})
+}
+
+// keepText stores the text for the Key of the request, if all roots can be recorded.
+func (r *Run) keepText(text []byte) error {
 	var all []*records.Record
 	err := r.remember(func(_ string, record *records.Record) bool {
 		all = append(all, record)
 		return true
 	})
-	if err != nil || r.reusing == nil || len(all) != len(r.dirs) ||
+	if err != nil || len(all) != len(r.dirs) ||
 		slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
 		return err
 	}
-	sum := r.key(all, r.States())
+	sum := r.key(all)
 	if debugs("cacheverify") {
 		if known, ok := r.reusing.cache.Kept(kindPlan, sum); ok && !bytes.Equal(known, text) {
 			return diag.Errorf(diag.Pos{},
@@ -141,7 +172,7 @@ func (r *Run) Remember(text []byte) error {
 }
 
 // key returns a digest of all inputs of the request's text.
-func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Digest {
+func (r *Run) key(all []*records.Record) krm.Digest {
 	b := fmt.Appendf(nil, "%s %q", r.request.Key, r.dirs)
 	for _, record := range all {
 		inputs := record.Inputs()
@@ -152,67 +183,50 @@ func (r *Run) key(all []*records.Record, states map[string]records.State) krm.Di
 		}
 	}
 	for _, dir := range r.dirs {
-		last := states[diag.Redact(dir)].Last
+		last := r.state(dir, nil).Last
 		b = append(b, last[:]...)
 	}
 	return krm.DigestOf(b)
 }
 
-// Earlier gives access to data of earlier runs other than records of roots.
-type Earlier struct{ e *Engine }
-
-// Earlier returns the data of earlier runs. It must be called after the directories of the
-// request are known. The cache is opened when it is needed.
-func (e *Engine) Earlier() Earlier { return Earlier{e} }
-
-// Output returns the known metadata of the files in an output folder, for comparing them
-// without reading. It is nil if records are not used.
-func (x Earlier) Output(folder string) *known.Files {
-	w := x.e.host.Watch
+// output returns the known metadata of the files in an output folder, for comparing them without
+// reading. It is nil if records are not used.
+func (e *Engine) output(folder string) *known.Files {
+	w := e.host.Watch
 	switch {
-	case !x.e.reuses:
+	case !e.reuses || folder == "":
 		return nil
 	case w != nil && w.outputs[folder] != nil:
 		return w.outputs[folder]
 	}
-	return records.Output(x.e.cache(), folder)
+	return records.Output(e.cache(), folder)
 }
 
-// SaveOutput stores the metadata of the files in an output folder for later runs.
-func (x Earlier) SaveOutput(folder string, files *known.Files) {
-	if !x.e.reuses || files == nil {
+// saveOutput stores the metadata of the files in an output folder for later runs.
+func (e *Engine) saveOutput(folder string, files *known.Files) {
+	if files == nil {
 		return
 	}
-	records.SaveOutput(x.e.cache(), folder, files)
-	if w := x.e.host.Watch; w != nil {
+	records.SaveOutput(e.cache(), folder, files)
+	if w := e.host.Watch; w != nil {
 		w.outputs = map[string]*known.Files{folder: files}
 	}
 }
 
-// Wrote reports whether the last content that krmflow wrote to a file has this digest, as far
-// as this process or the cache knows.
-func (x Earlier) Wrote(file string, sum krm.Digest) bool {
-	if w := x.e.host.Watch; w != nil && w.wrote[file] == sum {
-		return true
+// LastWrite returns the record of the content that krmflow last wrote to a file outside output
+// folders. Such content may be replaced.
+func (r *Run) LastWrite(file string) *records.LastWrite {
+	w := r.e.host.Watch
+	if w != nil && w.written[file] != nil {
+		return w.written[file]
 	}
-	c := x.e.cache()
-	if c == nil {
-		return false
+	last := records.OpenLastWrite(r.e.cache, file)
+	if w != nil {
+		w.written = map[string]*records.LastWrite{file: last}
 	}
-	last, ok := c.Kept(kindWrote, records.PathKey(file))
-	return ok && bytes.Equal(last, sum[:])
+	return last
 }
 
-// SaveWritten records the digest of content written to a file, for [Earlier.Wrote].
-func (x Earlier) SaveWritten(file string, sum krm.Digest) {
-	if w := x.e.host.Watch; w != nil {
-		w.wrote = map[string]krm.Digest{file: sum}
-	}
-	if c := x.e.cache(); c != nil {
-		// On failure, the next run needs --force.
-		_ = c.Keep(kindWrote, records.PathKey(file), sum[:])
-	}
-}
-
-// Objects returns the known object ids of the files in a git repository.
-func (x Earlier) Objects(top string) *records.IDs { return records.OpenIDs(x.e.cache(), top) }
+// Objects returns the object ids of files in the git repository with this top directory, as far
+// as earlier runs have computed them.
+func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }

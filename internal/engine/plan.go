@@ -38,14 +38,14 @@ type Request struct {
 
 	// Reuse is called with the record of each unchanged root. If it returns true, the root is
 	// not planned. With Unseen, the command does not need the results of these roots, and the
-	// warnings of their steps are not repeated.
+	// warnings of their steps are not repeated. [Run.Results] then records the inputs of the other
+	// roots.
 	Reuse  func(dir string, r *records.Record) bool
 	Unseen bool
-	// Text requests the text that an earlier run printed for the only root: see [Run.Kept].
+	// Text makes [Run.Print] reuse the list of the only root as YAML.
 	Text bool
-	// Key requests the text that an earlier run printed for all roots: see [Run.Kept]. It
-	// identifies the text by everything that affects it other than the roots: the command and
-	// the output format.
+	// Key makes [Run.Print] reuse a text about all roots. It identifies the text by everything that
+	// affects it other than the roots: the command and the output format.
 	Key string
 	// Observe records the files that layers have accessed: see [planner.Plan.Observed].
 	Observe bool
@@ -158,15 +158,15 @@ func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 	if q.Silent {
 		r.log = silent{}
 	}
-	if r.dirs == nil {
-		if r.roots == nil {
-			var err error
-			if r.roots, _, err = e.Find(ctx, Search{Args: q.Args}); err != nil {
-				return nil, err
-			}
+	if r.dirs != nil {
+		r.roots = unplaced(r.dirs)
+	} else if r.roots == nil {
+		var err error
+		if r.roots, _, err = e.Find(ctx, Search{Args: q.Args}); err != nil {
+			return nil, err
 		}
-		r.dirs = r.roots.Dirs()
 	}
+	r.dirs = r.roots.Dirs()
 	e.host.Recorder.Stage(profile.Planning)
 	options, err := e.prepare(ctx, r.dirs, q, r.seen)
 	if err != nil {
@@ -267,7 +267,7 @@ func (r *Run) compile(ctx context.Context) error {
 }
 
 func (r *Run) setPlan(plan *planner.Plan) {
-	r.plan, r.planWarnings = plan, len(plan.Warnings)
+	r.plan, r.planWarnings, r.called = plan, len(plan.Warnings), nil
 	if planned := r.e.host.Planned; planned != nil {
 		planned(plan, r.options.Dirs)
 	}

@@ -113,7 +113,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	for _, dir := range dirs {
 		all = append(all, r.reusing.known[dir])
 	}
-	if r.text, r.hasText = c.Kept(kindPlan, r.key(all, r.states(nil))); r.hasText {
+	if r.text, r.hasText = c.Kept(kindPlan, r.key(all)); r.hasText {
 		for _, dir := range dirs {
 			r.reusing.used[dir] = true
 		}
@@ -311,18 +311,26 @@ type Known struct {
 	// Claimed reports that the root would have been reused, but is rendered because of
 	// KRMFLOW_DEBUG=cacheverify.
 	Claimed bool
+	// State returns the changes of the root since it was last rendered, as far as the cache has
+	// them. It examines all inputs of the root.
+	State func() records.State
 }
 
 // Known returns the result of earlier runs for a root.
-func (r *Run) Known(dir string) (k Known) {
-	if r.reusing == nil {
-		return k
+func (r *Run) Known(dir string) Known {
+	k := Known{Record: r.reused(dir), State: func() records.State { return r.state(dir, r.calledBy(dir)) }}
+	if r.reusing != nil {
+		k.Failed, k.Claimed = r.reusing.failed[dir], r.reusing.claimed[dir]
 	}
-	if r.reusing.used[dir] {
-		k.Record = r.reusing.known[dir]
-	}
-	k.Failed, k.Claimed = r.reusing.failed[dir], r.reusing.claimed[dir]
 	return k
+}
+
+// reused returns the record of a root that is reused and not planned, otherwise nil.
+func (r *Run) reused(dir string) *records.Record {
+	if r.reusing == nil || !r.reusing.used[dir] {
+		return nil
+	}
+	return r.reusing.known[dir]
 }
 
 // warned returns the recorded warnings of the roots in dirs that are not planned, without
@@ -464,26 +472,22 @@ func (r *reusing) draftsOf(plan *planner.Plan) map[string]*records.Record {
 	return r.drafts()
 }
 
-// States returns the changes of the roots since they were last rendered, by their names in the
-// plan, as far as the cache has them.
-func (r *Run) States() map[string]records.State { return r.states(r.plan) }
+// state returns the changes of a root since it was last rendered. called are the functions that it
+// calls now. The zero State is returned if records are not used.
+func (r *Run) state(dir string, called []records.Setting) records.State {
+	path := absolute(dir, r.options.Plan.Cwd)
+	if r.reusing == nil || path == "" || loaders.IsRemote(dir) {
+		return records.State{}
+	}
+	return r.reusing.records.State(path, called)
+}
 
-// states is [Run.States] with the functions called by a plan, which may be nil.
-func (r *Run) states(plan *planner.Plan) map[string]records.State {
-	states := map[string]records.State{}
-	if r.reusing == nil {
-		return states
+// calledBy returns the functions that a root calls, as settings: see functionsOf.
+func (r *Run) calledBy(dir string) []records.Setting {
+	if r.called == nil {
+		r.called = functionsOf(r.plan)
 	}
-	var called map[string][]records.Setting
-	if plan != nil {
-		called = functionsOf(plan)
-	}
-	for _, dir := range r.dirs {
-		if path := absolute(dir, r.options.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
-			states[diag.Redact(dir)] = r.reusing.records.State(path, called[diag.Redact(dir)])
-		}
-	}
-	return states
+	return r.called[diag.Redact(dir)]
 }
 
 // functionsOf returns the functions called by each root of a plan, as settings with the id of

@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
@@ -40,19 +41,29 @@ type Run struct {
 	reusing      *reusing // nil if records are not used
 	text         []byte   // printed by an earlier run
 	hasText      bool
-}
+	made         *krm.List // the list of the only root, if its text may be stored
 
-// Roots returns all roots of the request, including those that are not planned.
-func (r *Run) Roots() render.Roots { return r.roots }
+	called map[string][]records.Setting // see calledBy
+}
 
 // Plan returns the plan, which has the roots that are not reused.
 func (r *Run) Plan() *planner.Plan { return r.plan }
 
-// Options returns the options of the plan. Its Dirs are the planned roots.
-func (r *Run) Options() render.Options { return r.options }
+// A Scope describes the roots and options of a plan.
+type Scope struct {
+	// Roots are all roots of the request, including those that are not planned.
+	Roots render.Roots
+	// Options are the options of the plan. Dirs are the planned roots.
+	render.Options
+}
 
-// Denied returns an error if functions may not or cannot run.
-func (r *Run) Denied() error { return r.e.denied(r.plan) }
+// Scope returns the roots and options of the plan.
+func (r *Run) Scope() Scope { return Scope{r.roots, r.options} }
+
+// Denied returns an error if the functions of the plan must not be called: one of them may not or
+// cannot run, or there were warnings and --strict is set. A run that keeps going still renders the
+// roots that do not depend on a denied function.
+func (r *Run) Denied() error { return errors.Join(r.e.denied(r.plan), r.strictCalls(r.plan)) }
 
 // Hooks are callbacks for the events of a run. They are called concurrently. Any of them may be
 // nil.
@@ -88,20 +99,24 @@ type Result struct {
 // Results renders the roots of the plan. It yields the reused roots first, then the others in
 // the order in which they are finished. If there are errors of the run, the last element has
 // them; errors of the plan are not included. If a function is denied, nothing runs, unless the
-// run keeps going. Breaking out of the loop cancels the run.
+// run keeps going. Breaking out of the loop cancels the run. For a request with Unseen, the end of
+// the loop records the inputs of the planned roots.
 func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		for _, dir := range r.dirs {
 			if h.Only != nil && !h.Only(diag.Redact(dir)) {
 				continue
 			}
-			if record := r.Known(dir).Record; record != nil &&
+			if record := r.reused(dir); record != nil &&
 				!yield(Result{Root: graph.Root{Dir: diag.Redact(dir)}, Record: record}, nil) {
 				return
 			}
 		}
 		plan := r.part(h.Only)
 		if len(plan.Graph.Roots) == 0 && h.Only != nil {
+			if err := r.recordUnseen(); err != nil {
+				yield(Result{}, err)
+			}
 			return
 		}
 		if err := r.mayRun(plan); err != nil {
@@ -135,7 +150,11 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 				return
 			}
 		}
-		if err := <-done; err != nil {
+		err := <-done
+		if r.request.Unseen && (err == nil || r.keepGoing && ctx.Err() == nil) {
+			err = errors.Join(err, r.recordUnseen())
+		}
+		if err != nil {
 			yield(Result{}, err)
 		}
 	}
@@ -143,7 +162,7 @@ func (r *Run) Results(ctx context.Context, h Hooks) iter.Seq2[Result, error] {
 
 // List renders the only root and returns its resources.
 func (r *Run) List(ctx context.Context) (list *krm.List, err error) {
-	if err := r.MayRun(); err != nil {
+	if err := r.mayRun(r.plan); err != nil {
 		return nil, err
 	}
 	for result, failed := range r.Results(ctx, Hooks{}) {
@@ -222,8 +241,12 @@ func (r *Run) part(only func(dir string) bool) *planner.Plan {
 // A Writing describes how a run is written to a sink.
 type Writing struct {
 	Hooks
-	// Open opens the sink.
-	Open func() (sink.Sink, error)
+	// Folder is the output folder that the sink writes, or "" if it writes no folder.
+	Folder string
+	// Open opens the sink. inputs are the files that the roots are made from. files is the metadata
+	// of the files in Folder that earlier runs have recorded, or nil if records are not used. The
+	// sink updates it, and Write stores it when the results are committed.
+	Open func(inputs iter.Seq[string], files *known.Files) (sink.Sink, error)
 	// Check is called when all roots are rendered. If it returns an error, the results are not
 	// committed.
 	Check func() error
@@ -243,7 +266,8 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	if err := r.mayRun(r.plan); err != nil {
 		return Written{}, err
 	}
-	to, err := w.Open()
+	files := r.e.output(w.Folder)
+	to, err := w.Open(r.inputs, files)
 	if err != nil {
 		return Written{}, err
 	}
@@ -269,6 +293,7 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	err = b.finish(ctx, err, r.e.host.Strict)
 	if b.committed {
 		err = errors.Join(err, r.remember(b.note))
+		r.e.saveOutput(w.Folder, files)
 	}
 	out := Written{Committed: b.committed}
 	for dir := range b.missing {
@@ -277,12 +302,30 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	return out, err
 }
 
+// inputs yields the files that the roots are made from, including those of reused roots.
+func (r *Run) inputs(yield func(string) bool) {
+	for _, src := range r.plan.Files() {
+		if !yield(src.File) {
+			return
+		}
+	}
+	for _, dir := range r.dirs {
+		if record := r.reused(dir); record != nil {
+			for file := range record.Files {
+				if !yield(file) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // putKnown passes the records of reused roots to the sink. Roots that the sink cannot reuse are
 // planned after all.
 func (r *Run) putKnown(ctx context.Context, b *batch) error {
 	var again []string
 	for _, root := range r.roots {
-		record := r.Known(root.Dir).Record
+		record := r.reused(root.Dir)
 		if record == nil {
 			continue
 		}
@@ -402,6 +445,9 @@ func (r *Run) run(ctx context.Context, plan *planner.Plan, h Hooks, several bool
 			e.host.Usage.Made.Add(int64(list.Size()))
 			start := time.Now()
 			defer func() { e.host.Recorder.Root(at, list, start) }()
+			if r.request.Text && r.reusing != nil {
+				r.made = list
+			}
 			if h.Root != nil {
 				h.Root(at, list)
 			}
@@ -439,9 +485,6 @@ func (r *Run) warnNode(n *graph.Node, warning func() *diag.Error) {
 	r.log.WarnNode(n, warning)
 }
 
-// MayRun returns an error if nothing of the plan would run: see [Run.Results].
-func (r *Run) MayRun() error { return r.mayRun(r.plan) }
-
 // mayRun returns an error if a plan may not run. Denied functions are an error unless the run
 // keeps going without the roots that depend on them. Warnings with --strict are an error before
 // the first function is called.
@@ -450,10 +493,15 @@ func (r *Run) mayRun(plan *planner.Plan) error {
 	if !r.keepGoing { // otherwise render.Run returns this error, after the other roots
 		err = r.e.denied(plan)
 	}
+	return errors.Join(err, r.strictCalls(plan))
+}
+
+// strictCalls returns the error of --strict, if the plan calls functions.
+func (r *Run) strictCalls(plan *planner.Plan) error {
 	for range plan.Graph.Calls() {
-		return errors.Join(err, r.e.host.Strict())
+		return r.e.host.Strict()
 	}
-	return err
+	return nil
 }
 
 func (e *Engine) denied(plan *planner.Plan) error {

@@ -44,8 +44,8 @@ func (r *Run) Beside(ctx context.Context, s Side) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{e: r.e, request: Request{Fetch: r.request.Fetch}, dirs: s.Dirs, options: o, keepGoing: r.keepGoing, log: r.log,
-		seen: r.seen, plan: plan}, nil
+	return &Run{e: r.e, request: Request{Fetch: r.request.Fetch}, roots: unplaced(s.Dirs), dirs: s.Dirs, options: o,
+		keepGoing: r.keepGoing, log: r.log, seen: r.seen, plan: plan}, nil
 }
 
 // inRevision changes options to read the tree of a revision.

@@ -10,7 +10,6 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine/records"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -28,7 +27,7 @@ type Watch struct {
 	records *records.Records // nil before the first plan
 	cache   *cache.Cache     // nil if no cache is used
 	outputs map[string]*known.Files
-	wrote   map[string]krm.Digest // digests of the files written in the last round
+	written map[string]*records.LastWrite // the file written in the last round
 	cwd     string
 	roots   int // number of roots in the last round
 

@@ -91,7 +91,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	}
 	var found render.Roots
 	if run != nil {
-		found = run.Roots()
+		found = run.Scope().Roots
 	}
 	all, err := c.all(cmd, found, run, changes)
 	if err != nil {
@@ -247,7 +247,11 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 			return nil, err
 		}
 	}
-	for _, r := range planned(c.Invocation, run, found.Dirs()) {
+	var planned []inputs.Root
+	if run != nil {
+		planned = inputs.Planned(c.Invocation, run)
+	}
+	for _, r := range planned {
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
 		switch {
 		case c.tree != nil && !before[r.Dir]:
@@ -286,21 +290,13 @@ func (c *command) stateOfNew(dir string) (string, error) {
 // names returns the naming for paths in the output.
 func (c *command) names(run *engine.Run, dirs []string) (inputs.Naming, error) {
 	if run != nil {
-		return inputs.NamingOf(run.Options().Plan.Cwd, dirs), nil
+		return inputs.NamingOf(run.Scope().Plan.Cwd, dirs), nil
 	}
 	cwd, err := os.Getwd()
 	if err == nil {
 		cwd, err = filepath.EvalSymlinks(cwd)
 	}
 	return inputs.Naming{Dir: cwd}, err
-}
-
-// planned returns the inputs of the planned roots, or nil without a plan.
-func planned(a *cli.Invocation, run *engine.Run, dirs []string) []inputs.Root {
-	if run == nil {
-		return nil
-	}
-	return inputs.Planned(a, run, dirs)
 }
 
 // before returns the roots of the revision by their current names. A root that also exists in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -43,7 +44,6 @@ type applyRender struct {
 	failOnSecrets bool
 	folder        sink.FolderFlags
 	validate      validation.Flags
-	known         *known.Files // files of the output folder, from earlier runs
 }
 
 // Command returns the apply-render command.
@@ -129,12 +129,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := drift(run.Plan(), c.planFile); err != nil {
-		return errors.Join(err, run.MayRun())
+		return errors.Join(err, run.Denied())
 	}
 	made, err := run.Write(cmd.Context(), c.writing(cmd, run, check))
-	if made.Committed {
-		c.Earlier().SaveOutput(c.output, c.known)
-	}
 	c.Tally.Made, c.Tally.Missing = made.Committed, made.Missing
 	if errors.Is(err, sink.ErrChanged) && c.isFolder(roots) {
 		c.differs()
@@ -209,8 +206,16 @@ func (c *applyRender) differs() {
 // writing returns the hooks for writing the run, including validation.
 func (c *applyRender) writing(cmd *cobra.Command, run *engine.Run, check *validation.Run) (w engine.Writing) {
 	steps := &history.Secrets{}
-	w.Open = func() (sink.Sink, error) {
-		return c.sink(cmd, run, func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) })
+	if c.isFolder(run.Scope().Roots) {
+		w.Folder = c.output
+	}
+	w.Open = func(inputs iter.Seq[string], files *known.Files) (sink.Sink, error) {
+		to, err := c.open(cmd, run, inputs, files)
+		if err != nil {
+			return nil, err
+		}
+		earlier := func(dir string, s *secret.Set) { steps.AddOf(s, run.Plan().Graph, diag.Redact(dir)) }
+		return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets, Earlier: earlier}.Guard(to), nil
 	}
 	if c.folder.Redact {
 		w.Seen = steps.Seen

@@ -1,8 +1,8 @@
 package applyrender
 
 import (
-	"context"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +12,11 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,18 +58,6 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// sink opens the output. It fails before anything is rendered if krmflow must not write there.
-// earlier becomes [sink.Secrets].Earlier.
-func (c *applyRender) sink(
-	cmd *cobra.Command, run *engine.Run, earlier func(dir string, s *secret.Set),
-) (sink.Sink, error) {
-	to, err := c.open(cmd, run)
-	if err != nil {
-		return nil, err
-	}
-	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets, Earlier: earlier}.Guard(to), nil
-}
-
 // isStream reports whether the output is stdout.
 func (c *applyRender) isStream() bool { return c.output == "-" || c.output == terminal.StdoutDevice }
 
@@ -95,8 +84,9 @@ func isFileName(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, error) {
-	roots := run.Roots()
+// open opens the output, for [engine.Writing.Open]. It fails if krmflow must not write there.
+func (c *applyRender) open(cmd *cobra.Command, run *engine.Run, inputs iter.Seq[string], files *known.Files) (sink.Sink, error) {
+	roots := run.Scope().Roots
 	info, _ := os.Stat(c.output)
 	stream, folder := c.isStream(), c.isFolder(roots)
 	for _, flag := range forFolders {
@@ -113,59 +103,49 @@ func (c *applyRender) open(cmd *cobra.Command, run *engine.Run) (sink.Sink, erro
 		if err := c.RefuseInput(c.output, run.Plan(), c.planFile); err != nil {
 			return nil, err
 		}
-		return c.openFile(roots)
+		return c.openFile(roots, run.LastWrite(c.output))
 	}
 	if info == nil && isFileName(c.output) {
 		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(c.output))
 		return nil, options.UsageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
 	}
-	return c.openFolder(cmd.Context(), roots, run)
+	o, err := c.folder.Options(roots)
+	if err != nil {
+		return nil, options.UsageError(err)
+	}
+	o.Context, o.Known = cmd.Context(), files
+	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, inputs)...), run.Scope().Sources.Places
+	return c.openFolder(o)
 }
 
-func (c *applyRender) openFile(roots render.Roots) (sink.Sink, error) {
+func (c *applyRender) openFile(roots render.Roots, last *records.LastWrite) (sink.Sink, error) {
 	o := sink.FileOptions{Check: c.check}
 	if !c.force {
-		o.Mine = func(sum krm.Digest) bool { return c.Earlier().Wrote(c.output, sum) }
+		o.Mine = last.Is
 	}
 	o.Wrote = func(change output.Change, sum krm.Digest) {
 		if change != output.Streamed {
-			c.Earlier().SaveWritten(c.output, sum)
+			last.Save(sum)
 			c.Log.Wrote(c.output, change)
 		}
 	}
 	return sink.File(c.output, roots, o)
 }
 
-func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, run *engine.Run) (sink.Sink, error) {
-	o, err := c.folder.Options(roots)
-	if err != nil {
-		return nil, options.UsageError(err)
-	}
+func (c *applyRender) openFolder(o output.Options) (sink.Sink, error) {
 	if !c.force {
 		if err := c.RefuseReports(c.output); err != nil {
 			return nil, err
 		}
 	}
-	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
-	var files []string
-	for _, src := range run.Plan().Files() {
-		files = append(files, src.File)
-	}
-	for _, root := range roots {
-		if made := run.Known(root.Dir).Record; made != nil {
-			files = slices.AppendSeq(files, made.Files)
-		}
-	}
-	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, files)...), run.Options().Sources.Places
-	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
-	c.known = c.Earlier().Output(c.output)
-	o.Known, o.Again = c.known, c.Watch != nil
+	o.Command = commandLine(c.Name.String(), os.Args[1:])
+	o.Prune, o.Force, o.Check, o.Again = c.prune, c.force, c.check, c.Watch != nil
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 
 // filesIn returns the files that are inside folder, at most one per directory: the caller only
 // needs to know which directories contain inputs.
-func filesIn(folder string, files []string) []string {
+func filesIn(folder string, files iter.Seq[string]) []string {
 	top, err := filepath.Abs(folder)
 	if err != nil {
 		return nil
@@ -176,7 +156,7 @@ func filesIn(folder string, files []string) []string {
 	}
 	var in []string
 	seen := map[string]bool{}
-	for _, file := range files {
+	for file := range files {
 		dir := filepath.Dir(file)
 		if seen[dir] {
 			continue

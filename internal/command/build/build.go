@@ -3,6 +3,7 @@ package build
 
 import (
 	"errors"
+	"io"
 
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
@@ -45,29 +46,28 @@ replace it in scripts.`,
 			if err != nil {
 				return err
 			}
-			if done, err := run.Kept(a.Stdout); done {
-				return err
-			}
-			if dest != "" {
-				if err := errors.Join(a.RefuseInput(dest, run.Plan()), sink.CheckBuild(dest)); err != nil {
+			return run.Print(a.Stdout, func(w io.Writer) error {
+				if dest != "" {
+					if err := errors.Join(a.RefuseInput(dest, run.Plan()), sink.CheckBuild(dest)); err != nil {
+						return err
+					}
+				}
+				list, err := run.List(cmd.Context())
+				if err != nil {
 					return err
 				}
-			}
-			list, err := run.List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			a.Recorder.Stage(profile.Writing)
-			if check != nil {
-				check.Root(run.Plan().Graph.Roots[0], list)
-				if err := validation.Checked(a, check, run); err != nil {
-					return err
+				a.Recorder.Stage(profile.Writing)
+				if check != nil {
+					check.Root(run.Plan().Graph.Roots[0], list)
+					if err := validation.Checked(a, check, run); err != nil {
+						return err
+					}
 				}
-			}
-			if dest != "" {
-				return sink.WriteBuild(dest, list, a.Earlier().SaveWritten)
-			}
-			return run.KeepList(a.Stdout, list)
+				if dest != "" {
+					return sink.WriteBuild(dest, list, run.LastWrite(dest).Save)
+				}
+				return list.WriteYAML(w)
+			})
 		},
 	}
 	a.Flags.Register(cmd)

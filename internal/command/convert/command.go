@@ -58,7 +58,7 @@ func convertDir(a *cli.Invocation, cmd *cobra.Command, dir, dest string, replace
 	if err != nil {
 		return err
 	}
-	o := run.Options().Plan
+	o := run.Scope().Plan
 	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: o.Cwd, Roots: []string{dir}, Unrestricted: o.Unrestricted, Free: o.Free})
 	c, err := Directory(files, dir, run.Plan().Files())
 	if err != nil {

@@ -51,8 +51,7 @@ when an input changes.`,
 			if err != nil {
 				return err
 			}
-			found := run.Roots()
-			roots := inputs.Planned(a, run, found.Dirs())
+			roots := inputs.Planned(a, run)
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
 				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root",
 					target, n))
@@ -78,7 +77,7 @@ func write(a *cli.Invocation, run *engine.Run, b *bytes.Buffer, roots []inputs.R
 	for _, r := range roots {
 		dirs = append(dirs, r.Dir)
 	}
-	cwd := run.Options().Plan.Cwd
+	cwd := run.Scope().Plan.Cwd
 	n := inputs.NamingOf(cwd, dirs)
 	switch format {
 	case "make":

@@ -115,7 +115,7 @@ func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against strin
 		}
 	}
 	if err == nil {
-		err = c.remember()
+		err = c.verifyClaims()
 	}
 	if err != nil && (!c.KeepGoing || c.run == nil) {
 		return nil, err
@@ -123,17 +123,16 @@ func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against strin
 	return c.finish(), errors.Join(append(c.failed, err)...)
 }
 
-// remember records the inputs of the roots for the next comparison with a revision. Existing
-// records are kept. It returns an error if a root differs although the cache claims that it is
-// the same, see [engine.Known].
-func (c *comparison) remember() error {
+// verifyClaims returns an error if a root differs although the cache claims that it is the same:
+// see [engine.Known].
+func (c *comparison) verifyClaims() error {
 	for _, u := range c.units {
 		if u.claimed && u.got && u.root.Changes.Any() {
 			return diag.Errorf(diag.Pos{File: u.name},
 				"", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
 		}
 	}
-	return c.run.Remember(nil)
+	return nil
 }
 
 // finish returns the result after both sides are done.

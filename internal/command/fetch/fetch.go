@@ -47,7 +47,7 @@ func All(a *cli.Invocation, cmd *cobra.Command, args []string, use engine.LockUs
 	plan := run.Plan()
 	list := plan.Fetched()
 	if programs {
-		found, failed := render.Fetch(cmd.Context(), plan, run.Options())
+		found, failed := render.Fetch(cmd.Context(), plan, run.Scope().Options)
 		list, err = append(list, found...), failed
 	}
 	var b strings.Builder

@@ -4,6 +4,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +117,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	_, err = b.WriteTo(c.Stdout)
-	return errors.Join(err, plan.Err(), run.Denied(), c.StrictError())
+	return errors.Join(err, plan.Err(), cmp.Or(run.Denied(), c.StrictError()))
 }
 
 // check validates the flags and returns the directories to plan.

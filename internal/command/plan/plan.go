@@ -3,6 +3,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,6 @@ type planning struct {
 	folder  sink.FolderFlags // form of the folder of --against
 	valid   validation.Flags
 	check   *validation.Run // nil without validation
-	text    bytes.Buffer    // everything written to stdout
 }
 
 // Command returns the plan command.
@@ -135,7 +135,7 @@ func (c *planning) validate(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
+func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd, cli.AgainstDir(args)); err != nil {
 		return err
 	}
@@ -143,6 +143,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if c.against != "" && c.folder.OnlyThese {
 		base = output.Base(c.against)
 	}
+	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
@@ -159,9 +160,11 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if done, err := run.Kept(c.Stdout); done {
-		return err
-	}
+	return run.Print(c.Stdout, func(w io.Writer) error { return c.print(cmd, args, run, w) })
+}
+
+// print writes the plan of a run to w.
+func (c *planning) print(cmd *cobra.Command, args []string, run *engine.Run, w io.Writer) error {
 	plan := run.Plan()
 	planview.HideSecrets(plan)
 	made, mistakes, err := c.preview(cmd.Context(), run)
@@ -169,52 +172,49 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if made != nil {
-		made.Since = why.New(plan, run.Options().Plan.Cwd, run.States()).Since()
+		made.Since = why.New(run).Since()
 	}
 	denied := run.Denied()
 	if denied != nil && plan.Err() != nil && !c.KeepGoing {
 		// without its exit code: the errors of the plan take precedence
-		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...)
+		denied = errors.Join(append((&render.DeniedError{Denials: plan.Denied}).Unwrap(), c.StrictError())...)
 	}
 	if c.check != nil {
 		mistakes = append(mistakes, validation.Findings(c.Invocation, c.check, run))
 	}
-	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
-	if err == nil && made != nil && c.diff == "" { // without a preview not all warnings are known
-		defer func() { err = errors.Join(err, run.Remember(c.text.Bytes())) }()
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), cmp.Or(denied, c.StrictError()))
+	if c.diff == "" && c.output == "text" && c.detail != "steps" {
+		return c.writeText(w, plan, made, err)
 	}
-	err = errors.Join(err, c.StrictError())
-	switch {
-	case c.diff != "":
-		return errors.Join(c.compare(cmd, args, run, planview.New(plan, made)), err)
-	case c.output == "html":
-		return errors.Join(c.write(func(w io.Writer) error { return planpage.Write(w, planview.New(plan, made)) }), err)
-	case c.output == "json":
-		return errors.Join(c.write(func(w io.Writer) error { return planview.WriteJSON(w, plan, made) }), err)
-	case c.output == "dot":
-		return errors.Join(c.write(func(w io.Writer) error { return graphcmd.WriteDOT(plan, w) }), err)
-	case c.detail == "steps":
-		return errors.Join(c.write(func(w io.Writer) error { return planview.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
-	}
-	return c.writeText(plan, made, err)
+	return errors.Join(write(w, func(w io.Writer) error {
+		switch {
+		case c.diff != "":
+			return c.compare(cmd, args, run, planview.New(plan, made), w)
+		case c.output == "html":
+			return planpage.Write(w, planview.New(plan, made))
+		case c.output == "json":
+			return planview.WriteJSON(w, plan, made)
+		case c.output == "dot":
+			return graphcmd.WriteDOT(plan, w)
+		}
+		return planview.WriteNodes(diag.SanitisingWriter(w), plan, made)
+	}), err)
 }
 
 // compare writes the differences from the plan that --diff names.
-func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, now *planview.Document) error {
+func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, now *planview.Document, w io.Writer) error {
 	old, err := plandiff.Plan(cmd, c.Invocation, args, run, c.diff, !c.noEval)
 	if err != nil {
 		return err
 	}
 	d := old.Compare(now)
-	return c.write(func(w io.Writer) error {
-		switch c.output {
-		case "json":
-			return d.Write(w)
-		case "html":
-			return planpage.WriteDifference(w, now, old.Document, d)
-		}
-		return d.WriteText(w, planview.Style{Color: c.Color.On(os.Stdout)})
-	})
+	switch c.output {
+	case "json":
+		return d.Write(w)
+	case "html":
+		return planpage.WriteDifference(w, now, old.Document, d)
+	}
+	return d.WriteText(w, planview.Style{Color: c.Color.On(os.Stdout)})
 }
 
 // preview runs the part of the plan that needs no functions. It returns nil with --no-eval.
@@ -223,7 +223,7 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 		return nil, nil, nil
 	}
 	plan := run.Plan()
-	roots := run.Roots()
+	roots := run.Scope().Roots
 	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != ""}
 	if c.check != nil {
 		o.Root = c.check.Root
@@ -261,27 +261,27 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 	return made, mistakes, err
 }
 
-// write writes a form of the plan to stdout after it was generated completely.
-func (c *planning) write(form func(io.Writer) error) error {
-	from := c.text.Len()
-	if err := form(&c.text); err != nil {
+// write writes a form of the plan to w after it was generated completely.
+func write(w io.Writer, form func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := form(&text); err != nil {
 		return err
 	}
-	_, err := c.Stdout.Write(c.text.Bytes()[from:])
+	_, err := text.WriteTo(w)
 	return err
 }
 
 // writeText writes the plan for people. Errors are printed before the totals, so that the
 // totals are the last line.
-func (c *planning) writeText(plan *planner.Plan, made *planview.Preview, wrong error) error {
+func (c *planning) writeText(w io.Writer, plan *planner.Plan, made *planview.Preview, wrong error) error {
 	text := planview.NewText(plan, made, planview.Style{
 		Width: terminal.Width(os.Stdout), Color: c.Color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
-	if err := c.write(text.WriteRoots); err != nil {
+	if err := write(w, text.WriteRoots); err != nil {
 		return err
 	}
 	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
 		c.Reporter(c.LogFormat == "json").PrintEach(wrong)
 		wrong = &exit.Told{Err: wrong}
 	}
-	return errors.Join(c.write(text.WriteTotals), wrong)
+	return errors.Join(write(w, text.WriteTotals), wrong)
 }

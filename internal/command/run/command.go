@@ -125,7 +125,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c.notices(dir, to, plan)
-	if denied := run.MayRun(); denied != nil {
+	if denied := run.Denied(); denied != nil {
 		if c.dryRun {
 			denied = errors.Join(c.print(plan, nil), denied)
 		}

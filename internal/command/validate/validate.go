@@ -28,7 +28,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := run.MayRun(); err != nil {
+			if err := run.Denied(); err != nil && (!a.KeepGoing || a.StrictError() != nil) {
 				return err
 			}
 			failed := run.Plan().Err()

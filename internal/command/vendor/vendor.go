@@ -34,7 +34,7 @@ The folder is as trusted as the tree around it, so catalogs and function program
 			if run == nil {
 				return err
 			}
-			cache := run.Options().Sources.Cache
+			cache := run.Scope().Sources.Cache
 			defer func() { err = errors.Join(err, cache.Close()) }()
 			if err != nil {
 				return err

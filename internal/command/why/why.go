@@ -51,8 +51,8 @@ The cache records the last render of a root by build or apply-render with the sa
 				return err
 			}
 			plan := run.Plan()
-			roots := run.Roots()
-			reasons := why.New(plan, run.Options().Plan.Cwd, run.States())
+			roots := run.Scope().Roots
+			reasons := why.New(run)
 			if !isStep {
 				return errors.Join(reasons.WriteRoot(a.Stdout, diag.Redact(roots[0].Dir)), plan.Err())
 			}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/cache"
@@ -18,7 +19,7 @@ func Output(c *cache.Cache, folder string) *known.Files {
 	if c == nil {
 		return k
 	}
-	data, ok := c.Kept(outputs, PathKey(folder))
+	data, ok := c.Kept(outputs, pathKey(folder))
 	if !ok {
 		return k
 	}
@@ -47,11 +48,49 @@ func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 		e.stat(f.Stat)
 		e.digest(f.Sum)
 	}
-	_ = c.Keep(outputs, PathKey(folder), e.b) // on failure, the next run reads the files again
+	_ = c.Keep(outputs, pathKey(folder), e.b) // on failure, the next run reads the files again
 }
 
-// PathKey returns the key of cache entries for a local path.
-func PathKey(path string) krm.Digest {
+// written is the kind of the cache entries for files outside output folders.
+const written = "wrote1"
+
+// LastWrite has the digest of the content that krmflow last wrote to a file, as far as this
+// process or the cache knows it.
+type LastWrite struct {
+	open func() *cache.Cache
+	key  krm.Digest
+	sum  krm.Digest // of the last content that this process wrote
+}
+
+// OpenLastWrite returns the record of a file. open returns the cache, which may be nil. It is
+// called when the cache is needed.
+func OpenLastWrite(open func() *cache.Cache, file string) *LastWrite {
+	return &LastWrite{open: open, key: pathKey(file)}
+}
+
+// Is reports whether the last content has this digest.
+func (l *LastWrite) Is(sum krm.Digest) bool {
+	if l.sum == sum {
+		return true
+	}
+	c := l.open()
+	if c == nil {
+		return false
+	}
+	last, ok := c.Kept(written, l.key)
+	return ok && bytes.Equal(last, sum[:])
+}
+
+// Save records the digest of new content.
+func (l *LastWrite) Save(sum krm.Digest) {
+	l.sum = sum
+	if c := l.open(); c != nil {
+		_ = c.Keep(written, l.key, sum[:]) // on failure, the next run needs --force
+	}
+}
+
+// pathKey returns the key of cache entries for a local path.
+func pathKey(path string) krm.Digest {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}

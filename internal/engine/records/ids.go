@@ -9,7 +9,8 @@ import (
 // them, a file whose digest is known can be compared with a revision without reading it. IDs
 // must not be used concurrently.
 type IDs struct {
-	cache *cache.Cache
+	open  func() *cache.Cache
+	cache *cache.Cache // nil before the first use, and without a cache
 	key   krm.Digest
 	known map[krm.Digest]string
 	used  map[krm.Digest]string
@@ -23,16 +24,21 @@ const ids = "objects1"
 // that the last run has used are kept.
 const maxIDs = 100_000
 
-// OpenIDs returns the cached ids of the repository with this top directory. The cache may be
-// nil.
-func OpenIDs(c *cache.Cache, top string) *IDs {
-	i := &IDs{cache: c, key: krm.DigestOf([]byte(top)), known: map[krm.Digest]string{}, used: map[krm.Digest]string{}}
-	if c == nil {
-		return i
+// OpenIDs returns the cached ids of the repository with this top directory. open returns the
+// cache, which may be nil. It is called on the first use of the ids.
+func OpenIDs(open func() *cache.Cache, top string) *IDs {
+	return &IDs{open: open, key: krm.DigestOf([]byte(top)), used: map[krm.Digest]string{}}
+}
+
+// load reads the cached ids.
+func (i *IDs) load() {
+	i.cache, i.known = i.open(), map[krm.Digest]string{}
+	if i.cache == nil {
+		return
 	}
-	data, ok := c.Kept(ids, i.key)
+	data, ok := i.cache.Kept(ids, i.key)
 	if !ok {
-		return i
+		return
 	}
 	d := newDecoder(data)
 	for range min(d.uint(), uint64(len(data))) {
@@ -42,12 +48,14 @@ func OpenIDs(c *cache.Cache, top string) *IDs {
 	if d.err != nil {
 		clear(i.known)
 	}
-	return i
 }
 
 // Of returns the id of the file whose content has this digest. If it is not cached, Of calls
 // id, which returns "" if it cannot determine the id.
 func (i *IDs) Of(sum krm.Digest, id func() string) string {
+	if i.known == nil {
+		i.load()
+	}
 	known, ok := i.known[sum]
 	if !ok {
 		if known = id(); known == "" {

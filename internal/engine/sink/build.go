@@ -29,12 +29,12 @@ func CheckBuild(path string) error {
 // component, and names that several resources share, come from [names.Of]. Other files in the
 // folder are kept. Each file is replaced atomically, the folder is not. After writing a single
 // file, WriteBuild calls wrote with its digest.
-func WriteBuild(path string, l *krm.List, wrote func(file string, sum krm.Digest)) error {
+func WriteBuild(path string, l *krm.List, wrote func(krm.Digest)) error {
 	if !isFolder(path) {
 		text := l.AppendYAML(nil)
 		err := output.WriteFileAtomic(path, text, secret.Perm(l.HoldsSecrets()))
 		if err == nil {
-			wrote(path, krm.DigestOf(text))
+			wrote(krm.DigestOf(text))
 		}
 		return err
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 )
 
-// Planned returns the inputs of roots that were planned with [engine.Request.Observe].
-func Planned(a *cli.Invocation, run *engine.Run, dirs []string) []Root {
-	return Of(run.Plan(), dirs, SettingOf(a, run))
+// Planned returns the inputs of the roots of a run with [engine.Request.Observe].
+func Planned(a *cli.Invocation, run *engine.Run) []Root {
+	return Of(run.Plan(), run.Scope().Roots.Dirs(), SettingOf(a, run))
 }
 
 // SettingOf returns the setting for the plan of a run.
 func SettingOf(a *cli.Invocation, run *engine.Run) Setting {
-	o := run.Options()
+	o := run.Scope()
 	s := Setting{Cwd: RealDir(o.Plan.Cwd), Functions: o.Plan.Functions, LockFile: a.LockFile, Vendor: cli.VendorName}
 	if sources := o.Sources; sources != nil && sources.Vendor != "" {
 		s.Vendor = sources.Vendor

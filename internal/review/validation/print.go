@@ -20,6 +20,6 @@ func Findings(a *cli.Invocation, check *Run, run *engine.Run) error {
 	for _, w := range report.Warnings() {
 		a.Log.Warn(w)
 	}
-	a.Result = report.Summary(len(run.Options().Dirs))
+	a.Result = report.Summary(len(run.Scope().Dirs))
 	return report.Err()
 }

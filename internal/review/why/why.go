@@ -12,6 +12,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/planview"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -35,12 +36,16 @@ type Reasons struct {
 	of     []Reason                 // by node
 }
 
-// New returns the reasons for the steps of a plan. states holds the state of each root by
-// directory. Files are shown relative to cwd.
-func New(plan *planner.Plan, cwd string, states map[string]records.State) *Reasons {
-	r := &Reasons{plan: plan, cwd: cwd, states: states, of: make([]Reason, len(plan.Graph.Nodes))}
+// New returns the reasons for the steps of a run. Files are shown relative to its working
+// directory.
+func New(run *engine.Run) *Reasons {
+	plan, scope := run.Plan(), run.Scope()
+	r := &Reasons{plan: plan, cwd: scope.Plan.Cwd, states: map[string]records.State{}, of: make([]Reason, len(plan.Graph.Nodes))}
+	for _, root := range scope.Roots {
+		r.states[diag.Redact(root.Dir)] = run.Known(root.Dir).State()
+	}
 	files, settings := map[string]records.Change{}, map[string]records.Change{}
-	for _, s := range states {
+	for _, s := range r.states {
 		for _, c := range s.Changes {
 			if c.Setting {
 				settings[c.What] = c

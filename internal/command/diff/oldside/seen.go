@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -22,7 +21,7 @@ import (
 type Seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
-	ids      func() *records.IDs // lazy: the cache can be opened only once the plan exists
+	ids      *records.IDs
 	real     func(path string) string
 	sameLock bool
 }
@@ -38,7 +37,7 @@ type place struct {
 // NewSeen compares roots with the revision tree. lockFile is the lock file of the new side.
 func NewSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *Seen {
 	return &Seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
-		ids: sync.OnceValue(func() *records.IDs { return e.Earlier().Objects(tree.Top()) })}
+		ids: e.Objects(tree.Top())}
 }
 
 // Same reports whether the observed files of a root are the same in the revision. If so, its
@@ -52,7 +51,7 @@ func (s *Seen) Same(plan *planner.Plan, dir string) bool {
 }
 
 // Save keeps the object IDs of the files that were compared for later runs.
-func (s *Seen) Save() { s.ids().Save() }
+func (s *Seen) Save() { s.ids.Save() }
 
 // holds reports whether the revision matches an observation.
 func (s *Seen) holds(o *loaders.Observation) bool {
@@ -87,7 +86,7 @@ func (s *Seen) SameRecord(dir string, r *records.Record) bool {
 	}
 	for p := range r.Parts {
 		if !s.has(p, true, func(name string) bool {
-			id := s.ids().Of(p.Sum, func() string {
+			id := s.ids.Of(p.Sum, func() string {
 				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
 				if err != nil || krm.DigestOf(data) != p.Sum {
 					return ""

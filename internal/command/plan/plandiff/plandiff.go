@@ -99,7 +99,7 @@ func (o *Old) plan(cmd *cobra.Command, a *cli.Invocation, args []string, now *en
 	if err != nil {
 		return diag.NotReadable.Errorf("the working directory does not exist")
 	}
-	roots := now.Roots()
+	roots := now.Scope().Roots
 	dirs := roots.Dirs()
 	absolute := len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
 	prefixes, err := shown(tree, cwd, absolute)
