@@ -138,7 +138,7 @@ var imports = map[string][]string{
 		"krm/function", "loaders", "planner", "trust"},
 	"internal/cli/program":  {},
 	"internal/cli/report":   {"diag", "internal/cli/messages"},
-	"internal/cli/settings": {"diag", "internal/sys/glob", "krm/yaml", "loaders", "output", "trust"},
+	"internal/cli/settings": {"diag", "internal/sys/glob", "krm", "krm/yaml", "loaders", "output", "trust"},
 	"internal/cli/terminal": {"diag", "graph"},
 
 	"internal/planview":          plus(values, "graph", "internal/cli/terminal", "planner", "planner/layers", "trust"),
@@ -152,7 +152,8 @@ var imports = map[string][]string{
 		"planner", "planner/trace", "scheduler"},
 	"internal/review/validation": plus(values, "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/history", "loaders", "planner", "validate"),
-	"internal/review/why": {"diag", "graph", "internal/engine", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
+	"internal/review/why": {"diag", "graph", "internal/engine", "internal/engine/records", "internal/planview", "krm/yaml",
+		"planner"},
 
 	"internal/command/affected": {"diag", "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},

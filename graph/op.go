@@ -124,9 +124,9 @@ type Call struct {
 	Chart *chart.Chart
 }
 
-// MarkGranted sets [Call.Follows] of the calls that depend on a call with grants. Inputs come
-// before their users in Nodes.
-func (g *Graph) MarkGranted() {
+// MarkGranted sets [Call.Follows] of the calls that depend on a call with grants, and returns g.
+// Inputs come before their users in Nodes.
+func (g *Graph) MarkGranted() *Graph {
 	var granted []bool // by node; nil if there is none so far
 	for i, n := range g.Nodes {
 		call, isCall := n.Op.(Call)
@@ -145,6 +145,7 @@ func (g *Graph) MarkGranted() {
 		}
 		granted[i] = granted[i] || call.Granted
 	}
+	return g
 }
 
 // Absorb adds the answer of a generator, its last input, to its other input, or to an empty list

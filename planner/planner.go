@@ -207,8 +207,7 @@ func (c *compiler) finish() *Plan {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
-	c.plan.Graph = c.plan.Graph.WithFetches(c.files.Name)
-	c.plan.Graph.MarkGranted()
+	c.plan.Graph = c.plan.Graph.MarkGranted().WithFetches(c.files.Name)
 	c.trusted.Decide()
 	if c.plan.foundAll() {
 		c.trusted.Unread()
