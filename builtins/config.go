@@ -52,7 +52,7 @@ type NameReferences struct {
 	list []NameReference
 
 	mu     sync.RWMutex
-	picked map[krm.GVK][]*fieldTree[refSpec] `key:"-"`
+	picked map[krm.GVK][]*fieldTree[refSpec]
 }
 
 // NewNameReferences returns the list of refs. It takes ownership of the slice.

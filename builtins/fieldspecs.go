@@ -20,7 +20,7 @@ type FieldSpecs struct {
 	list []FieldSpec
 
 	mu     sync.RWMutex
-	picked map[krm.GVK]*pickedFields `key:"-"`
+	picked map[krm.GVK]*pickedFields
 }
 
 // NewFieldSpecs returns the list of specs. It takes ownership of the slice.

@@ -33,7 +33,7 @@ type ImageTagTransformer struct {
 	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 	pattern    imagePattern
 	// before and after connect the transformer with its neighbors. See [ChainImages].
-	before, after *imageMail `key:"-"`
+	before, after *imageMail
 }
 
 // Configure never fails. An invalid regular expression as the name matches nothing, as in

@@ -17,11 +17,6 @@ import (
 type Op interface {
 	// Verb returns the name of the operation in plans and logs.
 	Verb() string
-	// Key returns a digest of everything that determines the result of the operation for given
-	// inputs: equal keys and equal inputs yield equal results. For a [Call] this holds only for
-	// the same executor, and only if its function has a digest. The key describes the configured
-	// operation; running it does not change the key.
-	Key() krm.Digest
 }
 
 // A Transformer changes a list that it owns. It may call any method of list, but must copy a
@@ -196,14 +191,3 @@ func (Fetch) Verb() string     { return "fetch" }
 func (Call) Verb() string      { return "call" }
 func (Absorb) Verb() string    { return "absorb" }
 func (Finish) Verb() string    { return "finish" }
-
-func (op Load) Key() krm.Digest      { return keyOf(op) }
-func (op Merge) Key() krm.Digest     { return keyOf(op) }
-func (op Generate) Key() krm.Digest  { return keyOf(op) }
-func (op Transform) Key() krm.Digest { return keyOf(op) }
-func (op Validate) Key() krm.Digest  { return keyOf(op) }
-func (op Pass) Key() krm.Digest      { return keyOf(op) }
-func (op Fetch) Key() krm.Digest     { return keyOf(op) }
-func (op Call) Key() krm.Digest      { return keyOf(op) }
-func (op Absorb) Key() krm.Digest    { return keyOf(op) }
-func (op Finish) Key() krm.Digest    { return keyOf(op) }

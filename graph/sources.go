@@ -76,3 +76,14 @@ func holds(t reflect.Type) bool {
 	}
 	return false
 }
+
+// readable returns v as an addressable variable, which lets package reflect read its unexported
+// fields.
+func readable(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
+	}
+	x := reflect.New(v.Type()).Elem()
+	x.Set(v)
+	return x
+}

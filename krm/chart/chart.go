@@ -31,7 +31,7 @@ type Chart struct {
 	Digest krm.Digest
 	// Folder is the name of the chart's folder as helm sees it, and Files are its contents.
 	Folder string
-	Files  []File `key:"-"`
+	Files  []File
 	// Values are the values files. In the archive they are beside [Dir].
 	Values []File
 }

@@ -70,7 +70,7 @@ type Function struct {
 	// Tree contains the files below the directory of the configuration, for a function that may
 	// read them if they are not files of this machine. A bind mount without a source then stands
 	// for them.
-	Tree []File `key:"-"`
+	Tree []File
 	// AsCurrentUser runs a container with the ids of the current user.
 	AsCurrentUser bool
 	// Unsandboxed allows an exec function to run where this machine cannot isolate it.

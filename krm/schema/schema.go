@@ -1,11 +1,9 @@
 package schema
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -26,8 +24,6 @@ type Schema struct {
 	definitions map[string]yaml.Value // by name, for references
 	kinds       map[Kind]yaml.Value   // definitions of kinds
 	namespaced  map[Kind]bool
-	// source is the document from which the schema was parsed.
-	source *source
 	// builtin determines which definitions of the Kubernetes schema take precedence.
 	builtin Builtin
 }
@@ -59,7 +55,6 @@ func Parse(doc yaml.Value) (*Schema, error) {
 		definitions: make(map[string]yaml.Value, len(defs)),
 		kinds:       make(map[Kind]yaml.Value, len(defs)/2),
 		namespaced:  map[Kind]bool{},
-		source:      &source{doc: doc},
 	}
 	for _, def := range defs {
 		s.definitions[def.Key] = def.Value
@@ -83,24 +78,6 @@ func Parse(doc yaml.Value) (*Schema, error) {
 		s.namespaced[gvk] = s.namespaced[gvk] || strings.Contains(path.Key, "namespaces/{namespace}")
 	}
 	return s, nil
-}
-
-type source struct {
-	doc  yaml.Value
-	once sync.Once
-	key  [sha256.Size]byte
-}
-
-// Key returns a digest of the schema: schemas with equal keys give equal answers. The key of the
-// nil Schema is zero. Key is safe for concurrent use.
-func (s *Schema) Key() (key [sha256.Size]byte) {
-	if s == nil {
-		return key
-	}
-	s.source.once.Do(func() { s.source.key = sha256.Sum256(s.source.doc.AppendBinary(nil)) })
-	key = s.source.key
-	key[0] ^= byte(s.builtin)
-	return key
 }
 
 // With returns s as kustomize uses it if the Kubernetes schema is in state b when s is loaded.

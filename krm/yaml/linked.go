@@ -22,8 +22,7 @@ func Linked(s string) Value {
 	return Value{p: unsafe.Pointer(&link{s}), n: uint32(len(s)), typ: String, flags: linked}
 }
 
-// A link is the shared node of all values from one call of [Linked]. The binary form contains its
-// number: see [Value.AppendBinary].
+// A link is the shared node of all values from one call of [Linked].
 type link struct{ text string }
 
 // apart returns v as a string that is not linked. Other values are returned unchanged.

@@ -107,28 +107,35 @@ func (c *comparison) explainer(u *unit) *explainer {
 
 // otherSteps returns the steps of a root that its old side does not have.
 func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
-	// keys yields the keys of steps. Steps without a configuration are skipped, because file
-	// content has its own positions.
-	keys := func(g *graph.Graph, side string, yield func(*graph.Node, krm.Digest)) {
+	// configs yields the configurations of steps. Steps that change no resource or have no
+	// configuration are skipped: file content has its own positions.
+	configs := func(g *graph.Graph, side string, files map[string]*yaml.Source, yield func(*graph.Node, krm.Digest)) {
 		for _, n := range g.Nodes {
 			switch n.Op.(type) {
-			case graph.Load, graph.Finish, graph.Merge, graph.Absorb:
+			case graph.Load, graph.Finish, graph.Merge, graph.Absorb, graph.Validate, graph.Pass, graph.Fetch:
 				continue
-			case graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Call:
+			case graph.Generate, graph.Transform, graph.Call:
 			}
-			key, ok := c.keys.Load(side + n.ID)
+			config, ok := c.configs.Load(side + n.ID)
 			if !ok {
-				key = n.Op.Key()
-				c.keys.Store(side+n.ID, key) // roots share many steps
+				var shared []string
+				switch graph.Maker(n.Op).(type) {
+				case graph.Generator:
+					shared = []string{"generatorOptions"}
+				case builtins.FieldLister:
+					shared = []string{"configurations"}
+				}
+				config = n.ConfigDigest(files, shared...)
+				c.configs.Store(side+n.ID, config) // roots share many steps
 			}
-			yield(n, key.(krm.Digest))
+			yield(n, config.(krm.Digest))
 		}
 	}
 	known := map[krm.Digest]int{}
-	keys(old, "old ", func(_ *graph.Node, key krm.Digest) { known[key]++ })
-	keys(g, "new ", func(n *graph.Node, key krm.Digest) {
-		if known[key] > 0 {
-			known[key]--
+	configs(old, "old ", c.wasFiles(), func(_ *graph.Node, config krm.Digest) { known[config]++ })
+	configs(g, "new ", c.nowFiles(), func(n *graph.Node, config krm.Digest) {
+		if known[config] > 0 {
+			known[config]--
 		} else {
 			others = append(others, n)
 		}

@@ -86,7 +86,7 @@ type comparison struct {
 	counterpart func(file string) string
 	nowFiles    func() map[string]*yaml.Source
 	wasFiles    func() map[string]*yaml.Source
-	keys        sync.Map // step keys (krm.Digest) by side and id
+	configs     sync.Map // configurations of steps (krm.Digest) by side and id
 	failed      []error
 	ordered     bool // resources of both sides are in render order
 }
