@@ -29,7 +29,7 @@ type Entry struct {
 	// ExecRuntime is the runtime of Exec if a third party provides it, and empty otherwise.
 	ExecRuntime function.Runtime
 
-	// Requires lists what the function gets from the user's machine if the user grants it.
+	// Requires lists the variables, files and network that the user can grant to the function.
 	Requires Requires
 
 	// AllowRemoteConfig allows configurations from fetched trees to use an entry with capabilities

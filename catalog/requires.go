@@ -15,8 +15,8 @@ const (
 	RequireNetwork = "network"
 )
 
-// Requires lists what a function needs from the user's machine, apart from its input. An entry
-// only declares it. The function gets it after the user has granted it by name.
+// Requires lists the variables, files and network that a function needs besides its input. A
+// catalog entry only declares them. The user grants each by name.
 type Requires struct {
 	// Needs lists the requirements in the order of the catalog.
 	Needs []Need

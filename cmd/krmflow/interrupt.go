@@ -18,7 +18,7 @@ import (
 
 // untilSignal returns a context that is canceled by the first SIGINT or SIGTERM. A second
 // signal ends the process at once, except that the pager of a screen handles Ctrl-C itself: it
-// would be left behind in the terminal. SIGTERM ends the pager. SIGPIPE is caught and ignored, so
+// would stay in the terminal. SIGTERM ends the pager. SIGPIPE is caught and ignored, so
 // that a closed pipe shows up as a write error. The handlers are never removed: each removal would
 // wake two threads.
 func untilSignal(screen *terminal.Screen) (context.Context, context.CancelCauseFunc) {
