@@ -61,10 +61,9 @@ func parseList(text []byte) (*list, error) {
 // checkPlace refuses a list of the files in a directory, because the answer would be written to
 // them: krmflow run, kpt fn eval and kustomize fn run replace the files in place.
 //
-// Such items have an annotation with the path of a file. The list of an empty directory has no
-// items, but neither has that of a generator whose configuration has no name, and that of a
-// transformer without resources. In these cases krmflow build adds the annotation local-config to
-// the configuration.
+// Such items have an annotation with the path of a file. A list without items is ambiguous: the
+// directory may be empty, a generator's configuration may have no name, or a transformer may have
+// no resources. Only krmflow build adds the annotation local-config to the configuration.
 func (l *list) checkPlace() error {
 	refused := len(l.items) == 0 && annotation(l.config, "config.kubernetes.io/local-config") != "true"
 	for _, item := range l.items {
