@@ -87,8 +87,8 @@ func endsWithin() {
 
 // signalled implements the program signalled INT WHEN PROGRAM [ARG...]. It runs a program, sends it
 // a signal, and fails with 99 if it runs for longer than [patience] after that. WHEN is a duration,
-// cpu: with a duration of processor time, or a pattern, which sends the signal as soon as a file
-// matches it. Otherwise it exits with the code of the program.
+// cpu: with a duration of processor time after the start of the program, or a pattern, which sends
+// the signal as soon as a file matches it. Otherwise it exits with the code of the program.
 func signalled() {
 	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[os.Args[1]]
 	if sig == nil || len(os.Args) < 4 {
@@ -98,7 +98,7 @@ func signalled() {
 	if delay, err := time.ParseDuration(os.Args[2]); err == nil {
 		time.Sleep(delay)
 	} else if text, ok := strings.CutPrefix(os.Args[2], "cpu:"); ok {
-		awaitCPU(cmd.Process.Pid, text)
+		awaitCPU(cmd.Process.Pid, text, startTime(os.Args[3]))
 	} else {
 		awaitFile(os.Args[2])
 	}
@@ -112,9 +112,19 @@ func signalled() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// awaitCPU waits until a process has used some processor time, which measures its progress even on
-// a busy machine. It returns when the process has ended.
-func awaitCPU(pid int, text string) {
+// startTime measures the processor time that a program needs to start. A program built with the
+// race detector needs 200 ms, in which it does not yet listen to signals.
+func startTime(program string) time.Duration {
+	cmd := exec.Command(program, "version")
+	if err := cmd.Run(); err != nil {
+		fatal("%v", err)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// awaitCPU waits until a process has used some processor time after its start, which measures its
+// progress even on a busy machine. It returns when the process has ended.
+func awaitCPU(pid int, text string, start time.Duration) {
 	limit, err := time.ParseDuration(text)
 	if err != nil {
 		fatal("%v", err)
@@ -129,7 +139,7 @@ func awaitCPU(pid int, text string) {
 		}
 		user, _ := strconv.Atoi(fields[11])
 		system, _ := strconv.Atoi(fields[12])
-		if time.Duration(user+system)*time.Second/ticks >= limit {
+		if time.Duration(user+system)*time.Second/ticks >= start+limit {
 			return
 		}
 	}
