@@ -20,6 +20,10 @@ func (s *Source) Locate(doc int, path ...any) diag.Pos {
 	if len(s.subs) > 0 {
 		return s.locateSub(path)
 	}
+	if len(s.places) > 0 {
+		p, at := s.placeOf(path)
+		return p.Source.Locate(p.Doc, at...)
+	}
 	if s.same != nil {
 		return diag.Pos{File: s.File, Line: s.same.Locate(doc, path...).Line}
 	}
@@ -50,6 +54,9 @@ func (s *Source) LocateQuickly(path ...any) diag.Pos {
 	if len(s.subs) > 0 {
 		p := s.subOf(path)
 		return p.src.LocateQuickly(append(p.path[:len(p.path):len(p.path)], path...)...)
+	}
+	if len(s.places) > 0 {
+		return s.Locate(0, path...)
 	}
 	text, err := s.original().readText()
 	if err != nil || len(path) == 0 {

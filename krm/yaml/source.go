@@ -63,6 +63,8 @@ type Source struct {
 
 	// subs are the places of this part in other files: see Source.Sub.
 	subs []sub
+	// places are the places of an assembled Source: see Assemble.
+	places []Place
 
 	encodedOnce sync.Once
 	encoded     string

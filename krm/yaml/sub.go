@@ -29,6 +29,10 @@ func (s *Source) Over(v Value, by *Source) *Source {
 
 // Field returns the path of a field for messages: in the whole file, if s is a part of one.
 func (s *Source) Field(path []any) string {
+	if len(s.places) > 0 {
+		p, at := s.placeOf(path)
+		return p.Source.Field(at)
+	}
 	if len(s.subs) == 0 {
 		return diag.FieldPath(path)
 	}

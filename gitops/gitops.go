@@ -1,0 +1,115 @@
+// Package gitops describes what the controllers of Argo CD and Flux render for their objects. The
+// packages argocd and flux decode the objects. Nothing here runs a function or a chart.
+//
+// A controller edits the kustomization file of a directory, builds the directory, and changes the
+// result. A [Root] is a description of this: package planner compiles it into a graph.
+package gitops
+
+import (
+	"io/fs"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// An Object is one object of a cluster, as written in a file or produced by an ApplicationSet or
+// a rendered root.
+type Object struct {
+	Group, Kind, Namespace, Name string
+	// Value is the object. It is document Doc of Source.
+	Value  yaml.Value
+	Source *yaml.Source
+	Doc    int
+	// Tree is the absolute path of the searched directory, without symbolic links.
+	Tree string
+}
+
+// Place returns the place of a field of o.
+func (o *Object) Place(path ...any) yaml.Place {
+	return yaml.Place{Source: o.Source, Doc: o.Doc, At: path}
+}
+
+// Errorf returns an error about the field at path.
+func (o *Object) Errorf(path []any, format string, args ...any) *diag.Error {
+	p := o.Place(path...)
+	return diag.Errorf(p.Pos(), p.Source.Field(path), format, args...)
+}
+
+// A Repo is the content of a repository at a revision.
+type Repo struct {
+	// Dir is an absolute directory on this machine without symbolic links. If it is empty, Ref
+	// returns the reference that package loaders fetches for a directory of the repository.
+	Dir string
+	Ref func(path string) string
+}
+
+// An Env finds what objects refer to.
+type Env struct {
+	// Objects are all objects found. They include ConfigMaps, Secrets and sources.
+	Objects []*Object
+	// Repo returns the repository at a URL and revision; an empty revision means its default. The
+	// place names the field with the URL. The error says why it is refused.
+	Repo func(at yaml.Place, url, revision string) (Repo, error)
+	// Open returns the files of a Repo whose directory is on this machine.
+	Open func(Repo) (fs.FS, error)
+	// Clusters is a file with clusters for ApplicationSets, or nil.
+	Clusters *yaml.Source
+	// Warn reports a likely mistake.
+	Warn func(*diag.Error)
+}
+
+// Find returns the object of a kind by namespace and name, nil if there is none.
+func (e *Env) Find(group, kind, namespace, name string) *Object {
+	for _, o := range e.Objects {
+		if o.Kind == kind && o.Group == group && o.Namespace == namespace && o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// A Root is what a controller renders for an object.
+type Root struct {
+	Object *Object
+	// Parts are rendered separately. Their resources follow one another.
+	Parts []Part
+	// Steps change the resources of all parts.
+	Steps []Step
+	// Errs say why the root cannot be rendered as the controller would.
+	Errs []error
+	// Uses are the other objects that determine the root.
+	Uses []*Object
+	// After are the objects that must be applied before this one.
+	After []*Object
+}
+
+// A Part is a directory with an edited kustomization file.
+type Part struct {
+	// Dir is an absolute path on this machine or the reference of a remote directory.
+	Dir string
+	// At is the field that names the directory.
+	At yaml.Place
+	// Edit returns the kustomization file that the controller builds. old is the file in the
+	// directory, nil if there is none. The result is assembled: see [yaml.Assemble]. The error is a
+	// [*diag.Error].
+	Edit func(dir Dir, old *yaml.Source) (*yaml.Source, error)
+}
+
+// A Dir is the directory of a [Part].
+type Dir interface {
+	// Files returns the slash-separated paths of the regular files at and below the directory, in
+	// lexical order.
+	Files() ([]string, error)
+	// Read returns a file.
+	Read(path string) (*yaml.Source, error)
+}
+
+// A Step is a change of the resources that a root has rendered.
+type Step struct {
+	builtins.Transformer
+	// At is the field that configures the step, and Summary describes it in a plan, without values
+	// of Secrets.
+	At      yaml.Place
+	Summary string
+}
