@@ -147,6 +147,7 @@ type Dir struct {
 	Free   bool
 	root   *os.Root
 	handle *os.File     // of the directory itself
+	owner  string       // of observations, see RootOf
 	tree   *fetchedTree // tree that it is part of; nil for a local directory
 	ahead  bool         // see Ahead
 }
@@ -222,6 +223,30 @@ func (l *Local) Root(path string) (*Dir, error) {
 	l.observeRoot(d, abs, path)
 	if l.freeRoot != nil {
 		d.Free = l.freeRoot(d.Real)
+	}
+	return d, nil
+}
+
+// RootOf returns the directory at an absolute path for a root with a name of its own. The
+// observations of its layer are separate from those of other layers in the directory: see
+// [Local.Observed].
+func (l *Local) RootOf(name, path string) (*Dir, error) {
+	var d *Dir
+	var err error
+	if l.fs != nil {
+		d, err = l.treeDir(l.fs, givenPath(path), path)
+	} else {
+		d, err = l.dir(path, l.name(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.owner = name
+	if l.seen != nil {
+		l.observe(d, Observation{Path: d.Real, Kind: SawDir, Real: d.Real})
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.rootDirs[diag.Redact(name)] = name
 	}
 	return d, nil
 }

@@ -146,10 +146,11 @@ func (l *Local) observe(d *Dir, o Observation) {
 	o.InFetched = d.IsFetched() && o.Kind != SawFetched
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	in := l.seen[d.Real]
+	owner := cmp.Or(d.owner, d.Real)
+	in := l.seen[owner]
 	if in == nil {
 		in = &observed{}
-		l.seen[d.Real] = in
+		l.seen[owner] = in
 	}
 	in.all, in.sorted = append(in.all, o), nil
 }

@@ -31,6 +31,7 @@ import (
 //   - buildMetadata of the root makes kustomize record where resources come from (tracking). The
 //     recorded path depends on the reference through which a base was reached (origin).
 //   - Charts without a namespace take that of the enclosing layer (charts).
+//   - A controller edits the first layer for a GitOps object (object).
 //
 // A component has no key: it modifies the list of its consumer, so it is compiled for each
 // consumer.
@@ -47,6 +48,7 @@ type layerKey struct {
 	tracking      bool
 	origin        place  // if origins are tracked
 	charts        string // the inherited namespace, if charts in the layer use it
+	object        string // the name of the part of a GitOps object, for its first layer
 }
 
 // A layer is a compiled Kustomization or Composition, or a Component or Composition compiled on
@@ -78,6 +80,9 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	key := layerKey{dir: dir.Key(), schema: b.schema, schemaChosen: b.schemaChosen, tracking: b.tracking, origin: origin}
 	if !b.tracking {
 		key.origin = place{}
+	}
+	if b.part != nil && len(b.stack) == 0 {
+		key.object = b.part.name
 	}
 	if parent == nil && len(b.stack) > 0 {
 		if l := b.reuse(key); l != nil {

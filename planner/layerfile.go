@@ -21,6 +21,9 @@ type kustomizationFile struct {
 // load reads the kustomization file of dir. It returns nil after recording the error if there is
 // no usable file.
 func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
+	if b.part != nil && len(b.stack) == 0 {
+		return b.loadPart(dir)
+	}
 	if k := b.c.kusts[dir.Key()]; k != nil {
 		b.Errs.AddOnce(k.errs)
 		return k

@@ -21,6 +21,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -78,6 +79,8 @@ type Options struct {
 	Rendered []string
 	// Observe enables [Plan.Observed].
 	Observe bool
+	// Objects are roots that are GitOps objects, by the names that are passed to [Compile].
+	Objects map[string]*gitops.Root
 	// Files, if not nil, are planned instead of layers: one entry per root, see [Files].
 	Files []*Files
 }
@@ -195,7 +198,11 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	// reader in package ahead does on other cores. Two concurrent compilers, even without merging
 	// their results, were not faster on two cores.
 	for _, dir := range dirs {
-		c.root(dir)
+		if o := o.Objects[dir]; o != nil {
+			c.object(dir, o)
+		} else {
+			c.root(dir)
+		}
 	}
 	return c.finish()
 }
@@ -354,6 +361,7 @@ type build struct {
 	// tracking is set if the root has buildMetadata: kustomize then records origins.
 	tracking bool
 	stack    []*frame
+	part     *objectPart // of the root, if it is a GitOps object
 	// layers and nodes count the compiled layers and added nodes; ids is the total length of the
 	// ids.
 	layers, nodes, ids int
@@ -377,17 +385,26 @@ type frame struct {
 	file string // its kustomization file, for messages
 }
 
+// root plans a directory.
 func (b *build) root(name string, dir *loaders.Dir) {
 	l := b.layer(dir, place{}, nil, nil)
 	if l == nil {
 		return
 	}
+	if id, ok := b.finish(l); ok {
+		b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
+		b.c.plan.reading.roots = append(b.c.plan.reading.roots, layers.Use{Field: name, Layer: l.k.Source.File})
+	}
+}
+
+// finish adds the last step of a root. It reports whether the root has no mistakes.
+func (b *build) finish(l *layer) (id graph.NodeID, ok bool) {
 	path := []any{"sortOptions"}
 	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.IsUnread(path)) {
 		b.ErrorAt(l.k.Source, path, err)
 	}
 	if l.failed || b.Errs.Len() > 0 {
-		return
+		return 0, false
 	}
 	fin := &builtins.Finish{
 		NameReference:          l.config.NameReference,
@@ -400,16 +417,14 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	if b.c.o.ManagedByLabel || slices.Contains(l.k.BuildMetadata, "managedByLabel") {
 		fin.ManagedBy = "kustomize-" + KustomizeVersion
 	}
-	id := b.add(&graph.Node{
+	return b.add(&graph.Node{
 		ID:      l.name + "#finish",
 		Op:      graph.Finish{Transformer: fin},
 		Inputs:  []graph.NodeID{l.out},
 		Summary: summary.Finish(fin),
 		Origin:  graph.Origin{Source: l.k.Source},
 		Layer:   l.name,
-	})
-	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
-	b.c.plan.reading.roots = append(b.c.plan.reading.roots, layers.Use{Field: name, Layer: l.k.Source.File})
+	}), true
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, otherwise that of
