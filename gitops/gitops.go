@@ -96,6 +96,8 @@ type Part struct {
 	Dir string
 	// At is the field that names the directory.
 	At yaml.Place
+	// Chart reports that the kustomization file lists a chart.
+	Chart bool
 	// Unrestricted lets layers read files outside their directory.
 	Unrestricted bool
 	// Edit returns the kustomization file that the controller builds. old is the file in the

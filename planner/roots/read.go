@@ -2,6 +2,7 @@ package roots
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ func (s *search) read() error {
 			if i >= len(s.layers) {
 				return
 			}
-			if l := s.layers[i]; !l.given {
+			if l := s.layers[i]; !l.given && !l.object {
 				s.readLayer(l)
 			}
 		}
@@ -95,6 +96,12 @@ func (s *search) markUsed() {
 	uses := map[*layer][]*layer{}
 	isUsed := map[*layer]bool{}
 	for _, l := range s.layers {
+		for _, dir := range l.dirs {
+			if other := s.known[dir]; other != nil {
+				uses[l], isUsed[other] = append(uses[l], other), true
+				other.usedBy = cmp.Or(other.usedBy, l)
+			}
+		}
 		for _, text := range l.uses {
 			if other := s.other(l, text); other != nil && other != l {
 				uses[l] = append(uses[l], other)
