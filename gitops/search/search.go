@@ -22,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/roots"
 )
 
 // A Mode selects the controllers whose objects are roots.
@@ -55,6 +56,11 @@ type Options struct {
 	// this machine that FS has the content of, and Prefix precedes names in messages.
 	FS          fs.FS
 	Top, Prefix string
+	// Layers reads the layers in the searched directories. Render renders roots, which are
+	// directories or objects by name, without functions. Its result lacks the roots that cannot be
+	// rendered.
+	Layers func() ([]roots.Layer, error)
+	Render func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error)
 	// Warn reports likely mistakes.
 	Warn func(*diag.Error)
 }
@@ -90,10 +96,6 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 	for _, o := range objects {
 		trees[o.Source] = o.Tree
 	}
-	dirs := map[string]string{}
-	for _, file := range files {
-		dirs[o.Prefix+file.Name] = path.Dir(file.Rel)
-	}
 	env.Repo = func(at yaml.Place, url, revision string) (gitops.Repo, error) {
 		tree, ok := trees[at.Origin()]
 		if !ok && len(files) > 0 {
@@ -108,12 +110,13 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 		}
 		env.Clusters = &yaml.Source{File: o.Clusters, Data: data}
 	}
-	var list []*gitops.Root
-	if o.Mode != Flux {
-		list = append(list, argocd.Roots(env)...)
+	if len(objects) == 0 {
+		return f, nil
 	}
-	if o.Mode != ArgoCD {
-		list = append(list, flux.Roots(env)...)
+	s.tree = files[0].Tree
+	list, err := s.collect(ctx, env, files)
+	if err != nil {
+		return nil, err
 	}
 	if o.Mode == Auto {
 		list = slices.DeleteFunc(list, func(r *gitops.Root) bool {
@@ -124,7 +127,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 			return why != ""
 		})
 	}
-	f.name(list, dirs)
+	f.name(list)
 	return f, nil
 }
 
@@ -154,8 +157,8 @@ func (s *search) isDir(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// name names the roots. dirs are the directories of files.
-func (f *Found) name(list []*gitops.Root, dirs map[string]string) {
+// name names the roots.
+func (f *Found) name(list []*gitops.Root) {
 	count := map[string]int{}
 	for _, r := range list {
 		count[nameOf(r.Object)]++
@@ -163,7 +166,7 @@ func (f *Found) name(list []*gitops.Root, dirs map[string]string) {
 	for _, r := range list {
 		name := nameOf(r.Object)
 		if count[name] > 1 {
-			name = path.Join(dirs[r.Object.Place().Origin().File], name)
+			name = path.Join(r.Object.Near, name)
 		}
 		for base, n := name, 2; f.Roots[name] != nil; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
@@ -180,7 +183,18 @@ func nameOf(o *gitops.Object) string { return path.Join(o.Kind, o.Namespace, o.N
 type search struct {
 	Options
 	repos *repos
-	mu    sync.Mutex
+	tree  string // one of the searched directories
+}
+
+// rootsOf returns the roots of the wanted objects of an environment.
+func (s *search) rootsOf(env *gitops.Env) (list []*gitops.Root) {
+	if s.Mode != Flux {
+		list = append(list, argocd.Roots(env)...)
+	}
+	if s.Mode != ArgoCD {
+		list = append(list, flux.Roots(env)...)
+	}
+	return list
 }
 
 func (s *search) warn(e *diag.Error) {
@@ -238,7 +252,7 @@ func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, e
 		}
 		for n, doc := range docs {
 			if o := objectOf(doc.Value); o != nil {
-				o.Source, o.Doc, o.Tree = src, n, files[i].Tree
+				o.Source, o.Doc, o.Tree, o.Near = src, n, files[i].Tree, path.Dir(files[i].Rel)
 				all = append(all, o)
 			}
 		}

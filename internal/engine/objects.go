@@ -7,14 +7,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/gitops/search"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
 )
 
 // objects are the roots that are GitOps objects, by name: those of the files of this machine, and
@@ -36,7 +40,10 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	if tree != nil {
 		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
 	}
-	s.Objects = func(ctx context.Context, files []roots.File) ([]roots.Object, error) {
+	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, error) {
+		o.Layers, o.Render = layers, func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+			return e.renderObjects(ctx, tree, names, objects)
+		}
 		list := make([]search.File, len(files))
 		for i, f := range files {
 			list[i] = search.File{Name: f.Path, Tree: f.Top, Rel: f.Rel}
@@ -66,6 +73,31 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 		return all, nil
 	}
 	return s
+}
+
+// renderObjects renders roots without functions, for their objects. The result lacks the roots that
+// cannot be rendered.
+func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+	sources := e.o.Sources
+	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
+	o.Plan.Objects = objects
+	if tree != nil {
+		o.Plan.FS, o.Plan.FSName = tree, tree.Shown()
+	}
+	plan, err := render.Compile(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	lists := map[string]*krm.List{}
+	var mu sync.Mutex
+	scheduler.Run(ctx, plan.Graph, scheduler.Options{Pure: true, KeepGoing: true, Jobs: e.o.Jobs,
+		Root: func(at graph.Root, list *krm.List) error {
+			mu.Lock()
+			defer mu.Unlock()
+			lists[at.Dir] = list
+			return nil
+		}})
+	return lists, context.Cause(ctx)
 }
 
 // isObjectName reports whether an argument is the name of a GitOps object and not a directory.

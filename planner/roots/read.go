@@ -17,6 +17,10 @@ import (
 
 // read concurrently reads the files that decide whether each layer is a root.
 func (s *search) read() error {
+	if s.haveRead {
+		return nil
+	}
+	s.haveRead = true
 	var next atomic.Int64
 	var done sync.WaitGroup
 	work := func() {
@@ -41,7 +45,7 @@ func (s *search) read() error {
 // readLayer reads the files of a layer. A file that cannot be read or parsed makes the layer a
 // root, so that planning reports the error.
 func (s *search) readLayer(l *layer) {
-	uses := s.Leaves
+	uses := s.Leaves || s.readUses
 	for _, name := range l.files {
 		file := filepath.Join(l.dir, name)
 		data, err := s.readFile(file, layerfile.MaxSize)

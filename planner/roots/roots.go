@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/sys/ignore"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
@@ -35,9 +36,9 @@ type Selection struct {
 	// Visit is called with the absolute path, without symbolic links, of each searched directory.
 	// It may be nil.
 	Visit func(dir string)
-	// Objects returns the roots that the given YAML files contain, besides the directories. It may
-	// be nil.
-	Objects func(ctx context.Context, files []File) ([]Object, error)
+	// Objects returns the roots that YAML files contain, besides the directories. It may be nil.
+	// layers reads the layers in the searched directories.
+	Objects func(ctx context.Context, files []File, layers func() ([]Layer, error)) ([]Object, error)
 	// FS contains the directories; nil means this machine's file system. Its Open and Stat must
 	// follow symbolic links.
 	FS fs.FS
@@ -52,7 +53,18 @@ type File struct{ Path, Top, Rel string }
 // renders. Key identifies its content.
 type Object struct {
 	Name, File, Key string
-	Dirs       []string
+	Dirs            []string
+}
+
+// A Layer is a directory that holds a Kustomization, Component or Composition.
+type Layer struct {
+	// Dir is its path for messages, Rel its path below the searched directory, and Real its path
+	// without symbolic links.
+	Dir, Rel, Real string
+	// Root reports that the layer can be rendered, and Used that other layers use it.
+	Root, Used bool
+	// Uses are the paths, without symbolic links, of the layers and files that it names.
+	Uses []string
 }
 
 // Found is the result of [Selection.Find].
@@ -124,6 +136,8 @@ type search struct {
 	ignored []string
 	files   []File // if there is an Objects function
 	keys    []string
+	// readUses requests the references of layers, and haveRead reports that the layers have been read.
+	readUses, haveRead bool
 }
 
 // A top is a directory named by the user. Layers are searched at and below it.
@@ -244,7 +258,7 @@ func (s *search) findObjects() error {
 	if len(s.files) == 0 {
 		return nil
 	}
-	objects, err := s.Objects(s.ctx, s.files)
+	objects, err := s.Objects(s.ctx, s.files, s.allLayers)
 	if err != nil {
 		return err
 	}
@@ -266,6 +280,30 @@ func (s *search) findObjects() error {
 		s.layers, t.layers = append(s.layers, l), append(t.layers, l)
 	}
 	return nil
+}
+
+// allLayers reads the layers.
+func (s *search) allLayers() (all []Layer, err error) {
+	s.readUses = true
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, l := range s.layers {
+		at := Layer{Dir: l.dir, Rel: l.rel, Real: l.real, Root: l.root}
+		for _, text := range l.uses {
+			if other := s.other(l, text); other != nil && other != l {
+				at.Uses, used[other.real] = append(at.Uses, other.real), true
+			} else if other == nil && text != "" && !filepath.IsAbs(text) && !loaders.IsRemote(text) {
+				at.Uses = append(at.Uses, filepath.Join(l.real, text))
+			}
+		}
+		all = append(all, at)
+	}
+	for i := range all {
+		all[i].Used = used[all[i].Real]
+	}
+	return all, nil
 }
 
 // IsYAML reports whether a file may contain objects, by its name.
