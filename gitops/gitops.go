@@ -30,6 +30,11 @@ func (o *Object) Place(path ...any) yaml.Place {
 	return yaml.Place{Source: o.Source, Doc: o.Doc, At: path}
 }
 
+// Part returns o as a Source of its own.
+func (o *Object) Part() *yaml.Source {
+	return yaml.Assemble(o.Source.File, o.Value, yaml.Place{Source: o.Source, Doc: o.Doc})
+}
+
 // Errorf returns an error about the field at path.
 func (o *Object) Errorf(path []any, format string, args ...any) *diag.Error {
 	p := o.Place(path...)
@@ -78,8 +83,9 @@ type Root struct {
 	Steps []Step
 	// Errs say why the root cannot be rendered as the controller would.
 	Errs []error
-	// Uses are the other objects that determine the root.
-	Uses []*Object
+	// Uses are the other objects that determine the root, and Files the files read for it so far.
+	Uses  []*Object
+	Files []*yaml.Source
 	// After are the objects that must be applied before this one.
 	After []*Object
 }
@@ -90,6 +96,10 @@ type Part struct {
 	Dir string
 	// At is the field that names the directory.
 	At yaml.Place
+	// Chart reports that the kustomization file lists a chart.
+	Chart bool
+	// Unrestricted lets layers read files outside their directory.
+	Unrestricted bool
 	// Edit returns the kustomization file that the controller builds. old is the file in the
 	// directory, nil if there is none. The result is assembled: see [yaml.Assemble]. The error is a
 	// [*diag.Error].
