@@ -58,7 +58,7 @@ type Repo struct {
 // An Env finds what objects refer to.
 type Env struct {
 	// Objects are all objects found. They include ConfigMaps, Secrets and sources. Wanted are those
-	// of them whose roots are requested.
+	// of them whose roots are requested, nil for all.
 	Objects, Wanted []*Object
 	// Repo returns the repository at a URL and revision; an empty revision means its default. The
 	// place names the field with the URL. The error says why it is refused.
@@ -71,6 +71,14 @@ type Env struct {
 	Warn func(*diag.Error)
 
 	index map[string][]*Object
+}
+
+// Requested returns the objects whose roots are requested.
+func (e *Env) Requested() []*Object {
+	if e.Wanted == nil {
+		return e.Objects
+	}
+	return e.Wanted
 }
 
 // Add adds objects.

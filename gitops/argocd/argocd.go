@@ -30,7 +30,7 @@ func Roots(env *gitops.Env) []*gitops.Root {
 	d := &discovery{env: env, repos: map[[2]string]*repo{}, trees: map[string]*tree{}, sources: map[string]*yaml.Source{},
 		warned: map[warning]bool{}}
 	var roots []*gitops.Root
-	for _, o := range env.Objects {
+	for _, o := range env.Requested() {
 		switch {
 		case o.Group != group:
 		case o.Kind == "Application":

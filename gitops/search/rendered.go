@@ -121,6 +121,11 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 		producers := map[string]*gitops.Root{}
 		var names []string
 		for _, r := range list {
+			for _, o := range r.Uses {
+				if o.Kind == "ApplicationSet" { // which has generated the object
+					r.Object.Near, r.Object.By, c.origin[r.Object] = o.Near, o.By, c.origin[o]
+				}
+			}
 			key := r.Object.Near + "//" + nameOf(r.Object)
 			if c.known[key] && r.Object.By != "" {
 				continue

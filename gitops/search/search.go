@@ -295,7 +295,7 @@ func (s *search) read(name string) ([]byte, error) {
 // directories of its parts: the values of objects, but not their places.
 func Content(r *gitops.Root) krm.Digest {
 	b := yaml.AppendJSON(nil, r.Object.Value)
-	if r.Object.Group != argocd.Group { // an Application that an ApplicationSet generates has all values
+	if r.Object.Group != "argoproj.io" { // an Application that an ApplicationSet generates has all values
 		for _, o := range r.Uses {
 			b = yaml.AppendJSON(b, o.Value)
 		}
