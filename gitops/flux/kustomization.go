@@ -1,0 +1,164 @@
+package flux
+
+import (
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A kustomization is an object of the kind Kustomization. Fields of type yaml.Value at the end do
+// not change what is rendered.
+type kustomization struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Metadata   yaml.Value `json:"metadata"`
+	Status     yaml.Value `json:"status"`
+	Spec       struct {
+		SourceRef               reference    `json:"sourceRef"`
+		Path                    string       `json:"path"`
+		Suspend                 bool         `json:"suspend"`
+		DependsOn               []dependency `json:"dependsOn"`
+		TargetNamespace         string       `json:"targetNamespace"`
+		NamePrefix              string       `json:"namePrefix"`
+		NameSuffix              string       `json:"nameSuffix"`
+		CommonMetadata          metadata     `json:"commonMetadata"`
+		Components              []string     `json:"components"`
+		IgnoreMissingComponents bool         `json:"ignoreMissingComponents"`
+		BuildMetadata           []string     `json:"buildMetadata"`
+		postRenderer
+		PostBuild *struct {
+			Substitute     map[string]string `json:"substitute"`
+			SubstituteFrom []struct {
+				Kind     string `json:"kind"`
+				Name     string `json:"name"`
+				Optional bool   `json:"optional"`
+			} `json:"substituteFrom"`
+		} `json:"postBuild"`
+		Decryption *struct {
+			Provider           string     `json:"provider"`
+			SecretRef          yaml.Value `json:"secretRef"`
+			ServiceAccountName yaml.Value `json:"serviceAccountName"`
+		} `json:"decryption"`
+
+		DeletionPolicy     yaml.Value `json:"deletionPolicy"`
+		Force              yaml.Value `json:"force"`
+		HealthCheckExprs   yaml.Value `json:"healthCheckExprs"`
+		HealthChecks       yaml.Value `json:"healthChecks"`
+		Interval           yaml.Value `json:"interval"`
+		KubeConfig         yaml.Value `json:"kubeConfig"`
+		Prune              yaml.Value `json:"prune"`
+		RetryInterval      yaml.Value `json:"retryInterval"`
+		ServiceAccountName yaml.Value `json:"serviceAccountName"`
+		Timeout            yaml.Value `json:"timeout"`
+		Validation         yaml.Value `json:"validation"`
+		Wait               yaml.Value `json:"wait"`
+	} `json:"spec"`
+}
+
+// A postRenderer has the fields of a kustomization file that both controllers accept.
+type postRenderer struct {
+	Patches []patch `json:"patches"`
+	Images  []image `json:"images"`
+	// The deprecated fields of v1beta2.
+	PatchesStrategicMerge []yaml.Value `json:"patchesStrategicMerge"`
+	PatchesJSON6902       []jsonPatch  `json:"patchesJson6902"`
+}
+
+type patch struct {
+	Patch  string    `json:"patch"`
+	Target *selector `json:"target"`
+}
+
+type jsonPatch struct {
+	Patch  []jsonOperation `json:"patch"`
+	Target *selector       `json:"target"`
+}
+
+type jsonOperation struct {
+	Op    string     `json:"op"`
+	Path  string     `json:"path"`
+	From  string     `json:"from"`
+	Value yaml.Value `json:"value"`
+}
+
+type selector struct {
+	Group              string `json:"group"`
+	Version            string `json:"version"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	Namespace          string `json:"namespace"`
+	AnnotationSelector string `json:"annotationSelector"`
+	LabelSelector      string `json:"labelSelector"`
+}
+
+type image struct {
+	Name    string `json:"name"`
+	NewName string `json:"newName"`
+	NewTag  string `json:"newTag"`
+	Digest  string `json:"digest"`
+}
+
+// kustomization returns the root of a Kustomization, nil if it is suspended.
+func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
+	r := f.root(o)
+	k := &kustomization{}
+	errs := f.decode(o, k)
+	if f.suspended(o, k.Spec.Suspend) {
+		return nil
+	}
+	for _, e := range errs {
+		r.fail(e)
+	}
+	if len(errs) > 0 {
+		return r.Root
+	}
+	s := &k.Spec
+	r.after(KustomizeGroup, "Kustomization", s.DependsOn)
+	r.deprecated(k)
+	if src := r.find(o, s.SourceRef, "spec", "sourceRef"); src != nil {
+		at := o.Place("spec", "sourceRef")
+		if s.Path != "" {
+			at = o.Place("spec", "path")
+			if strings.HasPrefix(path.Clean(strings.TrimLeft(s.Path, "/")), "..") {
+				f.warn(o.Errorf(at.At, "%q leads out of the repository: Flux starts at its root", s.Path).With(diag.OutsideDirectory))
+			}
+		}
+		if t, ok := r.tree(src, s.Path); ok {
+			e := &editor{f: f, o: o, k: k, tree: t}
+			r.Parts = []gitops.Part{{Dir: t.dir(), At: at, Unrestricted: true, Edit: e.edit}}
+		}
+	}
+	if d := s.Decryption; d != nil && d.Provider != "sops" {
+		r.fail(o.Errorf([]any{"spec", "decryption", "provider"}, "unknown provider %q", d.Provider).With(diag.BadValue).
+			Hint("Flux supports only sops"))
+	}
+	if s.PostBuild != nil {
+		r.substitute(k)
+	}
+	r.commonMetadata(s.CommonMetadata)
+	return r.Root
+}
+
+// deprecated reports the patches of v1beta2. The API v1 does not have them, and the API server
+// drops them.
+func (r *root) deprecated(k *kustomization) {
+	version := path.Base(k.APIVersion)
+	drop := func(field string) {
+		r.f.warn(r.Object.Errorf([]any{"spec", field}, "unknown field in %s, ignored by Flux", k.APIVersion).With(diag.UnknownField).
+			Hint("use patches instead"))
+	}
+	if version != "v1" {
+		return
+	}
+	if k.Spec.PatchesStrategicMerge != nil {
+		drop("patchesStrategicMerge")
+		k.Spec.PatchesStrategicMerge = nil
+	}
+	if k.Spec.PatchesJSON6902 != nil {
+		drop("patchesJson6902")
+		k.Spec.PatchesJSON6902 = nil
+	}
+}

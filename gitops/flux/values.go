@@ -1,0 +1,289 @@
+package flux
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// valuesFrom is an entry of spec.valuesFrom.
+type valuesFrom struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	ValuesKey  string `json:"valuesKey"`
+	TargetPath string `json:"targetPath"`
+	Optional   bool   `json:"optional"`
+	Literal    bool   `json:"literal"`
+}
+
+// values are the merged values of a HelmRelease.
+type values struct {
+	merged yaml.Value
+	// places are those of values that are not in spec.values. Their paths are relative to merged.
+	places []yaml.Place
+	// hidden are the texts from Secrets.
+	hidden []string
+}
+
+// maxPlaces limits the number of places of values.
+const maxPlaces = 1000
+
+// values merges the values of a HelmRelease: those of valuesFrom in order, then spec.values.
+func (r *root) values(h *release) *values {
+	all := &values{merged: yaml.MapOf()}
+	own := h.Spec.Values
+	if own.IsNull() {
+		own = yaml.MapOf()
+	}
+	if own.Type() != yaml.Map {
+		r.fail(r.Object.Errorf([]any{"spec", "values"}, "must be a mapping").With(diag.WrongType))
+		own = yaml.MapOf()
+	}
+	for i, ref := range h.Spec.ValuesFrom {
+		r.valuesFrom(all, ref, "spec", "valuesFrom", i)
+	}
+	all.places = slices.DeleteFunc(all.places, func(p yaml.Place) bool { return own.Follow(p.Path...).Exists() })
+	all.merged = mergeValues(all.merged, own)
+	all.places = slices.DeleteFunc(all.places, func(p yaml.Place) bool { return !all.merged.Follow(p.Path...).Exists() })
+	return all
+}
+
+// valuesFrom merges the values that an entry of valuesFrom refers to.
+func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
+	if ref.Kind != "ConfigMap" && ref.Kind != "Secret" {
+		r.fail(r.Object.Errorf(append(at, "kind"), "must be ConfigMap or Secret, not %q", ref.Kind).With(diag.BadValue))
+		return
+	}
+	data, ok := r.data(at, ref.Kind, ref.Name, ref.Optional)
+	if !ok {
+		return
+	}
+	key := ref.ValuesKey
+	if key == "" {
+		key = "values.yaml"
+	}
+	o := r.f.find(r.Object, "", ref.Kind, r.Object.Namespace, ref.Name)
+	name := ref.Kind + " " + path.Join(r.Object.Namespace, ref.Name)
+	text, ok := data[key]
+	if !ok {
+		if !ref.Optional {
+			e := r.Object.Errorf(at, "%s has no key %q", name, key).With(diag.BadValue)
+			var keys []string
+			for k := range data {
+				keys = append(keys, k)
+			}
+			slices.Sort(keys)
+			e.Hints = diag.DidYouMean(key, keys)
+			r.fail(e)
+		}
+		return
+	}
+	private := ref.Kind == "Secret" && !isEncrypted(o.Value)
+	place := o.Place("data", key)
+	if !o.Value.At("data", key).Exists() {
+		place = o.Place("stringData", key)
+	}
+	if ref.TargetPath != "" {
+		sets, err := parseSet(ref.TargetPath, text, ref.Literal)
+		for _, s := range sets {
+			if err == nil {
+				all.merged, err = s.apply(all.merged)
+				all.record(s.path, place)
+			}
+			if private {
+				all.hide(s.value)
+			}
+		}
+		if err != nil {
+			r.fail(r.Object.Errorf(append(at, "targetPath"), "%s", err).With(diag.BadValues))
+		}
+		return
+	}
+	if ref.Kind == "Secret" && !private {
+		return // the placeholder of an encrypted file has no values
+	}
+	v, err := yaml.NewAnswer(name, []byte(text)).Value()
+	if err == nil && !v.IsNull() && v.Type() != yaml.Map {
+		err = errors.New("not a mapping")
+	}
+	if err != nil {
+		// The text may be secret: the message has only the line.
+		e := diag.AsError(err)
+		r.fail(r.Object.Errorf(at, "the key %s of %s is not a file of values (line %d)", key, name, max(e.Pos.Line, 1)).With(diag.BadValues))
+		return
+	}
+	if private {
+		all.hide(v)
+	}
+	all.merged = mergeValues(all.merged, v)
+	leaves(v, nil, func(path []any) { all.record(path, place) })
+}
+
+// hide adds the texts in v to those that are not shown.
+func (all *values) hide(v yaml.Value) {
+	eachLine(v, func(line string) { all.hidden = append(all.hidden, line) })
+}
+
+// record records the place of a value.
+func (all *values) record(path []any, at yaml.Place) {
+	all.places = slices.DeleteFunc(all.places, func(p yaml.Place) bool { return slices.Equal(p.Path, path) })
+	if len(all.places) < maxPlaces {
+		at.Path = path
+		all.places = append(all.places, at)
+	}
+}
+
+// leaves calls do for the path of each value in nested mappings that is not a mapping.
+func leaves(v yaml.Value, path []any, do func([]any)) {
+	if v.Type() != yaml.Map {
+		if len(path) > 0 {
+			do(path)
+		}
+		return
+	}
+	for _, f := range v.Fields() {
+		leaves(f.Value, slices.Concat(path, []any{f.Key}), do)
+	}
+}
+
+// mergeValues merges two mappings as Flux does: lists and scalars of b replace those of a, and a
+// null is a value.
+func mergeValues(a, b yaml.Value) yaml.Value {
+	for _, f := range b.Fields() {
+		x := f.Value
+		if old := a.Get(f.Key); old.Type() == yaml.Map && x.Type() == yaml.Map {
+			x = mergeValues(old, x)
+		}
+		a = a.With(f.Key, x)
+	}
+	return a
+}
+
+// defaults applies valuesFiles, which replace the file values.yaml of a chart. Helm reads that file
+// anyway, so its other values are removed by nulls.
+func (r *root) defaults(c *chart, all *values) {
+	if len(c.valuesFiles) == 0 || slices.Equal(c.valuesFiles, []string{"values.yaml"}) {
+		return
+	}
+	at := slices.Concat(c.field, []any{"valuesFiles"})
+	if c.repo != "" {
+		r.fail(c.from.Errorf(at, "files of values in a chart from a HelmRepository are not supported").With(diag.Unsupported).
+			Hint("copy their content to spec.values"))
+		return
+	}
+	files := c.tree.files(r.f.env)
+	if files == nil {
+		r.fail(c.from.Errorf(at, "files of values in a chart of another repository are not supported").With(diag.Unsupported).
+			Hint("map the repository to a directory: --source URL=DIR"))
+		return
+	}
+	read := func(name string, field ...any) (yaml.Value, bool) {
+		// The paths are relative to the repository. Charts themselves read values.yaml.
+		data, err := fs.ReadFile(files, path.Clean(name))
+		if errors.Is(err, fs.ErrNotExist) && c.ignoreMissing {
+			return yaml.MapOf(), true
+		}
+		src := &yaml.Source{File: path.Join(c.dir, name), Data: data}
+		var v yaml.Value
+		if err == nil {
+			v, err = src.Value()
+		}
+		if err != nil {
+			r.fail(c.from.Errorf(slices.Concat(at, field), "%s", err).With(diag.BadValues))
+			return v, false
+		}
+		r.Files = append(r.Files, src)
+		return v, true
+	}
+	merged := yaml.MapOf()
+	for i, name := range c.valuesFiles {
+		v, ok := read(strings.TrimPrefix(path.Clean("/"+name), "/"), i)
+		if !ok {
+			return
+		}
+		merged = mergeValues(merged, v)
+	}
+	if own, ok := read(path.Join(c.tree.sub, "values.yaml")); ok {
+		all.merged = mergeValues(without(own, merged), all.merged)
+	}
+}
+
+// without returns v with nulls for the values of own that v does not have.
+func without(own, v yaml.Value) yaml.Value {
+	for _, f := range own.Fields() {
+		switch x := v.Get(f.Key); {
+		case !x.Exists():
+			v = v.With(f.Key, yaml.NullValue)
+		case x.Type() == yaml.Map && f.Value.Type() == yaml.Map:
+			v = v.With(f.Key, without(f.Value, x))
+		}
+	}
+	return v
+}
+
+// chartFields are the fields of helmCharts with texts. In valuesInline, kustomize makes texts of
+// numbers in fields of these names.
+var chartFields = []string{"name", "version", "repo", "releasename", "namespace", "valuesfile", "valuesmerge", "kubeversion", "nametemplate",
+	"additionalvaluesfiles", "apiversions"}
+
+// warnText warns about values that helm would get with a different type.
+func (r *root) warnText(all *values) {
+	for _, f := range all.merged.Fields() {
+		switch f.Value.Type() {
+		case yaml.Int, yaml.Float, yaml.Bool:
+			if slices.Contains(chartFields, strings.ToLower(f.Key)) {
+				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass a %s", f.Value.Type()).
+					With(diag.OddValue))
+			}
+		}
+	}
+}
+
+// hide adds a step that marks the values of Secrets in the output of the chart, so that they are
+// not shown.
+func (r *root) hide(all *values) {
+	set := &secret.Set{}
+	var texts []string
+	for _, text := range all.hidden {
+		one := &secret.Set{}
+		one.AddValue(text)
+		if one.HideValue(yaml.Str(text)).Text() != text { // not a common word or number
+			texts = append(texts, text)
+			set.AddTaken(text)
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	slices.Sort(texts)
+	r.Steps = append(r.Steps, gitops.Step{Transformer: &hiding{slices.Compact(texts), set}, At: r.Object.Place("spec", "valuesFrom"),
+		Summary: "hides values of Secrets"})
+}
+
+// hiding marks texts that came from Secrets.
+type hiding struct {
+	texts []string
+	set   *secret.Set
+}
+
+// Configure implements builtins.Builtin.
+func (t *hiding) Configure(builtins.Env) error { return nil }
+
+// Transform marks the texts in each resource that has one of them. It changes no object.
+func (t *hiding) Transform(list *krm.List, _ builtins.Warn) error {
+	for i, r := range list.All() {
+		if !t.set.HideValue(r.Value()).Same(r.Value()) {
+			list.Change(i, func(r *krm.Resource) { r.Taken = append(r.Taken, t.texts...) })
+		}
+	}
+	return nil
+}
