@@ -104,7 +104,7 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 		}
 		w, err := (&yaml.Source{File: g.set.Source.File, Data: []byte(text)}).Value()
 		if err != nil {
-			return nil, errorAt(at, "%s", diag.AsError(err).Msg).With(diag.InvalidYAML)
+			return nil, inText(at, err)
 		}
 		if !w.IsNull() && w.Type() != yaml.Map {
 			return nil, errorAt(at, "must be the text of a mapping").With(diag.WrongType)

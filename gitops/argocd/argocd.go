@@ -9,6 +9,7 @@ package argocd
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -88,6 +89,20 @@ func (d *discovery) decode(v yaml.Value, at yaml.Place, into any) []error {
 // errorAt returns an error about a place.
 func errorAt(at yaml.Place, format string, args ...any) *diag.Error {
 	return diag.Errorf(at.Pos(), at.Source.Field(at.At), format, args...)
+}
+
+// inText returns err, a mistake in the text at a place, with the position of its line.
+func inText(at yaml.Place, err error) *diag.Error {
+	e := diag.AsError(err)
+	out := errorAt(at, "%s", e.Msg).With(diag.InvalidYAML)
+	out.Hints = e.Hints
+	if line := e.Pos.Line; line > 0 {
+		out.Pos = at.Below(diag.TextLine(line)).Pos()
+		if out.Pos == at.Pos() {
+			out.Msg = fmt.Sprintf("line %d of the text: %s", line, e.Msg)
+		}
+	}
+	return out
 }
 
 // refused returns an error about a feature of Argo CD that krmflow does not run.

@@ -138,7 +138,7 @@ func (g *generation) list(gen *listGenerator, n node) ([]*params, error) {
 	at := n.at.Below("elementsYaml")
 	v, err := (&yaml.Source{File: g.set.Source.File, Data: []byte(gen.ElementsYAML)}).Value()
 	if err != nil {
-		return nil, errorAt(at, "%s", diag.AsError(err).Msg).With(diag.InvalidYAML)
+		return nil, inText(at, err)
 	}
 	if !v.IsNull() && v.Type() != yaml.Seq {
 		return nil, errorAt(at, "must be the text of a list, not of %s", v.Type().Article()).With(diag.WrongType)

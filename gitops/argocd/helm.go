@@ -184,8 +184,7 @@ func (m *valueFiles) merge(dir gitops.Dir) error {
 	case m.helm.Values != "":
 		v, err := (&yaml.Source{File: m.obj.Source.File, Data: []byte(m.helm.Values)}).Value()
 		if err != nil {
-			line := diag.AsError(err).Pos.Line
-			return errorAt(at, "line %d: %s", line, diag.AsError(err).Msg).With(diag.InvalidYAML)
+			return inText(at, err)
 		}
 		before := len(m.places)
 		if err := m.add(v, at, "must be the text of a mapping"); err != nil {

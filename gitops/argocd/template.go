@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,13 +93,13 @@ func fastTemplate(text string, p *params) (out string, path []string, err error)
 		}
 		tag, after, closed := strings.Cut(rest, "}}")
 		if !closed {
-			return "", nil, fmt.Errorf("{{ has no }}")
+			return "", nil, errors.New("{{ has no }}")
 		}
 		name := strings.TrimSpace(tag)
+		names[name] = true
+		path = []string{name}
 		if v, ok := p.values[name].(string); ok && name != "" {
 			b.WriteString(v)
-			names[name] = true
-			path = []string{name}
 		} else {
 			b.WriteString("{{" + tag + "}}")
 		}
@@ -211,7 +212,8 @@ func (r *renderer) value(v yaml.Value, at yaml.Place, p *params) (yaml.Value, []
 			if text == v.Text() && param == nil {
 				return v, nil
 			}
-			if from, ok := p.place(param); ok {
+			// A text of several lines has its own place, because mistakes may be about any line.
+			if from, ok := p.place(param); ok && !strings.Contains(v.Text(), "\n") {
 				from.Path = slices.Clone(path)
 				places = append(places, from)
 			}
