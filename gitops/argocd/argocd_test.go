@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, archive string) *world {
 		case url == own:
 			return gitops.Repo{Dir: "/own"}, nil
 		case strings.HasPrefix(url, "bad:"):
-			return gitops.Repo{}, errorAt(at, "refused")
+			return gitops.Repo{}, discovery.ErrorAt(at, "refused")
 		}
 		return gitops.Repo{Ref: func(p string) string { return url + "//" + p + "?ref=" + revision }}, nil
 	}
