@@ -72,6 +72,15 @@ var imports = map[string][]string{
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
 
+	"gitops": {"builtins", "diag", "krm/yaml"},
+	"gitops/argocd": {"builtins", "diag", "gitops", "gitops/argocd/internal/appset", "gitops/argocd/internal/discovery",
+		"gitops/argocd/internal/setvalues", "krm", "krm/yaml"},
+	"gitops/argocd/internal/appset": {"diag", "gitops", "gitops/argocd/internal/appset/internal/gotemplate",
+		"gitops/argocd/internal/discovery", "krm/yaml"},
+	"gitops/argocd/internal/appset/internal/gotemplate": {"diag", "krm/yaml"},
+	"gitops/argocd/internal/discovery":                  {"diag", "gitops", "krm/yaml"},
+	"gitops/argocd/internal/setvalues":                  {"krm/yaml"},
+
 	"planner": plus(values, "builtins", "catalog", "eval", "graph", "krm/function", "loaders", "planner/composition",
 		"planner/helm", "planner/internal/ahead", "planner/internal/ownschema", "planner/internal/summary", "planner/internal/trusted",
 		"planner/layerfile", "planner/layers", "planner/report", "trust"),
@@ -262,7 +271,7 @@ func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, m
 // package never imports a package of a higher wing.
 var wings = [][]string{
 	{"diag", "krm", "internal/sys", "reference", "lock"},
-	{"graph", "builtins", "eval", "edit"},
+	{"graph", "builtins", "eval", "edit", "gitops"},
 	{"output", "cache", "loaders", "catalog", "trust", "validate"},
 	{"planner"},
 	{"scheduler", "executors", "render"},
