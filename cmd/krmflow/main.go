@@ -40,6 +40,7 @@ import (
 	"github.com/krmflow/krmflow/internal/command/fetch"
 	"github.com/krmflow/krmflow/internal/command/fn"
 	"github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/internal/command/images"
 	"github.com/krmflow/krmflow/internal/command/localize"
 	"github.com/krmflow/krmflow/internal/command/lock"
 	"github.com/krmflow/krmflow/internal/command/plan"
@@ -197,6 +198,7 @@ var commands = []struct {
 	{"validate", validate.Command, true},
 	{"diff", diff.Command, true},
 	{"graph", graph.Command, true},
+	{"images", images.Command, true},
 	{"deps", deps.Command, true},
 	{"affected", affected.Command, true},
 	{"why", why.Command, true},
