@@ -212,6 +212,8 @@ var imports = map[string][]string{
 	"internal/command/plan/plandiff": {"diag", "internal/cli", "internal/engine", "internal/planview", "internal/review/preview",
 		"loaders/revision"},
 	"internal/command/postrender": {"diag", "internal/cli", "internal/cli/options", "internal/engine", "krm/yaml"},
+	"internal/command/push": {"catalog", "diag", "internal/cli", "internal/cli/options", "krm", "loaders/remote",
+		"loaders/revision", "output/manifest", "reference"},
 	"internal/command/run": plus(values, "edit/inplace", "graph", "internal/cli", "internal/cli/options",
 		"internal/command/run/merge", "internal/command/run/tree", "internal/engine", "internal/engine/sink", "internal/review/history",
 		"krm/function", "loaders", "output", "output/rewrite", "planner", "scheduler"),
@@ -237,7 +239,7 @@ var imports = map[string][]string{
 		"internal/command/convert", "internal/command/create", "internal/command/deps", "internal/command/diff", "internal/command/docs",
 		"internal/command/edit", "internal/command/executor", "internal/command/explain", "internal/command/fetch", "internal/command/fn",
 		"internal/command/graph", "internal/command/images", "internal/command/localize", "internal/command/lock", "internal/command/plan",
-		"internal/command/postrender", "internal/command/run", "internal/command/schema", "internal/command/test",
+		"internal/command/postrender", "internal/command/push", "internal/command/run", "internal/command/schema", "internal/command/test",
 		"internal/command/validate", "internal/command/vendor", "internal/command/version", "internal/command/view", "internal/command/why",
 		"internal/command/wrap", "internal/engine/limits", "scheduler"},
 

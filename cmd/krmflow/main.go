@@ -45,6 +45,7 @@ import (
 	"github.com/krmflow/krmflow/internal/command/lock"
 	"github.com/krmflow/krmflow/internal/command/plan"
 	"github.com/krmflow/krmflow/internal/command/postrender"
+	"github.com/krmflow/krmflow/internal/command/push"
 	"github.com/krmflow/krmflow/internal/command/run"
 	"github.com/krmflow/krmflow/internal/command/schema"
 	"github.com/krmflow/krmflow/internal/command/test"
@@ -217,6 +218,7 @@ var commands = []struct {
 	{"trust", catalog.TrustCommand, false},
 	{"catalog", catalog.Command, false},
 	{"lint", hide(catalog.LintCommand, "lint"), false},
+	{"push", push.Command, false},
 	{"convert", convert.Command, false},
 	{"create", create.Command, false},
 	{"edit", edit.Command, false},
