@@ -175,7 +175,7 @@ func (c *change) text(color terminal.Palette) string {
 		space = c.id.Namespace + "/"
 	}
 	line := safe(fmt.Sprintf("%s %s%s %s: ", c.id.Kind, space, c.id.Name, resource))
-	switch image := func(u *use) string { return safe(diag.Redact(u.image)) }; c.what {
+	switch image := func(u *use) string { return safe(u.image) }; c.what {
 	case diff.Added:
 		line = color.Paint(terminal.Green, "+ "+line+image(c.now))
 	case diff.Removed:
@@ -193,7 +193,10 @@ func (c *change) text(color terminal.Palette) string {
 func (d *differences) total(all []change) string {
 	n := len(d.roots) + d.same + len(d.result.Failed)
 	line := "no image differs in " + diag.Count(d.same, "root")
-	if len(d.roots) > 0 {
+	switch {
+	case len(d.roots) == 1 && n == 1:
+		line = "images differ: " + counts(all)
+	case len(d.roots) > 0:
 		line = fmt.Sprintf("images differ in %d of %s: %s", len(d.roots), diag.Count(n, "root"), counts(all))
 	}
 	if len(d.result.Failed) > 0 {

@@ -79,9 +79,9 @@ type name struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// nameOf splits an image as kustomize does. Passwords are replaced.
+// nameOf splits an image as kustomize does.
 func nameOf(image string) name {
-	n := name{Image: diag.Redact(image)}
-	n.Name, n.Tag, n.Digest = builtins.SplitImage(n.Image)
+	n := name{Image: image}
+	n.Name, n.Tag, n.Digest = builtins.SplitImage(image)
 	return n
 }

@@ -32,7 +32,7 @@ type usage struct {
 	r    *krm.Resource
 	at   int // index of the resource in the list
 	// shown is the image for display, and space and name identify the resource. Values of Secrets
-	// are hidden.
+	// and passwords in addresses are hidden.
 	shown, space, name string
 	pos                diag.Pos // place that sets the image
 }
@@ -80,7 +80,7 @@ func usesIn(root graph.Root, list *krm.List) (found []usage) {
 	for i, r := range list.All() {
 		for _, u := range find(r.Value()) {
 			id := r.ID()
-			one := usage{use: u, root: root, r: r, at: i, shown: diag.Redact(hide.Hide(u.image)), name: hide.Name(id.Name)}
+			one := usage{use: u, root: root, r: r, at: i, shown: secret.HideAddresses(hide.Hide(u.image)), name: hide.Name(id.Name)}
 			if !id.Cluster && id.Namespace != krm.ClusterScope {
 				one.space = hide.Name(id.Namespace)
 			}
