@@ -142,7 +142,8 @@ func (p *program) store(ctx context.Context, s *remote.Session, at reference.Ref
 		return "", fmt.Errorf("%s: %w", p.path, err)
 	}
 	at.Ref = "program-" + strings.TrimPrefix(p.digest.String(), "sha256:")
-	v, err := s.Push(ctx, at, remote.Artifact{Type: remote.ProgramLayer, Layers: []remote.Layer{{MediaType: remote.ProgramLayer, Data: data}}})
+	layer := remote.Layer{MediaType: remote.ProgramLayer, Data: data}
+	v, err := s.Push(ctx, at, remote.Artifact{Type: remote.ProgramLayer, Layers: []remote.Layer{layer}})
 	at.Ref = ""
 	return at.At(v).String(), err
 }
