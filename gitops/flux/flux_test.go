@@ -424,8 +424,8 @@ metadata:
     team: a
   name: web-eu
 spec:
-  big: 12345678901234567000
-  date: "2020-01-01"
+  big: 12345678901234567168
+  date: "2020-01-01T00:00:00Z"
   replicas: 3
   text: ab
 ---

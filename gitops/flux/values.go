@@ -241,7 +241,7 @@ func (r *root) warnText(all *values) {
 		switch f.Value.Type() {
 		case yaml.Int, yaml.Float, yaml.Bool:
 			if slices.Contains(chartFields, strings.ToLower(f.Key)) {
-				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass a %s", f.Value.Type()).
+				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass %s", f.Value.Type().Article()).
 					With(diag.OddValue))
 			}
 		}
