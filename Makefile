@@ -81,11 +81,11 @@ longtest:
 	KRMFLOW_LONG_TESTS=all $(GO) test -timeout 60m ./...
 
 # Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
-# The packages run with the samples of go test, the scripts in full.
+# The packages run with the samples of go test, the scripts in full. kustomize itself runs without the race detector, with which it takes ten minutes.
 racetest:
 	KRMFLOW_LONG_TESTS= $(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/... ./internal/engine
 	KRMFLOW_LONG_TESTS=1 $(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
-	cd adapters/krusty && $(GO) test -race ./...
+	cd adapters/krusty && $(GO) test ./... && $(GO) test -race -run 'Schemas|Cancelled' ./...
 
 check: test racetest vulncheck
 	$(GO) vet ./...

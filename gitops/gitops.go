@@ -7,6 +7,7 @@ package gitops
 
 import (
 	"io/fs"
+	"path"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -23,6 +24,11 @@ type Object struct {
 	Doc    int
 	// Tree is the absolute path of the searched directory, without symbolic links.
 	Tree string
+	// Near is the slash-separated directory of the object's file, below the searched directory. For
+	// an object in the output of a root, it is the directory that leads to the root.
+	Near string
+	// By is the name of the root whose output contains the object, "" for an object in a file.
+	By string
 }
 
 // Place returns the place of a field of o.
@@ -51,8 +57,9 @@ type Repo struct {
 
 // An Env finds what objects refer to.
 type Env struct {
-	// Objects are all objects found. They include ConfigMaps, Secrets and sources.
-	Objects []*Object
+	// Objects are all objects found. They include ConfigMaps, Secrets and sources. Wanted are those
+	// of them whose roots are requested, nil for all.
+	Objects, Wanted []*Object
 	// Repo returns the repository at a URL and revision; an empty revision means its default. The
 	// place names the field with the URL. The error says why it is refused.
 	Repo func(at yaml.Place, url, revision string) (Repo, error)
@@ -62,16 +69,56 @@ type Env struct {
 	Clusters *yaml.Source
 	// Warn reports a likely mistake.
 	Warn func(*diag.Error)
+
+	index map[string][]*Object
 }
 
-// Find returns the object of a kind by namespace and name, nil if there is none.
-func (e *Env) Find(group, kind, namespace, name string) *Object {
-	for _, o := range e.Objects {
-		if o.Kind == kind && o.Group == group && o.Namespace == namespace && o.Name == name {
-			return o
+// Requested returns the objects whose roots are requested.
+func (e *Env) Requested() []*Object {
+	if e.Wanted == nil {
+		return e.Objects
+	}
+	return e.Wanted
+}
+
+// Add adds objects.
+func (e *Env) Add(objects ...*Object) { e.Objects, e.index = append(e.Objects, objects...), nil }
+
+// Find returns the object of a kind by namespace and name, nil if there is none. Several clusters may
+// have an object of this name: Find returns the one that is nearest to the object by, which refers
+// to it.
+func (e *Env) Find(by *Object, group, kind, namespace, name string) *Object {
+	if e.index == nil {
+		e.index = map[string][]*Object{}
+		for _, o := range e.Objects {
+			key := path.Join(o.Group, o.Kind, o.Namespace, o.Name)
+			e.index[key] = append(e.index[key], o)
 		}
 	}
-	return nil
+	var found *Object
+	best := -1
+	for _, o := range e.index[path.Join(group, kind, namespace, name)] {
+		if n := near(o.Near, by.Near); n > best {
+			found, best = o, n
+		}
+	}
+	return found
+}
+
+// near returns the length of the path that two directories have in common.
+func near(a, b string) (n int) {
+	for i := 0; i <= len(a) && i <= len(b); i++ {
+		if i == len(a) || i == len(b) || a[i] != b[i] {
+			if (i == len(a) || a[i] == '/') && (i == len(b) || b[i] == '/') {
+				n = i
+			}
+			break
+		}
+		if a[i] == '/' {
+			n = i
+		}
+	}
+	return n
 }
 
 // A Root is what a controller renders for an object.
@@ -96,6 +143,8 @@ type Part struct {
 	Dir string
 	// At is the field that names the directory.
 	At yaml.Place
+	// Chart reports that the kustomization file lists a chart.
+	Chart bool
 	// Unrestricted lets layers read files outside their directory.
 	Unrestricted bool
 	// Edit returns the kustomization file that the controller builds. old is the file in the

@@ -161,7 +161,7 @@ func (e *NotFoundError) parent() (dir string, names []string) {
 	}
 	dir = filepath.Dir(e.Path)
 	for abs := filepath.Dir(e.abs); ; abs, dir = filepath.Dir(abs), filepath.Dir(dir) {
-		if names = e.list(abs); names != nil || dir == "." || filepath.Base(dir) == ".." {
+		if names = e.list(abs); names != nil || dir == "." || filepath.Base(dir) == ".." || abs == filepath.Dir(abs) {
 			return dir, names
 		}
 	}

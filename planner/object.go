@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
@@ -20,6 +21,34 @@ type objectPart struct {
 	*gitops.Part
 	root *gitops.Root
 	name string // of the layer, unique in a plan
+}
+
+// partDirs returns dirs with the local directories of the objects in place of their names.
+func partDirs(dirs []string, objects map[string]*gitops.Root) (list []string) {
+	for _, dir := range dirs {
+		o := objects[dir]
+		if o == nil {
+			list = append(list, dir)
+			continue
+		}
+		for _, p := range o.Parts {
+			if p.Dir != "" && !loaders.IsRemote(p.Dir) {
+				list = append(list, p.Dir)
+			}
+		}
+	}
+	return list
+}
+
+// rootFiles returns dirs with the files of the objects in place of their names.
+func rootFiles(dirs []string, objects map[string]*gitops.Root) []string {
+	list := slices.Clone(dirs)
+	for i, dir := range dirs {
+		if o := objects[dir]; o != nil {
+			list[i] = o.Object.Place().Origin().File
+		}
+	}
+	return list
 }
 
 // object plans what a controller renders for a GitOps object.

@@ -191,7 +191,7 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 		}
 		return c.finish()
 	}
-	c.ahead = ahead.Start(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
+	c.ahead = ahead.Start(c.files, partDirs(dirs, o.Objects), o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.End()
 	// Roots are compiled one after the other: sharing, and the order of ids, warnings and
 	// schemas, depend on the previous roots. Most of the work is reading and parsing, which the
@@ -274,7 +274,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Roots: dirs, Unrestricted: o.Unrestricted,
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Roots: rootFiles(dirs, o.Objects), Unrestricted: o.Unrestricted,
 		Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
 	reading := newReading()
 	c := &compiler{

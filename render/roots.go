@@ -20,6 +20,8 @@ type Root struct {
 	// Out is the output folder of the root: a slash-separated path relative to the base folder of
 	// the output.
 	Out string
+	// Object reports that the root is a GitOps object: Dir is its name.
+	Object bool
 }
 
 // Roots are the roots of one run.

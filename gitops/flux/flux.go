@@ -4,7 +4,6 @@ package flux
 
 import (
 	"path"
-	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
@@ -22,13 +21,9 @@ const (
 // env.Objects. Suspended objects are not applied: Roots reports them with env.Warn and leaves them
 // out. Unknown fields are warnings as well. All other mistakes are in Errs of the root.
 func Roots(env *gitops.Env) []*gitops.Root {
-	f := &finder{env: env, index: map[key][]*gitops.Object{}, decoded: map[*gitops.Object]*source{}}
-	for _, o := range env.Objects {
-		k := key{o.Group, o.Kind, o.Namespace, o.Name}
-		f.index[k] = append(f.index[k], o)
-	}
+	f := &finder{env: env, decoded: map[*gitops.Object]*source{}}
 	var list []*gitops.Root
-	for _, o := range env.Objects {
+	for _, o := range env.Requested() {
 		var r *gitops.Root
 		switch {
 		case o.Group == KustomizeGroup && o.Kind == "Kustomization":
@@ -46,36 +41,7 @@ func Roots(env *gitops.Env) []*gitops.Root {
 // A finder finds the objects that others refer to.
 type finder struct {
 	env     *gitops.Env
-	index   map[key][]*gitops.Object
 	decoded map[*gitops.Object]*source
-}
-
-type key struct{ group, kind, namespace, name string }
-
-// find returns an object that from refers to, nil if there is none. A repository may hold several
-// clusters, each with objects of the same names. Then the object that is nearest to from in the
-// tree takes precedence, and of equally near objects the first.
-func (f *finder) find(from *gitops.Object, group, kind, namespace, name string) *gitops.Object {
-	var best *gitops.Object
-	most := -1
-	for _, o := range f.index[key{group, kind, namespace, name}] {
-		if n := shared(from, o); n > most {
-			best, most = o, n
-		}
-	}
-	return best
-}
-
-// shared returns the number of directories that contain the files of both objects.
-func shared(a, b *gitops.Object) (n int) {
-	if a.Tree != b.Tree {
-		return 0
-	}
-	x, y := strings.Split(a.Place().Source.File, "/"), strings.Split(b.Place().Source.File, "/")
-	for n < len(x)-1 && n < len(y)-1 && x[n] == y[n] {
-		n++
-	}
-	return n + 1
 }
 
 // A root collects what a controller renders for an object.
@@ -105,7 +71,7 @@ func (r *root) after(group, kind string, list []dependency) {
 		if namespace == "" {
 			namespace = r.Object.Namespace
 		}
-		o := r.f.find(r.Object, group, kind, namespace, d.Name)
+		o := r.f.env.Find(r.Object, group, kind, namespace, d.Name)
 		if o == nil {
 			r.fail(r.Object.Errorf([]any{"spec", "dependsOn", i}, "%s %s is not in the searched directories", kind,
 				path.Join(namespace, d.Name)).With(diag.NoSuchFile).

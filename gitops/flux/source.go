@@ -91,7 +91,7 @@ func (r *root) find(from *gitops.Object, ref reference, field ...any) *gitops.Ob
 		r.fail(e)
 		return nil
 	}
-	o := r.f.find(r.Object, SourceGroup, ref.Kind, namespace, ref.Name)
+	o := r.f.env.Find(r.Object, SourceGroup, ref.Kind, namespace, ref.Name)
 	if o == nil {
 		r.fail(from.Errorf(field, "%s %s is not in the searched directories", ref.Kind, name).With(diag.NoSuchFile).
 			Hint("search the directory that declares it as well, or correct name and namespace"))

@@ -72,7 +72,7 @@ func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 // data returns the decoded data of a ConfigMap or Secret. ok is false if the object is missing;
 // data records an error then unless it is optional. at is the field that refers to it.
 func (r *root) data(at []any, kind, name string, optional bool) (data map[string]string, ok bool) {
-	o := r.f.find(r.Object, "", kind, r.Object.Namespace, name)
+	o := r.f.env.Find(r.Object, "", kind, r.Object.Namespace, name)
 	if o == nil {
 		if !optional {
 			r.fail(r.Object.Errorf(at, "%s %s is not in the searched directories", kind, path.Join(r.Object.Namespace, name)).

@@ -71,7 +71,7 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 	if key == "" {
 		key = "values.yaml"
 	}
-	o := r.f.find(r.Object, "", ref.Kind, r.Object.Namespace, ref.Name)
+	o := r.f.env.Find(r.Object, "", ref.Kind, r.Object.Namespace, ref.Name)
 	name := ref.Kind + " " + path.Join(r.Object.Namespace, ref.Name)
 	text, ok := data[key]
 	if !ok {

@@ -3,9 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/spf13/cobra"
@@ -19,6 +22,7 @@ type RootFlags struct {
 	KeepGoing bool
 
 	selection roots.Selection
+	gitops    search.Options
 }
 
 // RegisterRendering adds the flags shared by all commands that plan or render several roots.
@@ -26,6 +30,7 @@ func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	a.RegisterRoots(cmd, "find every Kustomization and Composition at or below the directories")
+	a.registerGitOps(cmd)
 	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "continue with the other roots after a failure")
 }
 
@@ -39,6 +44,64 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.Var((*options.Repeated)(&f.selection.Only), "only", "with -R, only roots at or below this `PATH`; * and ** match; repeatable")
 	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "with -R, no roots at or below this `PATH`; * and ** match; repeatable")
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
+}
+
+// registerGitOps adds the flags about GitOps objects to a command that plans.
+func (f *RootFlags) registerGitOps(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.gitops.Mode = search.Auto
+	fs.Var((*gitopsMode)(&f.gitops.Mode), "gitops", "with -R, also render objects of `CONTROLLER`: argocd, flux, all, auto or none")
+	fs.Var(&sourceDirs{&f.gitops.Sources}, "source", "with -R, the directory of a repository: `URL=DIR`; repeatable")
+	fs.StringVar(&f.gitops.Clusters, "clusters", "", "with -R, a `FILE` with the clusters of ApplicationSets")
+}
+
+// gitopsMode is the value of --gitops.
+type gitopsMode search.Mode
+
+// String returns the value of the flag.
+func (m *gitopsMode) String() string { return string(*m) }
+
+// Type returns the name of the value in help.
+func (*gitopsMode) Type() string { return "string" }
+
+// Set sets the value of the flag.
+func (m *gitopsMode) Set(value string) error {
+	if !slices.Contains(search.Modes, search.Mode(value)) {
+		return fmt.Errorf("must be argocd, flux, all, auto or none, not %q", value)
+	}
+	*m = gitopsMode(value)
+	return nil
+}
+
+// sourceDirs is the value of --source.
+type sourceDirs struct{ dirs *map[string]string }
+
+// String returns the value of the flag.
+func (s *sourceDirs) String() string {
+	if s.dirs == nil {
+		return ""
+	}
+	var list []string
+	for _, url := range slices.Sorted(maps.Keys(*s.dirs)) {
+		list = append(list, url+"="+(*s.dirs)[url])
+	}
+	return strings.Join(list, ",")
+}
+
+// Type returns the name of the value in help.
+func (*sourceDirs) Type() string { return "string" }
+
+// Set adds a repository.
+func (s *sourceDirs) Set(value string) error {
+	i := strings.LastIndexByte(value, '=')
+	if i <= 0 || i == len(value)-1 {
+		return fmt.Errorf("must be URL=DIR, not %q", value)
+	}
+	if *s.dirs == nil {
+		*s.dirs = map[string]string{}
+	}
+	(*s.dirs)[value[:i]] = value[i+1:]
+	return nil
 }
 
 // leaves is the value of --leaves: true, false, or true with patterns of roots that are kept
@@ -80,7 +143,7 @@ func (f *RootFlags) checkSelection(cmd *cobra.Command) error {
 	if f.Recursive {
 		return nil
 	}
-	for _, name := range []string{"leaves", "only", "exclude", "hidden"} {
+	for _, name := range []string{"leaves", "only", "exclude", "hidden", "gitops", "source", "clusters"} {
 		if cmd.Flags().Changed(name) {
 			return options.UsageError(fmt.Errorf("--%s is about the roots that -R finds: add -R", name))
 		}

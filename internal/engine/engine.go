@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/engine/answers"
 	"github.com/krmflow/krmflow/internal/engine/limits"
@@ -34,6 +35,9 @@ type Options struct {
 	// the search for roots.
 	Selection roots.Selection
 	Recursive bool
+	// GitOps selects objects of Argo CD and Flux as roots, if Recursive is set. The engine sets
+	// the fields Charts, Jobs, FS, Top and Warn.
+	GitOps search.Options
 	// KeepGoing continues with the other roots when one fails.
 	KeepGoing bool
 	// Plan has the options of the planner. The engine sets the fields Input, Progress, Fetch,
@@ -153,6 +157,8 @@ type Engine struct {
 	o      Options
 	host   Host
 	places filestat.Dirs // resolved directories
+	// objects are the GitOps objects among the roots.
+	objects objects
 
 	limits    sync.Once
 	cacheOnce sync.Once

@@ -112,7 +112,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		return unplaced(names), 0, err
 	}
 	if s.Below {
-		selection := e.o.Selection
+		selection := e.withObjects(e.o.Selection, nil)
 		found, err := selection.Find(ctx, list)
 		if err != nil {
 			return nil, 0, err
@@ -125,10 +125,13 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	}
 	base = cmp.Or(s.Base, base)
 	if !e.o.Recursive {
-		found, err := render.PlaceIn(&e.places, list, base)
+		if err := e.findNamed(ctx, list); err != nil {
+			return nil, 0, err
+		}
+		found, err := e.place(list, base)
 		return found, 0, err
 	}
-	found, err := e.host.Watch.find(ctx, e.o.Selection, list)
+	found, err := e.host.Watch.find(ctx, e.withObjects(e.o.Selection, nil), list)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -136,7 +139,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		e.host.Log.Warn(planner.WarningOf(w))
 	}
 	e.host.Log.LeftOut(found)
-	placed, err := render.PlaceIn(&e.places, found.Dirs, base)
+	placed, err := e.place(found.Dirs, base)
 	return placed, found.LeftOut(), err
 }
 
@@ -159,6 +162,9 @@ func (e *Engine) Plan(ctx context.Context, q Request) (*Run, error) {
 		r.log = silent{}
 	}
 	if r.dirs != nil {
+		if err := e.findNamed(ctx, r.dirs); err != nil {
+			return nil, err
+		}
 		r.roots = unplaced(r.dirs)
 	} else if r.roots == nil {
 		var err error
@@ -190,8 +196,8 @@ func (e *Engine) Prepare(ctx context.Context, dirs []string) (render.Options, er
 	return e.prepare(ctx, dirs, Request{}, &lockfile.Seen{})
 }
 
-func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lockfile.Seen) (render.Options, error) {
-	log := e.host.Log
+func (e *Engine) prepare(ctx context.Context, names []string, q Request, seen *lockfile.Seen) (render.Options, error) {
+	log, dirs := e.host.Log, e.directories(names)
 	if e.asked != nil {
 		log = silent{} // an earlier plan of the command has reported the places
 	}
@@ -209,7 +215,8 @@ func (e *Engine) prepare(ctx context.Context, dirs []string, q Request, seen *lo
 	}
 	e.asked = dirs
 	e.limit(ctx, q.Taken)
-	o := render.Options{Dirs: dirs, Plan: e.o.Plan, Sources: &sources}
+	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
+	o.Plan.Objects = e.objects.here
 	o.Plan.Input, o.Plan.Progress = e.host.Usage.Input, e.progress
 	o.Plan.Instead, o.Plan.Files, o.Plan.Fetch = q.Instead, q.Files, q.Fetch
 	o.Plan.Observe = q.Observe || e.host.Watch != nil
@@ -249,7 +256,7 @@ func (r *Run) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.reusing.addFailed(plan, r.dirs, r.options.Plan.Cwd)
+	r.reusing.addFailed(plan, r.dirs, r.recordPath)
 	r.setPlan(plan)
 	if e.host.Watch == nil {
 		r.reusing.draft(plan)
@@ -314,7 +321,7 @@ func (r *Run) planAgain(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	r.reusing.addFailed(plan, slices.Concat(r.options.Dirs, slices.Sorted(maps.Keys(r.reusing.failed))), r.options.Plan.Cwd)
+	r.reusing.addFailed(plan, slices.Concat(r.options.Dirs, slices.Sorted(maps.Keys(r.reusing.failed))), r.recordPath)
 	r.setPlan(plan)
 	if err := errors.Join(plan.Err(), r.mayRun(plan)); err != nil && !r.keepGoing {
 		return err

@@ -73,7 +73,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	e, dirs, o := r.e, r.dirs, &r.options.Plan
 	noCache := e.o.Sources.NoCache && e.host.Watch == nil
 	if len(dirs) == 0 || !r.request.wantsReuse() || noCache || e.o.Fresh || r.request.Lock.Learn || len(o.Instead) > 0 || o.Free != nil ||
-		mixed(dirs) {
+		mixed(e.named(dirs)) {
 		return dirs
 	}
 	c := e.cache()
@@ -93,7 +93,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 		r.reusing.broken = e.host.Watch.broken
 	}
 	if debugs("cacheverify") {
-		r.reusing.find(dirs, o.Cwd, nil)
+		r.reusing.find(dirs, r.recordPaths(dirs), nil)
 		r.reusing.claimed = map[string]bool{}
 		for dir, record := range r.reusing.known {
 			r.reusing.claimed[dir] = r.request.Unseen && r.usable(dir, record)
@@ -104,7 +104,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	if r.request.Reuse == nil && !r.request.Text {
 		usable = nil // a text about all roots also tells about those that cannot be planned
 	}
-	rest := r.reusing.find(dirs, o.Cwd, usable)
+	rest := r.reusing.find(dirs, r.recordPaths(dirs), usable)
 	defer func() { o.Rendered = r.reusing.rendered() }()
 	if r.request.Key == "" || len(r.reusing.known) < len(dirs) {
 		return rest
@@ -163,7 +163,7 @@ func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Set
 		{Name: "trusted catalogs", Value: catalogs},
 		{Name: "krmflow", Value: e.o.Version + executable()},
 		{Name: "working directory", Value: o.Cwd},
-		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
+		{Name: "absolute paths", Value: strconv.FormatBool(slices.ContainsFunc(dirs, filepath.IsAbs))},
 		{Name: "--load-restrictor", Value: strconv.FormatBool(o.Unrestricted)},
 		{Name: "--reorder", Value: o.Reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
 		{Name: "--max-input", Value: strconv.FormatInt(e.o.Limits.Input, 10)},
@@ -217,15 +217,22 @@ func executable() string {
 	return fmt.Sprintf(" of %d bytes at %d (%d)", info.Size(), info.ModTime().UnixNano(), s.Ino)
 }
 
-// find returns the roots that must be planned: those without a valid record, or whose record is
-// not usable. It stores the other results in r.
-func (r *reusing) find(dirs []string, cwd string, usable func(string, *records.Record) bool) (rest []string) {
+func (r *Run) recordPath(dir string) string { return r.e.recordPath(dir, r.options.Plan.Cwd) }
+
+// recordPaths returns the keys of the records of roots, "" for remote ones.
+func (r *Run) recordPaths(dirs []string) []string {
 	paths := make([]string, len(dirs))
 	for i, dir := range dirs {
 		if !loaders.IsRemote(dir) {
-			paths[i] = absolute(dir, cwd)
+			paths[i] = r.e.recordPath(dir, r.options.Plan.Cwd)
 		}
 	}
+	return paths
+}
+
+// find returns the roots that must be planned: those without a valid record, or whose record is
+// not usable. It stores the other results in r.
+func (r *reusing) find(dirs, paths []string, usable func(string, *records.Record) bool) (rest []string) {
 	for i, record := range r.records.Find(paths) {
 		dir := dirs[i]
 		if b, ok := r.broken[paths[i]]; ok && record == nil && usable != nil && r.records.Holds(b.record) {
@@ -264,7 +271,7 @@ func absolute(dir, cwd string) string {
 // addFailed adds to a plan the roots that cannot be planned according to their records: roots
 // whose references could not be fetched, in an earlier run and again in this one, and roots
 // with errors in an earlier round of a watch.
-func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
+func (r *reusing) addFailed(plan *planner.Plan, dirs []string, key func(dir string) string) {
 	if r == nil || len(r.failed) == 0 {
 		return
 	}
@@ -275,7 +282,7 @@ func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
 	plan.Failed = nil
 	for _, dir := range dirs {
 		name := diag.Redact(dir)
-		if b, ok := r.broken[absolute(dir, cwd)]; ok && r.failed[dir] == b.record && b.record != nil {
+		if b, ok := r.broken[key(dir)]; ok && r.failed[dir] == b.record && b.record != nil {
 			failed[name] = b.err
 		} else if record := r.failed[dir]; record != nil {
 			f := planner.RootError{Dir: name}
@@ -422,7 +429,7 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		}
 		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) &&
 			(was == nil || !bytes.Equal(before, record.Bytes())) {
-			all[absolute(dir, x.options.Plan.Cwd)] = record
+			all[x.e.recordPath(dir, x.options.Plan.Cwd)] = record
 			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
 				return diag.Errorf(diag.Pos{File: dir}, "",
 					"the cached result of this root differs from the computed result, although none of its inputs changed").With(diag.NotDeterministic)
@@ -475,7 +482,7 @@ func (r *reusing) draftsOf(plan *planner.Plan) map[string]*records.Record {
 // state returns the changes of a root since it was last rendered. called are the functions that it
 // calls now. The zero State is returned if records are not used.
 func (r *Run) state(dir string, called []records.Setting) records.State {
-	path := absolute(dir, r.options.Plan.Cwd)
+	path := r.e.recordPath(dir, r.options.Plan.Cwd)
 	if r.reusing == nil || path == "" || loaders.IsRemote(dir) {
 		return records.State{}
 	}

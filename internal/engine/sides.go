@@ -35,6 +35,7 @@ func (r *Run) Beside(ctx context.Context, s Side) (*Run, error) {
 	sources.Found, sources.Moved = nil, nil
 	o := render.Options{Dirs: s.Dirs, Plan: r.options.Plan, Sources: &sources}
 	o.Plan.Fetch, o.Plan.Rendered = r.request.Fetch, nil
+	o.Plan.Objects = r.e.objects.here
 	if s.Tree != nil {
 		if err := r.inRevision(ctx, s.Tree, &o); err != nil {
 			return nil, err
@@ -58,6 +59,7 @@ func (r *Run) inRevision(ctx context.Context, tree *revision.Tree, o *render.Opt
 	}
 	o.Sources.Locked = r.e.o.Locked || o.Sources.Lock != nil && !r.e.o.LockedSet && os.Getenv("CI") == "true"
 	o.Plan.FS, o.Plan.FSName, o.Plan.Instead = tree, tree.Shown(), nil
+	o.Plan.Objects = r.e.objects.there[tree]
 	if vendor != "" && o.Plan.Fetch == nil {
 		vendored := *o.Sources
 		vendored.Vendor = vendor
@@ -130,7 +132,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	if !e.o.Recursive || len(names) == 0 {
 		return names, nil
 	}
-	selection := e.o.Selection
+	selection := e.withObjects(e.o.Selection, tree)
 	selection.Visit, selection.FS = nil, tree
 	found, err := selection.Find(ctx, names)
 	if err != nil && ctx.Err() == nil && diag.CodeOf(err) == diag.NoRoots {

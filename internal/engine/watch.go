@@ -36,7 +36,8 @@ type Watch struct {
 
 	remote remote.Memory // remote content that roots refer to
 
-	search func(ctx context.Context) (*roots.Found, error) // nil without -R
+	search  func(ctx context.Context) (*roots.Found, error) // nil without -R
+	objects bool                                            // it also finds GitOps objects
 	// The result of search, nil if it must be repeated.
 	found    *roots.Found
 	searched map[string]bool
@@ -107,7 +108,7 @@ func (w *Watch) decidesRoots(entry string) bool {
 		return w.searched[entry]
 	}
 	info, err := os.Lstat(entry)
-	return roots.Decides(filepath.Base(entry)) || err == nil && info.IsDir()
+	return roots.Decides(filepath.Base(entry)) || w.objects && roots.IsYAML(entry) || err == nil && info.IsDir()
 }
 
 // changed reports whether the next round would have different inputs than the last one. entries
@@ -129,7 +130,7 @@ func (w *Watch) otherRoots(ctx context.Context, maybe bool) bool {
 		return true // the round reports the error
 	}
 	w.found = found
-	return was == nil || !slices.Equal(was.Dirs, found.Dirs) || was.LeftOut() != found.LeftOut()
+	return was == nil || !slices.Equal(was.Dirs, found.Dirs) || !slices.Equal(was.Keys, found.Keys) || was.LeftOut() != found.LeftOut()
 }
 
 // find returns the roots below directories. It does not search again if they are the same as in
@@ -138,6 +139,7 @@ func (w *Watch) find(ctx context.Context, s roots.Selection, dirs []string) (*ro
 	if w == nil {
 		return s.Find(ctx, dirs)
 	}
+	w.objects = s.Objects != nil
 	w.search = func(ctx context.Context) (*roots.Found, error) {
 		w.searched = map[string]bool{}
 		s.Visit = func(dir string) { w.searched[dir] = true }
@@ -164,9 +166,9 @@ func (w *Watch) sawAll() {
 	if r.reusing != nil {
 		for _, dir := range r.dirs {
 			if failed := r.reusing.failed[dir]; failed != nil {
-				w.records.Used(absolute(dir, w.cwd), failed)
+				w.records.Used(r.e.recordPath(dir, w.cwd), failed)
 			} else if r.reusing.used[dir] {
-				w.records.Used(absolute(dir, w.cwd), r.reusing.known[dir])
+				w.records.Used(r.e.recordPath(dir, w.cwd), r.reusing.known[dir])
 			}
 		}
 	}
@@ -202,7 +204,7 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 	was, sources := w.broken, w.sources
 	w.broken, w.sources = map[string]brokenRoot{}, nil
 	for _, dir := range allOf(plan) {
-		path := absolute(dir, w.cwd)
+		path := r.e.recordPath(dir, w.cwd)
 		if path == "" || loaders.IsRemote(dir) {
 			continue
 		}

@@ -27,6 +27,17 @@ func Assemble(file string, v Value, places ...Place) *Source {
 // Pos returns the position of the place.
 func (p Place) Pos() diag.Pos { return p.Source.Locate(p.Doc, p.At...) }
 
+// Origin returns the file that contains the place: Source, or the origin of its place if Source is
+// assembled itself.
+func (p Place) Origin() *Source {
+	for len(p.Source.places) > 0 {
+		at := p.At
+		p, at = p.Source.placeOf(at)
+		p.At = at
+	}
+	return p.Source
+}
+
 // Below returns the place of a value below that of p.
 func (p Place) Below(path ...any) Place {
 	p.At = slices.Concat(p.At, path)

@@ -2,6 +2,7 @@ package roots
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,10 @@ import (
 
 // read concurrently reads the files that decide whether each layer is a root.
 func (s *search) read() error {
+	if s.haveRead {
+		return nil
+	}
+	s.haveRead = true
 	var next atomic.Int64
 	var done sync.WaitGroup
 	work := func() {
@@ -24,7 +29,7 @@ func (s *search) read() error {
 			if i >= len(s.layers) {
 				return
 			}
-			if l := s.layers[i]; !l.given {
+			if l := s.layers[i]; !l.given && !l.object {
 				s.readLayer(l)
 			}
 		}
@@ -40,7 +45,7 @@ func (s *search) read() error {
 // readLayer reads the files of a layer. A file that cannot be read or parsed makes the layer a
 // root, so that planning reports the error.
 func (s *search) readLayer(l *layer) {
-	uses := s.Leaves
+	uses := s.Leaves || s.readUses
 	for _, name := range l.files {
 		file := filepath.Join(l.dir, name)
 		data, err := s.readFile(file, layerfile.MaxSize)
@@ -95,6 +100,12 @@ func (s *search) markUsed() {
 	uses := map[*layer][]*layer{}
 	isUsed := map[*layer]bool{}
 	for _, l := range s.layers {
+		for _, dir := range l.dirs {
+			if other := s.known[dir]; other != nil {
+				uses[l], isUsed[other] = append(uses[l], other), true
+				other.usedBy = cmp.Or(other.usedBy, l)
+			}
+		}
 		for _, text := range l.uses {
 			if other := s.other(l, text); other != nil && other != l {
 				uses[l] = append(uses[l], other)

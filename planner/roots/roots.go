@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/sys/ignore"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
@@ -35,9 +36,35 @@ type Selection struct {
 	// Visit is called with the absolute path, without symbolic links, of each searched directory.
 	// It may be nil.
 	Visit func(dir string)
+	// Objects returns the roots that YAML files contain, besides the directories. It may be nil.
+	// layers reads the layers in the searched directories.
+	Objects func(ctx context.Context, files []File, layers func() ([]Layer, error)) ([]Object, error)
 	// FS contains the directories; nil means this machine's file system. Its Open and Stat must
 	// follow symbolic links.
 	FS fs.FS
+}
+
+// A File is a YAML file at or below a searched directory. Top is that directory without symbolic
+// links, and Rel the slash-separated path of the file below it.
+type File struct{ Path, Top, Rel string }
+
+// An Object is a root that is not a directory. Name is its name, also for patterns. File is the
+// file that contains it, and Dirs are the paths, without symbolic links, of the directories that it
+// renders. Key identifies its content.
+type Object struct {
+	Name, File, Key string
+	Dirs            []string
+}
+
+// A Layer is a directory that holds a Kustomization, Component or Composition.
+type Layer struct {
+	// Dir is its path for messages, Rel its path below the searched directory, and Real its path
+	// without symbolic links.
+	Dir, Rel, Real string
+	// Root reports that the layer can be rendered, and Used that other layers use it.
+	Root, Used bool
+	// Uses are the paths, without symbolic links, of the layers and files that it names.
+	Uses []string
 }
 
 // Found is the result of [Selection.Find].
@@ -49,6 +76,8 @@ type Found struct {
 	Used, UsedBy, Excluded []string
 	// Ignored are the directories excluded by ignore files. They are not searched for roots.
 	Ignored []string
+	// Keys are the keys of all objects.
+	Keys []string
 	// Warnings report patterns without a match.
 	Warnings []*diag.Error
 }
@@ -82,6 +111,9 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	if err := w.findObjects(); err != nil {
+		return nil, err
+	}
 	if err := w.read(); err != nil {
 		return nil, err
 	}
@@ -102,6 +134,10 @@ type search struct {
 	layers  []*layer
 	known   map[string]*layer // by the path without symbolic links
 	ignored []string
+	files   []File // if there is an Objects function
+	keys    []string
+	// readUses requests the references of layers, and haveRead reports that the layers have been read.
+	readUses, haveRead bool
 }
 
 // A top is a directory named by the user. Layers are searched at and below it.
@@ -120,6 +156,9 @@ type layer struct {
 	files []string
 	root  bool // it can be rendered, unlike a Component
 	given bool // named by the user, but not a directory
+	// object reports that the layer is an Object, named dir. It renders the directories dirs.
+	object bool
+	dirs   []string
 	// uses are the texts that may refer to other layers.
 	uses   []string
 	used   bool
@@ -171,6 +210,9 @@ func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 		if !d.IsDir() && mayMakeLayer(name) && !rules.Ignores(join(rel, name), false) {
 			files = append(files, name)
 		}
+		if s.Objects != nil && !d.IsDir() && IsYAML(name) && !rules.Ignores(join(rel, name), false) {
+			s.files = append(s.files, File{filepath.Join(dir, name), t.real, join(rel, name)})
+		}
 	}
 	if len(files) > 0 {
 		s.found(t, &layer{dir: dir, rel: rel, real: filepath.Join(t.real, filepath.FromSlash(rel)), files: files})
@@ -209,6 +251,65 @@ func (s *search) found(t *top, l *layer) {
 	s.known[l.real] = l
 	s.layers = append(s.layers, l)
 	t.layers = append(t.layers, l)
+}
+
+// findObjects adds the roots that are not directories.
+func (s *search) findObjects() error {
+	if len(s.files) == 0 {
+		return nil
+	}
+	objects, err := s.Objects(s.ctx, s.files, s.allLayers)
+	if err != nil {
+		return err
+	}
+	tops := map[string]*top{}
+	for _, t := range s.tops {
+		tops[t.real] = t
+	}
+	in := map[string]*top{}
+	for _, f := range s.files {
+		in[f.Path] = tops[f.Top]
+	}
+	for _, o := range objects {
+		s.keys = append(s.keys, o.Key)
+		l := &layer{dir: o.Name, rel: o.Name, real: o.Name, root: true, object: true, dirs: o.Dirs}
+		t := in[o.File]
+		if t == nil {
+			t = s.tops[0]
+		}
+		s.layers, t.layers = append(s.layers, l), append(t.layers, l)
+	}
+	return nil
+}
+
+// allLayers reads the layers.
+func (s *search) allLayers() (all []Layer, err error) {
+	s.readUses = true
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, l := range s.layers {
+		at := Layer{Dir: l.dir, Rel: l.rel, Real: l.real, Root: l.root}
+		for _, text := range l.uses {
+			if other := s.other(l, text); other != nil && other != l {
+				at.Uses, used[other.real] = append(at.Uses, other.real), true
+			} else if other == nil && text != "" && !filepath.IsAbs(text) && !loaders.IsRemote(text) {
+				at.Uses = append(at.Uses, filepath.Join(l.real, text))
+			}
+		}
+		all = append(all, at)
+	}
+	for i := range all {
+		all[i].Used = used[all[i].Real]
+	}
+	return all, nil
+}
+
+// IsYAML reports whether a file may contain objects, by its name.
+func IsYAML(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
 }
 
 // empty returns an error for each top without a root.

@@ -32,9 +32,11 @@ type command struct {
 	null   bool
 	form   string
 
-	tree   *revision.Tree // nil unless --since is used
-	naming inputs.Naming
-	failed error // errors of roots that --really could not render
+	tree *revision.Tree // nil unless --since is used
+	// objects and was are the GitOps objects among the roots now and in the revision.
+	objects, was engine.Objects
+	naming       inputs.Naming
+	failed       error // errors of roots that --really could not render
 }
 
 // Command returns the affected command.
@@ -241,6 +243,11 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 	if c.naming, err = c.names(run, found.Dirs()); err != nil {
 		return nil, err
 	}
+	e, err := c.Engine(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c.objects = e.GitOps(nil)
 	before := map[string]bool{} // roots of the revision, by their current names
 	if c.tree != nil {
 		if before, err = c.before(cmd, found.Dirs()); err != nil {
@@ -253,6 +260,7 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 	}
 	for _, r := range planned {
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
+		root.Reasons = append(root.Reasons, c.objectReasons(r.Dir, changes)...)
 		switch {
 		case c.tree != nil && !before[r.Dir]:
 			if root.State, err = c.stateOfNew(r.Dir); err != nil {
@@ -273,10 +281,34 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 	return all, nil
 }
 
+// objectReasons returns the reasons why a root that is a GitOps object is affected: its object
+// differs or, without a revision to compare with, a file of its objects has changed.
+func (c *command) objectReasons(root string, changes Changes) (all []Reason) {
+	if c.tree != nil {
+		if file, changed := c.objects.Change(c.was, root); changed {
+			all = append(all, Reason{file, inputs.File, Changed})
+		}
+		return all
+	}
+	for _, file := range c.objects.Files(root) {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			continue
+		}
+		for _, change := range changes.Of(inputs.Input{Path: path, Kind: inputs.File}) {
+			all = append(all, Reason{c.naming.Name(change.Path), inputs.File, change.How})
+		}
+	}
+	return all
+}
+
 // stateOfNew returns the state of a root that the revision does not list. The state is
 // [Unknown] if the revision does not record the directory, as in a submodule: the root may not
 // be new.
 func (c *command) stateOfNew(dir string) (string, error) {
+	if c.objects.Has(dir) {
+		return Added, nil
+	}
 	name, err := c.tree.Name(dir)
 	if err != nil {
 		return "", err
@@ -306,16 +338,23 @@ func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, er
 	if err != nil {
 		return nil, err
 	}
+	e, err := c.Engine(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c.was = e.GitOps(c.tree)
 	called := map[string]string{}
 	for _, dir := range dirs {
-		if name, err := c.tree.Name(dir); err == nil {
+		if name, err := c.objects.NameIn(c.tree, dir); err == nil {
 			called[name] = diag.Redact(dir)
 		}
 	}
 	before := map[string]bool{}
 	for _, name := range names.Dirs() {
 		dir, ok := called[name]
-		if !ok {
+		if !ok && c.was.Has(name) {
+			dir = name
+		} else if !ok {
 			dir = c.naming.Name(filepath.Join(c.tree.Top(), filepath.FromSlash(name)))
 		}
 		before[dir] = true

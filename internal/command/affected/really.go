@@ -25,7 +25,7 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 		if r.State != Changed {
 			continue
 		}
-		name, err := c.tree.Name(r.Dir)
+		name, err := c.objects.NameIn(c.tree, r.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (c *command) compare(cmd *cobra.Command, run *engine.Run, all []Root, chang
 		if r.State != Changed {
 			return false
 		}
-		name, err := c.tree.Name(r.Dir)
+		name, err := c.objects.NameIn(c.tree, r.Dir)
 		then, ok := before[name]
 		now, made := after[r.Dir]
 		return err == nil && ok && made && then == now

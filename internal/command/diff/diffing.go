@@ -272,11 +272,13 @@ func (c *comparison) withRevision(args []string, rev string) error {
 		onBoth[u.now] = u.now != "" && u.was != ""
 	}
 	q := engine.Request{Dirs: c.names(now), Observe: true, Unseen: true}
-	q.Reuse = func(dir string, r *records.Record) bool { return onBoth[dir] && seen.SameRecord(dir, r) }
+	q.Reuse = func(dir string, r *records.Record) bool {
+		return onBoth[dir] && !c.objectChanged(tree, dir) && seen.SameRecord(dir, r)
+	}
 	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}
-	c.leaveOut(seen)
+	c.leaveOut(tree, seen)
 	seen.Save()
 	if c.before, err = c.run.Beside(ctx, engine.Side{Tree: tree, Dirs: c.names(was)}); err != nil {
 		return err
@@ -292,14 +294,20 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	return c.both()
 }
 
+// objectChanged reports whether a root is a GitOps object that differs in the revision.
+func (c *comparison) objectChanged(tree *revision.Tree, root string) bool {
+	_, changed := c.engine.GitOps(nil).Change(c.engine.GitOps(tree), root)
+	return changed
+}
+
 // leaveOut marks the roots whose files are the same in the revision.
-func (c *comparison) leaveOut(seen *oldside.Seen) {
+func (c *comparison) leaveOut(tree *revision.Tree, seen *oldside.Seen) {
 	failed := map[string]bool{}
 	for _, f := range c.run.Plan().Failed {
 		failed[f.Dir] = true
 	}
 	for _, u := range c.units {
-		if u.now == "" || u.was == "" {
+		if u.now == "" || u.was == "" || c.objectChanged(tree, u.now) {
 			continue
 		}
 		known := c.run.Known(u.now)
@@ -322,9 +330,17 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 	}
 	for _, root := range roots {
 		u := &unit{name: root.Dir, now: root.Dir}
-		name, err := tree.Name(root.Dir)
+		name, err := c.engine.GitOps(nil).NameIn(tree, root.Dir)
 		if err != nil {
 			return err
+		}
+		if root.Object {
+			if left[name] {
+				u.was = name
+				delete(left, name)
+			}
+			c.units = append(c.units, u)
+			continue
 		}
 		if err := askable(tree, root.Dir, name); err != nil {
 			if err := c.fail(err); err != nil {
@@ -352,7 +368,9 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		shown := filepath.Join(tree.Top(), filepath.FromSlash(name))
-		if wd, err := os.Getwd(); err == nil {
+		if c.engine.GitOps(tree).Has(name) {
+			shown = name
+		} else if wd, err := os.Getwd(); err == nil {
 			if rel, err := filepath.Rel(wd, shown); err == nil {
 				shown = rel
 			}

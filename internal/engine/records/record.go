@@ -181,6 +181,15 @@ const kind = "roots3"
 // maxRecords is the maximum number of records of a root, for different branches or flags.
 const maxRecords = 4
 
+// real returns the key of a root: its directory with symbolic links resolved, or the text of
+// another key, which is not an absolute path. It returns "" if there is no such directory.
+func (rs *Records) real(dir string) string {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return dir
+	}
+	return rs.view.dirs.Real(dir)
+}
+
 // of returns the records of a root, the latest first.
 func (rs *Records) of(real string) []*Record {
 	all, ok := rs.known[real]
@@ -200,14 +209,14 @@ func (rs *Records) read(real string) []*Record {
 	return all
 }
 
-// Find returns a valid record for the root in each of these directories, which are absolute
-// paths. The result is nil for roots without one.
+// Find returns a valid record for each of these roots: absolute paths of directories, or other keys
+// of roots. The result is nil for roots without one.
 func (rs *Records) Find(dirs []string) []*Record {
 	found := make([]*Record, len(dirs))
 	all := make([][]*Record, len(dirs))
 	var fetches []fetch
 	for i, dir := range dirs {
-		if real := rs.view.dirs.Real(dir); real != "" {
+		if real := rs.real(dir); real != "" {
 			all[i] = rs.of(real)
 		}
 		for _, r := range all[i] {
@@ -228,7 +237,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 			continue
 		}
 		if r.fresh || r != all[i][0] {
-			real := rs.view.dirs.Real(dirs[i])
+			real := rs.real(dirs[i])
 			_ = rs.keep(real, rs.add(real, all[i], r)) // on failure, the next run only takes longer
 		}
 	}
@@ -261,7 +270,7 @@ func (rs *Records) Save(records iter.Seq2[string, *Record]) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for dir, r := range records {
-		if real := rs.view.dirs.Real(dir); real != "" {
+		if real := rs.real(dir); real != "" {
 			all := rs.add(real, rs.of(real), r)
 			g.Go(func() error { return rs.keep(real, all) })
 		}

@@ -22,7 +22,7 @@ type State struct {
 // State returns the changes of the root in a directory, which is an absolute path. functions
 // are the functions that it calls now.
 func (rs *Records) State(dir string, functions []Setting) State {
-	real := rs.view.dirs.Real(dir)
+	real := rs.real(dir)
 	if real == "" {
 		return State{}
 	}

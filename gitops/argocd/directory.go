@@ -1,0 +1,173 @@
+package argocd
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// skipMarker is a text in manifests that Argo CD ignores.
+var skipMarker = []byte("+argocd:skip-file-rendering")
+
+// editDirectory returns a kustomization file that lists the manifests of the directory.
+func (s *appSource) editDirectory(dir gitops.Dir, _ *yaml.Source) (*yaml.Source, error) {
+	d := directory{}
+	if s.Directory != nil {
+		d = *s.Directory
+	}
+	all, err := dir.Files()
+	if err != nil {
+		return nil, err
+	}
+	include, exclude := s.fileGlob("include", d.Include), s.fileGlob("exclude", d.Exclude)
+	var names []string
+	for _, name := range walkOrder(all) {
+		switch {
+		case !d.Recurse && strings.Contains(name, "/"), !isManifest(name):
+			continue
+		case d.Exclude != "" && exclude.matches(name), d.Include != "" && !include.matches(name):
+			continue
+		}
+		src, err := dir.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(src.Data, skipMarker) {
+			continue
+		}
+		if strings.HasSuffix(name, ".jsonnet") {
+			return nil, diag.Errorf(diag.Pos{File: src.File}, "", "jsonnet is not evaluated").With(diag.Unsupported).
+				Hint("exclude the file with directory.exclude, or commit its result")
+		}
+		if holdsManifests(name, src) {
+			names = append(names, name)
+		}
+	}
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("kustomize.config.k8s.io/v1beta1")},
+		yaml.Field{Key: "kind", Value: yaml.Str("Kustomization")}, yaml.Field{Key: "resources", Value: texts(names)})
+	return yaml.Assemble(s.obj.Source.File, v, rootPlace(s.at)), nil
+}
+
+// rootPlace returns at as the place of a whole value.
+func rootPlace(at yaml.Place) yaml.Place {
+	at.Path = nil
+	return at
+}
+
+// isManifest reports whether Argo CD reads a file as a manifest.
+func isManifest(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".json") ||
+		strings.HasSuffix(name, ".jsonnet")
+}
+
+// walkOrder sorts paths as a walk visits them: the files of a folder by name, with folders among
+// them.
+func walkOrder(names []string) []string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, func(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) })
+	return names
+}
+
+// holdsManifests reports whether the file may hold resources. Argo CD ignores a YAML file whose
+// first document is not a resource, if no part of the file looks like one.
+func holdsManifests(name string, src *yaml.Source) bool {
+	if strings.HasSuffix(name, ".json") {
+		return true
+	}
+	looks := true
+	for _, key := range []string{"apiVersion:", "kind:", "metadata:"} {
+		looks = looks && bytes.Contains(src.Data, []byte(key))
+	}
+	if looks {
+		return true
+	}
+	docs, err := src.Documents()
+	switch {
+	case err != nil:
+		v, err := src.Content()
+		return err == nil && v.Get("kind").Text() != ""
+	case len(docs) == 0:
+		return false
+	}
+	return docs[0].Value.Get("kind").Text() != ""
+}
+
+// A fileGlob is a pattern of the fields include and exclude. The zero fileGlob matches nothing.
+type fileGlob struct{ exp *regexp.Regexp }
+
+func (g fileGlob) matches(name string) bool { return g.exp != nil && g.exp.MatchString(name) }
+
+// fileGlob compiles a field of directory. As in Argo CD, an invalid pattern matches nothing.
+func (s *appSource) fileGlob(field, pattern string) fileGlob {
+	if pattern == "" {
+		return fileGlob{}
+	}
+	exp, err := globExpression(pattern, true)
+	if err != nil {
+		s.warn(errorAt(s.field("directory", field), "%q is not a valid pattern, and matches nothing", pattern).With(diag.BadValue))
+		return fileGlob{}
+	}
+	return fileGlob{exp}
+}
+
+// globExpression compiles a pattern in which * and ** match any text, including slashes, ? matches
+// one character, and [a-z] and [!a-z] match one character of a set. With braces, {a,b} matches one
+// of several patterns.
+func globExpression(pattern string, braces bool) (*regexp.Regexp, error) {
+	var b strings.Builder
+	b.WriteString(`(?s)\A(?:`)
+	depth := 0
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '*':
+			b.WriteString(".*")
+		case c == '?':
+			b.WriteString(".")
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+		case c == '[':
+			set := pattern[i+1:]
+			end := strings.IndexByte(set, ']')
+			if !braces && end >= 0 && strings.Trim(set[:end], "!^") == "" { // a bracket at the start of a set
+				if more := strings.IndexByte(set[end+1:], ']'); more >= 0 {
+					end += 1 + more
+				}
+			}
+			if end <= 0 {
+				return nil, errBadPattern
+			}
+			b.WriteString("[")
+			body := set[:end]
+			if body[0] == '!' || !braces && body[0] == '^' {
+				b.WriteString("^")
+				body = body[1:]
+			}
+			b.WriteString(strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(body))
+			b.WriteString("]")
+			i += 1 + end
+		case braces && c == '{':
+			depth++
+			b.WriteString("(?:")
+		case braces && c == '}' && depth > 0:
+			depth--
+			b.WriteString(")")
+		case braces && c == ',' && depth > 0:
+			b.WriteString("|")
+		case c < 0x80:
+			b.WriteString(regexp.QuoteMeta(string(rune(c))))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if depth > 0 {
+		return nil, errBadPattern
+	}
+	b.WriteString(`)\z`)
+	return regexp.Compile(b.String())
+}

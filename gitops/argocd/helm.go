@@ -1,0 +1,436 @@
+package argocd
+
+import (
+	"io/fs"
+	"maps"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// chart adds the part of a chart in a Helm repository.
+func (s *appSource) chart() {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"kustomize", s.Kustomize != nil}, {"directory", s.Directory != nil}} {
+		if f.set {
+			s.fail(errorAt(s.field(f.name), "a chart has no %s", f.name).With(diag.Exclusive))
+			return
+		}
+	}
+	if s.Plugin != nil {
+		_, err := s.kind(nil)
+		s.fail(err)
+		return
+	}
+	address := s.RepoURL
+	if u, err := url.Parse(address); err == nil && u.Host == "" { // a registry without a scheme
+		address = "oci://" + address
+	}
+	fields := []yaml.Field{{Key: "name", Value: yaml.Str(s.Chart)}, {Key: "repo", Value: yaml.Str(address)}}
+	places := []yaml.Place{s.field("chart"), s.field("repoURL")}
+	if s.TargetRevision != "" {
+		fields = append(fields, yaml.Field{Key: "version", Value: yaml.Str(s.TargetRevision)})
+		places = append(places, s.field("targetRevision"))
+	}
+	s.helmPart(gitops.Part{At: s.field("chart"), Chart: true}, fields, places)
+}
+
+// chartDirectory adds the part of a chart in a directory.
+func (s *appSource) chartDirectory() {
+	name, parent := path.Base(s.path), path.Dir(s.path)
+	if s.path == "." {
+		if s.repo.tree == nil {
+			s.fail(refused(s.field("path"), "a chart at the top of a repository that is fetched is not supported"))
+			return
+		}
+		name, parent = filepath.Base(s.repo.Dir), ".."
+	}
+	s.helmPart(gitops.Part{Dir: s.repo.place(parent), At: s.field("path"), Chart: true, Unrestricted: true},
+		[]yaml.Field{{Key: "name", Value: yaml.Str(name)}}, []yaml.Place{s.field("path")})
+}
+
+// helmPart adds a part with one chart. fields and places are the first fields of the chart.
+func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.Place) {
+	h := helmSource{}
+	if s.Helm != nil {
+		h = *s.Helm
+	}
+	switch {
+	case h.PassCredentials:
+		s.fail(refused(s.field("helm", "passCredentials"), "credentials are not passed to other domains"))
+		return
+	case h.Version != "" && h.Version != "v3" && h.Version != "3":
+		s.warn(errorAt(s.field("helm", "version"), "the version %q of helm is not used", h.Version))
+	}
+	if h.SkipSchemaValidation {
+		s.warn(errorAt(s.field("helm", "skipSchemaValidation"), "helm validates the values with the schema of the chart nevertheless"))
+	}
+	add := func(key string, v yaml.Value, at yaml.Place) {
+		fields = append(fields, yaml.Field{Key: key, Value: v})
+		places = append(places, at)
+	}
+	if h.ReleaseName != "" {
+		add("releaseName", yaml.Str(h.ReleaseName), s.field("helm", "releaseName"))
+	} else {
+		add("releaseName", yaml.Str(s.obj.Name), s.obj.Place("metadata", "name"))
+	}
+	switch {
+	case h.Namespace != "":
+		add("namespace", yaml.Str(h.Namespace), s.field("helm", "namespace"))
+	case s.spec.Destination.Namespace != "":
+		add("namespace", yaml.Str(s.spec.Destination.Namespace), s.obj.Place("spec", "destination", "namespace"))
+	}
+	if h.KubeVersion != "" {
+		add("kubeVersion", yaml.Str(h.KubeVersion), s.field("helm", "kubeVersion"))
+	}
+	if len(h.APIVersions) > 0 {
+		add("apiVersions", texts(h.APIVersions), s.field("helm", "apiVersions"))
+	}
+	if !h.SkipCRDs {
+		add("includeCRDs", yaml.BoolValue(true), s.field("helm", "skipCrds"))
+	}
+	if h.SkipTests {
+		add("skipTests", yaml.BoolValue(true), s.field("helm", "skipTests"))
+	}
+	// The values of a repository on this machine are read now, any other when the part is edited.
+	values := &valueFiles{appSource: s, helm: h}
+	if s.repo == nil || s.repo.tree != nil {
+		if err := values.merge(nil); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	p.Edit = func(dir gitops.Dir, _ *yaml.Source) (*yaml.Source, error) {
+		if !values.merged {
+			if err := values.merge(dir); err != nil {
+				return nil, err
+			}
+		}
+		all := append(slices.Clip(fields), yaml.Field{Key: "valuesInline", Value: values.value},
+			yaml.Field{Key: "valuesMerge", Value: yaml.Str("replace")})
+		v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("kustomize.config.k8s.io/v1beta1")},
+			yaml.Field{Key: "kind", Value: yaml.Str("Kustomization")},
+			yaml.Field{Key: "helmGlobals", Value: yaml.MapOf(yaml.Field{Key: "chartHome", Value: yaml.Str(".")})},
+			yaml.Field{Key: "helmCharts", Value: yaml.SeqOf(yaml.MapOf(all...))})
+		at := []yaml.Place{rootPlace(s.at), s.helmPlace("helmCharts", 0)}
+		for i, f := range places {
+			f.Path = []any{"helmCharts", 0, fields[i].Key}
+			at = append(at, f)
+		}
+		at = append(at, s.helmPlace("helmCharts", 0, "valuesInline"))
+		for _, f := range values.places {
+			f.Path = append([]any{"helmCharts", 0, "valuesInline"}, f.Path...)
+			at = append(at, f)
+		}
+		return yaml.Assemble(s.obj.Source.File, v, at...), nil
+	}
+	s.add(p)
+}
+
+// helmPlace returns the field helm, or the source if there is none, as the place of a value.
+func (s *appSource) helmPlace(of ...any) yaml.Place {
+	at := s.at
+	if s.Helm != nil {
+		at = s.field("helm")
+	}
+	at.Path = of
+	return at
+}
+
+// A valueFiles is the merged values of a chart.
+type valueFiles struct {
+	*appSource
+	helm   helmSource
+	value  yaml.Value
+	places []yaml.Place
+	merged bool
+}
+
+// merge merges the values in the order in which Argo CD passes them to helm: value files, the
+// values of the Application, parameters, parameters with forceString, and file parameters. dir is
+// the parent directory of the chart in a repository that is fetched, else nil.
+func (m *valueFiles) merge(dir gitops.Dir) error {
+	m.value, m.merged = yaml.MapOf(), true
+	for i, name := range m.helm.ValueFiles {
+		at := m.field("helm", "valueFiles", i)
+		files, err := m.resolve(name, at, dir, true)
+		if err != nil {
+			return err
+		}
+		for _, src := range files {
+			src.HoldSecret()
+			v, err := src.Value()
+			if err == nil {
+				err = m.add(v, yaml.Place{Source: src}, "%s: values must be a mapping", src.File)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	switch at := m.field("helm", "values"); {
+	case m.helm.ValuesObject.Exists() && !m.helm.ValuesObject.IsNull():
+		if err := m.add(m.helm.ValuesObject, m.field("helm", "valuesObject"), "must be a mapping"); err != nil {
+			return err
+		}
+	case m.helm.Values != "":
+		v, err := (&yaml.Source{File: m.obj.Source.File, Data: []byte(m.helm.Values)}).Value()
+		if err != nil {
+			line := diag.AsError(err).Pos.Line
+			return errorAt(at, "line %d: %s", line, diag.AsError(err).Msg).With(diag.InvalidYAML)
+		}
+		before := len(m.places)
+		if err := m.add(v, at, "must be the text of a mapping"); err != nil {
+			return err
+		}
+		for i := before; i < len(m.places); i++ {
+			m.places[i].At = at.At // a text has no fields
+		}
+	}
+	return m.parameters(dir)
+}
+
+// add merges the values v at a place.
+func (m *valueFiles) add(v yaml.Value, at yaml.Place, problem string, args ...any) error {
+	if v.IsNull() {
+		return nil
+	}
+	if v.Type() != yaml.Map {
+		return errorAt(at, problem, args...).With(diag.BadValues)
+	}
+	mg := merger{src: at.Source, at: at.At}
+	m.value = mg.values(m.value, v, nil)
+	for i := range mg.places {
+		mg.places[i].Doc = at.Doc
+	}
+	m.places = append(m.places, mg.places...)
+	return nil
+}
+
+// parameters sets the parameters, each kind in the order of its fields. Of parameters with the same
+// name, the last one applies.
+func (m *valueFiles) parameters(dir gitops.Dir) error {
+	type set struct {
+		name string
+		list []assignment
+		at   yaml.Place
+	}
+	var kinds [3][]set
+	put := func(kind int, x set) {
+		if i := slices.IndexFunc(kinds[kind], func(o set) bool { return o.name == x.name }); i >= 0 {
+			kinds[kind][i] = x
+			return
+		}
+		kinds[kind] = append(kinds[kind], x)
+	}
+	for i, p := range m.helm.Parameters {
+		at := m.field("helm", "parameters", i)
+		list, err := parseSet(p.Name+"="+escapeCommas(m.expand(p.Value, at.Below("value"))), p.ForceString)
+		if err != nil {
+			return errorAt(at, "%w", err).With(diag.BadValue)
+		}
+		kind := 0
+		if p.ForceString {
+			kind = 1
+		}
+		put(kind, set{p.Name, list, at})
+	}
+	for i, p := range m.helm.FileParameters {
+		at := m.field("helm", "fileParameters", i)
+		files, err := m.resolve(p.Path, at.Below("path"), dir, false)
+		if err != nil {
+			return err
+		}
+		list, err := parseSet(p.Name+"=", true)
+		if err != nil {
+			return errorAt(at, "%w", err).With(diag.BadValue)
+		}
+		list[len(list)-1].value = yaml.QuotedStr(files[0].Text())
+		put(2, set{p.Name, list, at})
+	}
+	for _, kind := range kinds {
+		for _, x := range kind {
+			for _, a := range x.list {
+				v, err := a.set(m.value)
+				if err != nil {
+					return errorAt(x.at, "%w", err).With(diag.BadValue)
+				}
+				m.value = v
+				at := x.at
+				at.Path = a.path
+				m.places = append(m.places, at)
+			}
+		}
+	}
+	return nil
+}
+
+// resolve returns the files that an entry of valueFiles or fileParameters names: a path in the
+// chart's directory, a path in the repository that begins with a slash, or $ref/path. For value
+// files, it expands patterns and may ignore missing files.
+func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values bool) ([]*yaml.Source, error) {
+	from, base := m.repo, m.path
+	if first, rest, _ := strings.Cut(name, "/"); m.refs[first] != nil {
+		r := m.refs[first]
+		if r.Chart != "" {
+			return nil, errorAt(at, "%s refers to a chart", first).With(diag.BadReference)
+		}
+		var err error
+		if from, err = m.discovery.repo(r.at.Below("repoURL"), r.RepoURL, r.TargetRevision); err != nil {
+			return nil, err
+		}
+		if from.tree == nil {
+			return nil, refused(at, "value files of a repository that is fetched are not supported: %s", diag.Redact(r.RepoURL)).
+				Hint("map the repository to a directory")
+		}
+		name, base = "/"+rest, "."
+	} else if strings.HasPrefix(name, "$") && !strings.HasPrefix(strings.TrimLeft(name, "${"), "ARGOCD_") {
+		e := errorAt(at, "no source has the ref %q", first[1:]).With(diag.BadReference)
+		e.Hints = diag.DidYouMean(first, slices.Sorted(maps.Keys(m.refs)))
+		return nil, e
+	}
+	text := m.expand(name, at)
+	if m.err != nil {
+		return nil, m.err
+	}
+	if u, err := url.Parse(text); err == nil && u.Scheme != "" {
+		return nil, refused(at, "files are not read from %s addresses", u.Scheme)
+	}
+	if from == nil {
+		// The directory of a chart from a repository: only its own files, which are not fetched yet.
+		return nil, refused(at, "%q is a file of a chart that is fetched", name).
+			Hint("copy its values into the field values, or refer to a repository by $ref/path")
+	}
+	p, ok := inside(base, text)
+	if !ok || p == "." {
+		return nil, errorAt(at, "%q is outside of the repository", name).With(diag.OutsideDirectory)
+	}
+	if from.tree == nil {
+		return m.resolveRemote(p, at, dir, values)
+	}
+	paths := []string{p}
+	if values && strings.ContainsAny(p, "*?[{") && !from.tree.isFile(p) {
+		var err error
+		if paths, err = from.tree.glob(p); err != nil {
+			return nil, errorAt(at, "%q is not a valid pattern", name).With(diag.BadValue)
+		}
+		if len(paths) == 0 && !m.helm.IgnoreMissingValueFiles {
+			return nil, errorAt(at, "nothing matches %q", name).With(diag.NoSuchFile)
+		}
+	}
+	var list []*yaml.Source
+	for _, p := range paths {
+		src, err := m.read(from.tree, p)
+		switch {
+		case isMissing(err) && values && m.helm.IgnoreMissingValueFiles:
+			continue
+		case isMissing(err):
+			return nil, errorAt(at, "no file %q in the repository", p).With(diag.NoSuchFile)
+		case err != nil:
+			return nil, errorAt(at, "%w", err)
+		}
+		reads(m.root, src)
+		list = append(list, src)
+	}
+	return list, nil
+}
+
+// resolveRemote returns the file p of a repository that is fetched, which must be in or below the
+// parent directory of the chart.
+func (m *valueFiles) resolveRemote(p string, at yaml.Place, dir gitops.Dir, values bool) ([]*yaml.Source, error) {
+	parent := path.Dir(m.path)
+	if parent != "." {
+		rest, ok := strings.CutPrefix(p, parent+"/")
+		if !ok {
+			return nil, refused(at, "%s is too far above the chart in a repository that is fetched", p)
+		}
+		p = rest
+	}
+	if values && strings.ContainsAny(p, "*?[{") {
+		return nil, refused(at, "patterns are not supported for a repository that is fetched")
+	}
+	if values && m.helm.IgnoreMissingValueFiles {
+		if all, err := dir.Files(); err != nil || !slices.Contains(all, p) {
+			return nil, err
+		}
+	}
+	src, err := dir.Read(p)
+	if err != nil {
+		return nil, err
+	}
+	return []*yaml.Source{src}, nil
+}
+
+// glob returns the files that match a pattern, in lexical order. In it, ** matches any number of
+// folders, and {a,b} one of several texts.
+func (t *tree) glob(pattern string) ([]string, error) {
+	if !strings.Contains(pattern, "**") && !strings.Contains(pattern, "{") {
+		found, err := fs.Glob(t, pattern)
+		return slices.DeleteFunc(found, t.isDir), err
+	}
+	if err := t.walk(); err != nil {
+		return nil, err
+	}
+	var found []string
+	alternatives := braces(pattern)
+	for _, name := range t.files {
+		for _, p := range alternatives {
+			ok, err := matchPath(strings.Split(p, "/"), strings.Split(name, "/"))
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// braces returns the patterns that a pattern with {a,b} stands for.
+func braces(pattern string) []string {
+	open := strings.LastIndexByte(pattern, '{')
+	if open < 0 {
+		return []string{pattern}
+	}
+	end := strings.IndexByte(pattern[open:], '}')
+	if end < 0 {
+		return []string{pattern}
+	}
+	var list []string
+	for _, part := range strings.Split(pattern[open+1:open+end], ",") {
+		list = append(list, braces(pattern[:open]+part+pattern[open+end+1:])...)
+	}
+	return list
+}
+
+// matchPath reports whether the elements of a path match those of a pattern.
+func matchPath(pattern, name []string) (bool, error) {
+	for len(pattern) > 0 && pattern[0] != "**" {
+		if len(name) == 0 {
+			return false, nil
+		}
+		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
+			return false, err
+		}
+		pattern, name = pattern[1:], name[1:]
+	}
+	if len(pattern) == 0 {
+		return len(name) == 0, nil
+	}
+	for i := range len(name) + 1 {
+		if ok, err := matchPath(pattern[1:], name[i:]); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,97 @@
+package argocd
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// namespaceStep returns the step for destination.namespace.
+func namespaceStep(o *gitops.Object, namespace string) gitops.Step {
+	at := o.Place("spec", "destination")
+	if namespace != "" {
+		at = at.Below("namespace")
+	}
+	return gitops.Step{Transformer: &DestinationTransformer{Namespace: namespace}, At: at,
+		Summary: fmt.Sprintf("destination namespace %q", namespace)}
+}
+
+// A DestinationTransformer gives resources the namespace in which Argo CD applies them. Resources
+// with a namespace keep it, and cluster-scoped ones lose it. Of several resources with the same
+// identity, the last one is kept. Resources of unknown kinds count as namespaced unless the list
+// contains their CustomResourceDefinition.
+type DestinationTransformer struct {
+	// Namespace is the namespace to set. If it is empty, no namespace is set.
+	Namespace string
+}
+
+// Configure implements [builtins.Builtin]. There is nothing to check.
+func (t *DestinationTransformer) Configure(builtins.Env) error { return nil }
+
+// Transform implements [builtins.Transformer].
+func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) error {
+	scopes := map[[2]string]bool{} // whether a kind of a group is cluster-scoped
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind == "CustomResourceDefinition" && id.Group == "apiextensions.k8s.io" {
+			spec := r.Value().Get("spec")
+			scopes[[2]string{spec.Get("group").Text(), spec.At("names", "kind").Text()}] = spec.Get("scope").Text() == "Cluster"
+		}
+	}
+	for i, r := range list.All() {
+		id := r.ID()
+		cluster, known := scopes[[2]string{id.Group, id.Kind}]
+		if !known {
+			cluster = id.Cluster
+		}
+		meta := r.Value().Get("metadata")
+		old := meta.Get("namespace")
+		switch {
+		case meta.Type() != yaml.Map:
+			continue
+		case cluster && old.Exists():
+			meta = meta.Without("namespace")
+		case !cluster && t.Namespace != "" && old.Text() == "":
+			meta = meta.With("namespace", yaml.SetStr(t.Namespace))
+		default:
+			continue
+		}
+		list.Change(i, func(r *krm.Resource) { r.SetValue(r.Value().With("metadata", meta)) })
+	}
+	t.keepLast(list, warn)
+	return nil
+}
+
+// keepLast removes all but the last resource of each identity.
+func (t *DestinationTransformer) keepLast(list *krm.List, warn builtins.Warn) {
+	type key struct{ group, kind, namespace, name string }
+	keyOf := func(r *krm.Resource) key {
+		id := r.ID()
+		return key{id.Group, id.Kind, id.Namespace, id.Name}
+	}
+	count := make(map[key]int, list.Len())
+	twice := false
+	for _, r := range list.All() {
+		k := keyOf(r)
+		count[k]++
+		twice = twice || count[k] > 1
+	}
+	if !twice {
+		return
+	}
+	left := make(map[key]int, len(count))
+	for k, n := range count {
+		left[k] = n
+	}
+	list.Filter(func(r *krm.Resource) bool {
+		k := keyOf(r)
+		if count[k] > 1 && left[k] == count[k] {
+			warn(diag.SameID, "%s %s appears %d times, and only the last one is applied", k.kind, k.name, count[k])
+		}
+		left[k]--
+		return left[k] == 0
+	})
+}

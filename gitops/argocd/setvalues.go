@@ -1,0 +1,212 @@
+package argocd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+var errBadPattern = errors.New("syntax error in pattern")
+
+// helm's limits for --set.
+const (
+	maxSetIndex = 65536
+	maxSetDepth = 30
+)
+
+// An assignment sets the value at a path of keys (string) and indexes (int).
+type assignment struct {
+	path  []any
+	value yaml.Value
+}
+
+// parseSet parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated
+// by commas. A name is a path such as a.b[0].c, a value may be a list such as {a,b}, and a
+// backslash escapes a character. If text is set, all values are strings.
+func parseSet(arg string, text bool) ([]assignment, error) {
+	p := setParser{rest: []rune(arg), text: text}
+	var list []assignment
+	for len(p.rest) > 0 {
+		a, err := p.pair()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+type setParser struct {
+	rest []rune
+	text bool
+}
+
+// until returns the text up to one of the characters in stop, which it consumes. found is 0 at the
+// end of the input.
+func (p *setParser) until(stop string) (text string, found rune) {
+	var b strings.Builder
+	for len(p.rest) > 0 {
+		c := p.rest[0]
+		p.rest = p.rest[1:]
+		switch {
+		case strings.ContainsRune(stop, c):
+			return b.String(), c
+		case c == '\\' && len(p.rest) > 0:
+			b.WriteRune(p.rest[0])
+			p.rest = p.rest[1:]
+		case c != '\\':
+			b.WriteRune(c)
+		}
+	}
+	return b.String(), 0
+}
+
+func (p *setParser) pair() (a assignment, err error) {
+	depth := 0
+	inList := false // after an index
+	for {
+		stop := "=[,."
+		if inList {
+			stop = "=[."
+		}
+		key, found := p.until(stop)
+		switch {
+		case inList && key != "":
+			return a, fmt.Errorf("unexpected data at end of array index: %q", key)
+		case !inList && found != 0 || !inList && key != "":
+			a.path = append(a.path, key)
+		}
+		switch found {
+		case 0, ',':
+			return a, fmt.Errorf("key %q has no value", key)
+		case '=':
+			a.value, err = p.value()
+			return a, err
+		case '.':
+			if depth++; depth > maxSetDepth {
+				return a, fmt.Errorf("value name nested level is greater than maximum supported nested level of %d", maxSetDepth)
+			}
+			inList = false
+		case '[':
+			index, end := p.until("]")
+			n, err := strconv.Atoi(index)
+			switch {
+			case end == 0 || err != nil:
+				return a, fmt.Errorf("error parsing index %q", index)
+			case n < 0:
+				return a, fmt.Errorf("negative %d index not allowed", n)
+			case n > maxSetIndex:
+				return a, fmt.Errorf("index of %d is greater than maximum supported index of %d", n, maxSetIndex)
+			}
+			a.path = append(a.path, n)
+			inList = true
+		}
+	}
+}
+
+func (p *setParser) value() (yaml.Value, error) {
+	if len(p.rest) == 0 || p.rest[0] != '{' {
+		text, _ := p.until(",")
+		return p.scalar(text), nil
+	}
+	p.rest = p.rest[1:]
+	var items []yaml.Value
+	for {
+		text, found := p.until(",}")
+		if found == 0 {
+			return yaml.Value{}, errors.New("list must terminate with '}'")
+		}
+		items = append(items, p.scalar(text))
+		if found == '}' {
+			if len(p.rest) > 0 && p.rest[0] == ',' {
+				p.rest = p.rest[1:]
+			}
+			return yaml.SeqOf(items...), nil
+		}
+	}
+}
+
+func (p *setParser) scalar(text string) yaml.Value {
+	switch {
+	case p.text:
+	case strings.EqualFold(text, "true"), strings.EqualFold(text, "false"):
+		return yaml.BoolValue(strings.EqualFold(text, "true"))
+	case strings.EqualFold(text, "null"):
+		return yaml.NullValue
+	case text == "0":
+		return yaml.Number(yaml.Int, text)
+	case text != "" && text[0] != '0':
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return yaml.Number(yaml.Int, strconv.FormatInt(n, 10))
+		}
+	}
+	return yaml.QuotedStr(text)
+}
+
+// set returns v with the value of the assignment. It fails if the path leads through a value of a
+// different type.
+func (a assignment) set(v yaml.Value) (yaml.Value, error) { return setAt(v, a.path, a.value) }
+
+func setAt(v yaml.Value, path []any, x yaml.Value) (yaml.Value, error) {
+	if len(path) == 0 {
+		return x, nil
+	}
+	switch step := path[0].(type) {
+	case string:
+		if v.Exists() && v.Type() != yaml.Map {
+			return v, fmt.Errorf("key %q: not a mapping but %s", step, v.Type().Article())
+		}
+		old := v.Get(step)
+		inner, err := setAt(old, path[1:], x)
+		if err != nil || step == "" {
+			return v, err // helm ignores an empty key
+		}
+		return v.With(step, inner), nil
+	case int:
+		if v.Exists() && v.Type() != yaml.Seq {
+			return v, fmt.Errorf("index %d: not a list but %s", step, v.Type().Article())
+		}
+		items := append([]yaml.Value(nil), v.Items()...)
+		for len(items) <= step {
+			items = append(items, yaml.NullValue)
+		}
+		old := items[step]
+		if key, ok := first(path[1:]); ok {
+			if _, isKey := key.(string); old.IsNull() || isKey && old.Type() != yaml.Map {
+				old = yaml.Value{} // as in helm, a key replaces a scalar in a list
+			}
+		}
+		inner, err := setAt(old, path[1:], x)
+		items[step] = inner
+		return yaml.SeqOf(items...), err
+	}
+	return v, nil
+}
+
+func first(path []any) (any, bool) {
+	if len(path) == 0 {
+		return nil, false
+	}
+	return path[0], true
+}
+
+// escapeCommas returns the value of a parameter as Argo CD passes it to helm: commas are escaped,
+// except in a list such as {a,b}.
+func escapeCommas(value string) string {
+	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
+		return value
+	}
+	var b strings.Builder
+	var last rune
+	for _, c := range value {
+		if c == ',' && last != '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+		last = c
+	}
+	return b.String()
+}

@@ -1,0 +1,181 @@
+package search
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// repos decides which directory a repository is. It must be used by one goroutine at a time.
+type repos struct {
+	fs      fs.FS
+	sources map[string]string // normalised address -> absolute directory
+	trees   map[string]*tree  // by a searched directory
+	top     string            // see Options
+}
+
+// A tree is a working tree of git, or a searched directory that is not in one.
+type tree struct {
+	top     string
+	remotes []string // normalised addresses
+	// branches are the revisions whose content is taken to be that of the working tree.
+	branches []string
+}
+
+func newRepos(o Options) *repos {
+	r := &repos{fs: o.FS, sources: map[string]string{}, trees: map[string]*tree{}, top: o.Top}
+	for url, dir := range o.Sources {
+		if o.FS == nil {
+			dir = realOf(dir)
+		}
+		r.sources[normalised(url)] = dir
+	}
+	return r
+}
+
+// repo returns the repository at a URL. The working tree of the object is the repository if the URL
+// is that of one of its remotes, in any form, and the revision is a branch of the user: the current
+// one, the default of the remote, or none. A tree without remotes is taken for any repository.
+func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo, error) {
+	key := normalised(url)
+	if dir, ok := r.sources[key]; ok {
+		return gitops.Repo{Dir: dir}, nil
+	}
+	t := r.tree(searched)
+	if slices.Contains(t.remotes, key) && t.is(revision) || len(t.remotes) == 0 {
+		return gitops.Repo{Dir: t.top}, nil
+	}
+	if strings.HasPrefix(url, "oci://") {
+		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%s is not a directory of this tree", url).With(diag.NoSuchFile).
+			Hint("map it to a directory: --source %s=DIR", diag.ShellWord(url))
+	}
+	return gitops.Repo{Ref: func(dir string) string {
+		ref := strings.TrimSuffix(url, "/") + "//" + strings.TrimPrefix(path.Clean("/"+dir), "/")
+		ref = strings.TrimSuffix(ref, "//")
+		if revision != "" && revision != "HEAD" {
+			ref += "?ref=" + revision
+		}
+		return ref
+	}}, nil
+}
+
+// open returns the files of a repository on this machine.
+func (r *repos) open(repo gitops.Repo) (fs.FS, error) {
+	switch {
+	case repo.Dir == "" && r.fs == nil:
+		return nil, errors.New("the repository is not on this machine")
+	case r.fs != nil:
+		return fs.Sub(r.fs, path.Clean(filepath.ToSlash(repo.Dir)))
+	}
+	return os.DirFS(repo.Dir), nil
+}
+
+// is reports whether a revision is that of the tree.
+func (t *tree) is(revision string) bool {
+	return revision == "" || revision == "HEAD" || slices.Contains(t.branches, strings.TrimPrefix(revision, "refs/heads/"))
+}
+
+// tree returns the working tree that contains a searched directory.
+func (r *repos) tree(searched string) *tree {
+	if t := r.trees[searched]; t != nil {
+		return t
+	}
+	t := &tree{top: searched}
+	r.trees[searched] = t
+	dir := searched
+	if r.fs != nil {
+		t.top, dir = ".", r.top
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		git := filepath.Join(dir, ".git")
+		if info, err := os.Stat(git); err == nil {
+			if r.fs == nil {
+				t.top = dir
+			}
+			t.readGit(git, info.IsDir())
+			return t
+		}
+		if dir == filepath.Dir(dir) {
+			return t
+		}
+	}
+}
+
+// readGit reads the remotes and branches of a working tree. git is its file or directory .git.
+func (t *tree) readGit(git string, isDir bool) {
+	if !isDir { // a worktree or submodule
+		data, _ := os.ReadFile(git)
+		dir, _ := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+		dir = strings.TrimSpace(dir)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(git), dir)
+		}
+		git = dir
+	}
+	t.branch(filepath.Join(git, "HEAD"), "refs/heads/")
+	if data, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
+		common := strings.TrimSpace(string(data))
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(git, common)
+		}
+		git = common
+	}
+	names, _ := filepath.Glob(filepath.Join(git, "refs/remotes/*/HEAD"))
+	for _, name := range names {
+		t.branch(name, "refs/remotes/"+filepath.Base(filepath.Dir(name))+"/")
+	}
+	if len(names) == 0 {
+		t.branches = append(t.branches, "main", "master") // a clone without the default branch of its remote
+	}
+	f, err := os.Open(filepath.Join(git, "config"))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	remote := false
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "[") {
+			remote = strings.HasPrefix(line, "[remote ")
+			continue
+		}
+		if key, value, ok := strings.Cut(line, "="); ok && remote && strings.TrimSpace(key) == "url" {
+			t.remotes = append(t.remotes, normalised(strings.Trim(strings.TrimSpace(value), `"`)))
+		}
+	}
+}
+
+// branch adds the branch that a symbolic reference names.
+func (t *tree) branch(file, prefix string) {
+	data, _ := os.ReadFile(file)
+	if name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: "+prefix); ok {
+		t.branches = append(t.branches, name)
+	}
+}
+
+// normalised returns the address of a repository in a form that all spellings share: host and path
+// without scheme, user, port, .git and letter case.
+func normalised(url string) string {
+	rest := url
+	if _, after, ok := strings.Cut(url, "://"); ok {
+		rest = after
+	} else if host, dir, ok := strings.Cut(url, ":"); ok && !strings.Contains(host, "/") {
+		rest = host + "/" + dir // user@host:path
+	}
+	host, dir, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if host, _, ok := strings.Cut(host, ":"); ok {
+		return normalised(host + "/" + dir)
+	}
+	dir = strings.Trim(dir, "/")
+	return strings.ToLower(host + "/" + strings.TrimSuffix(dir, ".git"))
+}

@@ -1,0 +1,357 @@
+// Package search finds the objects of Argo CD and Flux in files, and the roots that the
+// controllers render for them.
+package search
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd"
+	"github.com/krmflow/krmflow/gitops/flux"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/roots"
+)
+
+// A Mode selects the controllers whose objects are roots.
+type Mode string
+
+// The modes. Auto selects the objects of all controllers that can be rendered from the searched
+// directories alone. In the other modes, an object that cannot be rendered is an error.
+const (
+	Auto   Mode = "auto"
+	All    Mode = "all"
+	ArgoCD Mode = "argocd"
+	Flux   Mode = "flux"
+	None   Mode = "none"
+)
+
+// Modes are all modes.
+var Modes = []Mode{Auto, All, ArgoCD, Flux, None}
+
+// Options control a search. The zero Options find nothing.
+type Options struct {
+	Mode Mode
+	// Sources maps addresses of repositories to directories on this machine.
+	Sources map[string]string
+	// Clusters is the path of a file with clusters for ApplicationSets, or "".
+	Clusters string
+	// Charts reports that charts are rendered. Without it, Auto leaves out objects with charts.
+	Charts bool
+	// Jobs is the number of files that are read concurrently; less than 2 means one.
+	Jobs int
+	// FS contains the files; nil means this machine's file system. Top is then the directory of
+	// this machine that FS has the content of, and Prefix precedes names in messages.
+	FS          fs.FS
+	Top, Prefix string
+	// Layers reads the layers in the searched directories. Render renders roots, which are
+	// directories or objects by name, without functions. Its result lacks the roots that cannot be
+	// rendered.
+	Layers func() ([]roots.Layer, error)
+	Render func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error)
+	// Warn reports likely mistakes.
+	Warn func(*diag.Error)
+}
+
+// A File is a YAML file below a searched directory. Name is its path for messages, Rel its
+// slash-separated path below the directory, and Tree the path of the directory without symbolic
+// links.
+type File struct{ Name, Tree, Rel string }
+
+// Found is the result of [Find].
+type Found struct {
+	// Roots are the roots by name, and Names their sorted names: KIND/NAMESPACE/NAME. If several
+	// objects have this name, the directories of their files precede it.
+	Roots map[string]*gitops.Root
+	Names []string
+	// LeftOut are the objects that Auto leaves out, by the reason.
+	LeftOut map[string][]string
+}
+
+// Find reads files and returns the roots of the objects in them.
+func Find(ctx context.Context, files []File, o Options) (*Found, error) {
+	f := &Found{Roots: map[string]*gitops.Root{}, LeftOut: map[string][]string{}}
+	if o.Mode == None || o.Mode == "" {
+		return f, nil
+	}
+	s := &search{Options: o, repos: newRepos(o)}
+	objects, err := s.objects(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	env := &gitops.Env{Objects: objects, Open: s.repos.open, Warn: s.warn}
+	trees := map[*yaml.Source]string{}
+	for _, o := range objects {
+		trees[o.Source] = o.Tree
+	}
+	env.Repo = func(at yaml.Place, url, revision string) (gitops.Repo, error) {
+		tree, ok := trees[at.Origin()]
+		if !ok && len(files) > 0 {
+			tree = files[0].Tree
+		}
+		return s.repos.repo(at, tree, url, revision)
+	}
+	if o.Clusters != "" {
+		data, err := s.read(o.Clusters)
+		if err != nil {
+			return nil, diag.NotReadable.Errorf("--clusters: %w", err)
+		}
+		env.Clusters = &yaml.Source{File: o.Clusters, Data: data}
+	}
+	if len(objects) == 0 {
+		return f, nil
+	}
+	s.tree = files[0].Tree
+	list, err := s.collect(ctx, env, files)
+	if err != nil {
+		return nil, err
+	}
+	if o.Mode == Auto {
+		list = slices.DeleteFunc(list, func(r *gitops.Root) bool {
+			why := s.leaveOut(r)
+			if why != "" {
+				f.LeftOut[why] = append(f.LeftOut[why], nameOf(r.Object))
+			}
+			return why != ""
+		})
+	}
+	f.name(list)
+	return f, nil
+}
+
+// leaveOut returns the reason why Auto leaves out a root, "" if it does not.
+func (s *search) leaveOut(r *gitops.Root) string {
+	if len(r.Errs) > 0 {
+		return "it cannot be rendered from these directories"
+	}
+	for _, p := range r.Parts {
+		switch {
+		case p.Chart && !s.Charts:
+			return "charts need --enable-helm"
+		case p.Dir == "" || loaders.IsRemote(p.Dir) || !s.isDir(p.Dir):
+			return "its source is not in these directories"
+		}
+	}
+	return ""
+}
+
+// isDir reports whether a directory exists.
+func (s *search) isDir(dir string) bool {
+	if s.FS == nil {
+		info, err := os.Stat(dir)
+		return err == nil && info.IsDir()
+	}
+	info, err := fs.Stat(s.FS, path.Clean(filepath.ToSlash(dir)))
+	return err == nil && info.IsDir()
+}
+
+// name names the roots.
+func (f *Found) name(list []*gitops.Root) {
+	count := map[string]int{}
+	for _, r := range list {
+		count[nameOf(r.Object)]++
+	}
+	for _, r := range list {
+		name := nameOf(r.Object)
+		if count[name] > 1 {
+			name = path.Join(r.Object.Near, name)
+		}
+		for base, n := name, 2; f.Roots[name] != nil; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		f.Roots[name] = r
+		f.Names = append(f.Names, name)
+	}
+	slices.Sort(f.Names)
+}
+
+func nameOf(o *gitops.Object) string { return path.Join(o.Kind, o.Namespace, o.Name) }
+
+// A search is one call of [Find].
+type search struct {
+	Options
+	repos *repos
+	tree  string // one of the searched directories
+}
+
+// rootsOf returns the roots of the wanted objects of an environment.
+func (s *search) rootsOf(env *gitops.Env) (list []*gitops.Root) {
+	if s.Mode != Flux {
+		list = append(list, argocd.Roots(env)...)
+	}
+	if s.Mode != ArgoCD {
+		list = append(list, flux.Roots(env)...)
+	}
+	return list
+}
+
+func (s *search) warn(e *diag.Error) {
+	if s.Warn != nil && s.Mode != Auto {
+		s.Warn(e)
+	}
+}
+
+// marks are texts in the files that contain objects of interest. Files without any of them are not
+// parsed.
+var marks = [][]byte{[]byte("argoproj.io/v1alpha1"), []byte(".fluxcd.io/v")}
+
+// kinds are the kinds of objects that objects of a controller refer to.
+var kinds = []string{"ConfigMap", "Secret"}
+
+// objects reads the objects of interest. ConfigMaps and Secrets are read only if there are objects
+// of a controller.
+func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, error) {
+	sources := make([]*yaml.Source, len(files))
+	var next, marked atomic.Int64
+	var group sync.WaitGroup
+	for range max(s.Jobs, 1) {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(files) {
+					return
+				}
+				data, err := s.read(files[i].Name)
+				if err != nil {
+					continue // planning reports it, if a root needs the file
+				}
+				has := slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) })
+				if has {
+					marked.Add(1)
+				}
+				if has || bytes.Contains(data, []byte("kind: ConfigMap")) || bytes.Contains(data, []byte("kind: Secret")) {
+					sources[i] = &yaml.Source{File: s.Prefix + files[i].Name, Data: data}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil || marked.Load() == 0 {
+		return nil, err
+	}
+	var all []*gitops.Object
+	for i, src := range sources {
+		if src == nil {
+			continue
+		}
+		docs, err := src.Documents()
+		if err != nil {
+			continue // a template of a chart, for example; planning reports it, if a root needs the file
+		}
+		for n, doc := range docs {
+			if o := objectOf(doc.Value); o != nil {
+				o.Source, o.Doc, o.Tree, o.Near = src, n, files[i].Tree, path.Dir(files[i].Rel)
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// objectOf returns a value as an object, nil if it is not of interest.
+func objectOf(v yaml.Value) *gitops.Object {
+	group, _, grouped := strings.Cut(v.Get("apiVersion").Text(), "/")
+	if !grouped {
+		group = ""
+	}
+	o := &gitops.Object{Group: group, Kind: v.Get("kind").Text(), Name: v.At("metadata", "name").Text(),
+		Namespace: v.At("metadata", "namespace").Text(), Value: v}
+	switch {
+	case o.Name == "" || o.Kind == "":
+		return nil
+	case group == "argoproj.io", strings.HasSuffix(group, ".fluxcd.io"), group == "" && slices.Contains(kinds, o.Kind):
+		return o
+	}
+	return nil
+}
+
+// maxFile is the maximum size of a file with objects.
+const maxFile = 4 << 20
+
+func (s *search) read(name string) ([]byte, error) {
+	if s.FS == nil {
+		return loaders.ReadFile(name, maxFile)
+	}
+	data, err := fs.ReadFile(s.FS, filepath.ToSlash(filepath.Clean(name)))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%q is larger than %d MiB", name, maxFile>>20)
+	}
+	return data, err
+}
+
+// Content returns a digest of everything that determines r, except for the files in the
+// directories of its parts: the values of objects, but not their places.
+func Content(r *gitops.Root) krm.Digest {
+	b := yaml.AppendJSON(nil, r.Object.Value)
+	if r.Object.Group != "argoproj.io" { // an Application that an ApplicationSet generates has all values
+		for _, o := range r.Uses {
+			b = yaml.AppendJSON(b, o.Value)
+		}
+	}
+	for _, f := range r.Files {
+		b = fmt.Appendf(b, "%x", f.Digest())
+	}
+	for _, p := range r.Parts {
+		b = fmt.Appendf(b, "%s %v ", filepath.Base(p.Dir), p.Unrestricted)
+	}
+	return krm.DigestOf(b)
+}
+
+// Digest returns a digest of [Content] and of the places of all values, which messages name.
+func Digest(r *gitops.Root) krm.Digest {
+	b := fmt.Appendf(nil, "%x", Content(r))
+	for _, o := range append([]*gitops.Object{r.Object}, r.Uses...) {
+		src := o.Place().Origin()
+		b = fmt.Appendf(b, "%s %d %x", src.File, o.Doc, src.Digest())
+	}
+	for _, p := range r.Parts {
+		b = fmt.Appendf(b, "%s ", p.Dir)
+	}
+	for _, err := range r.Errs {
+		b = fmt.Appendf(b, "%s ", err)
+	}
+	return krm.DigestOf(b)
+}
+
+// Counts describes the roots by kind, for example "2 Applications, 1 Kustomization".
+func (f *Found) Counts() string {
+	count := map[string]int{}
+	for _, r := range f.Roots {
+		count[r.Object.Kind]++
+	}
+	var texts []string
+	for _, kind := range slices.Sorted(func(yield func(string) bool) {
+		for k := range count {
+			if !yield(k) {
+				return
+			}
+		}
+	}) {
+		texts = append(texts, diag.Count(count[kind], kind))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// realOf returns a path without symbolic links, or its absolute form if it does not exist.
+func realOf(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}

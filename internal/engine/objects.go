@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/search"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/roots"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// objects are the roots that are GitOps objects, by name: those of the files of this machine, and
+// those of revisions.
+type objects struct {
+	here  Objects
+	there map[*revision.Tree]Objects
+}
+
+// withObjects returns a selection that also finds GitOps objects in tree, nil for the files of this
+// machine.
+func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selection {
+	o := e.o.GitOps
+	if o.Mode == search.None || o.Mode == "" {
+		return s
+	}
+	o.Jobs, o.Warn = s.Jobs, func(w *diag.Error) { e.host.Log.Warn(planner.WarningOf(w)) }
+	o.Charts = e.o.Plan.Functions.Policy.Helm
+	if tree != nil {
+		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
+	}
+	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, error) {
+		o.Layers, o.Render = layers, func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+			return e.renderObjects(ctx, tree, names, objects)
+		}
+		list := make([]search.File, len(files))
+		for i, f := range files {
+			list[i] = search.File{Name: f.Path, Tree: f.Top, Rel: f.Rel}
+		}
+		found, err := search.Find(ctx, list, o)
+		if err != nil {
+			return nil, err
+		}
+		if tree == nil {
+			e.objects.here = found.Roots
+			e.tellObjects(found)
+		} else {
+			if e.objects.there == nil {
+				e.objects.there = map[*revision.Tree]Objects{}
+			}
+			e.objects.there[tree] = found.Roots
+		}
+		var all []roots.Object
+		for _, name := range found.Names {
+			r := found.Roots[name]
+			object := roots.Object{Name: name, File: strings.TrimPrefix(r.Object.Place().Origin().File, o.Prefix), Key: search.Digest(r).String()}
+			for _, p := range r.Parts {
+				object.Dirs = append(object.Dirs, p.Dir)
+			}
+			all = append(all, object)
+		}
+		return all, nil
+	}
+	return s
+}
+
+// renderObjects renders roots without functions, for their objects. The result lacks the roots that
+// cannot be rendered.
+func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+	sources := e.o.Sources
+	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
+	o.Plan.Objects = objects
+	if tree != nil {
+		o.Plan.FS, o.Plan.FSName = tree, tree.Shown()
+	}
+	plan, err := render.Compile(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	lists := map[string]*krm.List{}
+	var mu sync.Mutex
+	scheduler.Run(ctx, plan.Graph, scheduler.Options{Pure: true, KeepGoing: true, Jobs: e.o.Jobs,
+		Root: func(at graph.Root, list *krm.List) error {
+			mu.Lock()
+			defer mu.Unlock()
+			lists[at.Dir] = list
+			return nil
+		}})
+	return lists, context.Cause(ctx)
+}
+
+// isObjectName reports whether an argument is the name of a GitOps object and not a directory.
+func isObjectName(arg string) bool {
+	kind, rest, ok := strings.Cut(arg, "/")
+	if !ok || rest == "" || strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" || kind == "" || kind[0] > 'Z' {
+		return false
+	}
+	_, err := os.Lstat(arg)
+	return err != nil
+}
+
+// findNamed searches the working directory for the GitOps objects among the arguments, unless they
+// are known.
+func (e *Engine) findNamed(ctx context.Context, args []string) error {
+	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && isObjectName(arg) }) {
+		return nil
+	}
+	s := e.o.Selection
+	e.o.GitOps.Mode = search.All
+	_, err := e.withObjects(roots.Selection{Jobs: s.Jobs, Hidden: s.Hidden}, nil).Find(ctx, []string{"."})
+	if err != nil && diag.CodeOf(err) != diag.NoRoots {
+		return err
+	}
+	objects := e.objects.here
+	for _, arg := range args {
+		if isObjectName(arg) && objects[arg] == nil {
+			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
+			e := diag.AsError(err)
+			e.Hints = diag.DidYouMean(arg, slices.Sorted(maps.Keys(objects)))
+			return e
+		}
+	}
+	return nil
+}
+
+// tellObjects prints which objects are left out.
+func (e *Engine) tellObjects(found *search.Found) {
+	for _, why := range slices.Sorted(func(yield func(string) bool) {
+		for why := range found.LeftOut {
+			if !yield(why) {
+				return
+			}
+		}
+	}) {
+		names := found.LeftOut[why]
+		e.host.Log.Notice(planner.Warning{Msg: diag.Count(len(names), "GitOps object") + " left out, because " + why + ": " + diag.Some(names),
+			Hints: []string{"to see why: --gitops argocd or --gitops flux"}, Code: diag.NoRoots})
+	}
+}
+
+// place returns the output folders of roots. That of a GitOps object is its name.
+func (e *Engine) place(names []string, base string) (render.Roots, error) {
+	if len(e.objects.here) == 0 {
+		return render.PlaceIn(&e.places, names, base)
+	}
+	dirs := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return e.objects.here[name] != nil })
+	placed, err := render.PlaceIn(&e.places, dirs, base)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if e.objects.here[name] != nil {
+			placed = append(placed, render.Root{Dir: name, Out: name, Object: true})
+		}
+	}
+	slices.SortStableFunc(placed, func(a, b render.Root) int { return strings.Compare(a.Dir, b.Dir) })
+	return placed, nil
+}
+
+// directories returns the directories of roots, without remote ones of GitOps objects.
+func (e *Engine) directories(names []string) []string {
+	if len(e.objects.here) == 0 {
+		return names
+	}
+	var dirs []string
+	for _, name := range names {
+		o := e.objects.here[name]
+		if o == nil {
+			dirs = append(dirs, name)
+			continue
+		}
+		for _, p := range o.Parts {
+			if filepath.IsAbs(p.Dir) && !slices.Contains(dirs, p.Dir) {
+				dirs = append(dirs, p.Dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// named returns the roots that are named by their directories.
+func (e *Engine) named(names []string) []string {
+	if len(e.objects.here) == 0 {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return e.objects.here[name] != nil })
+}
+
+// Objects are roots that are GitOps objects, by name.
+type Objects map[string]*gitops.Root
+
+// GitOps returns the GitOps objects that the last [Engine.Find] in a revision has found; a nil tree
+// means the files of this machine.
+func (e *Engine) GitOps(tree *revision.Tree) Objects {
+	if tree == nil {
+		return e.objects.here
+	}
+	return e.objects.there[tree]
+}
+
+// Has reports whether a root is a GitOps object.
+func (o Objects) Has(root string) bool { return o[root] != nil }
+
+// Files returns the files of the object of a root and of the objects that it refers to.
+func (o Objects) Files(root string) (files []string) {
+	r := o[root]
+	if r == nil {
+		return nil
+	}
+	for _, object := range append([]*gitops.Object{r.Object}, r.Uses...) {
+		files = append(files, object.Place().Origin().File)
+	}
+	for _, f := range r.Files {
+		files = append(files, f.File)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// NameIn returns the name of a root in a revision: the path of its directory there, or the name of a
+// GitOps object.
+func (o Objects) NameIn(tree *revision.Tree, root string) (string, error) {
+	if o.Has(root) {
+		return root, nil
+	}
+	return tree.Name(root)
+}
+
+// Change reports whether the object of a root, or an object that it refers to, differs from that in
+// was, and returns the file of the object. A directory does not differ.
+func (o Objects) Change(was Objects, root string) (file string, changed bool) {
+	r := o[root]
+	if r == nil {
+		return "", false
+	}
+	old := was[root]
+	return r.Object.Place().Origin().File, old == nil || search.Content(old) != search.Content(r)
+}
+
+// recordPath returns the key of the records of a root: its absolute path, or the name and digest of
+// a GitOps object. It returns "" if the working directory was removed.
+func (e *Engine) recordPath(name, cwd string) string {
+	if o := e.objects.here[name]; o != nil {
+		return "object " + name + " " + search.Digest(o).String()
+	}
+	return absolute(name, cwd)
+}
