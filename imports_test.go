@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
 	"gitops":       {"builtins", "diag", "krm/yaml"},
-	"gitops/flux":  {"builtins", "diag", "gitops", "internal/sys/ignore", "krm", "krm/secret", "krm/yaml"},
+	"gitops/flux":  {"builtins", "diag", "gitops", "krm", "krm/secret", "krm/yaml"},
 	"graph":        plus(values, "krm/chart", "krm/function"),
 
 	"cache":        {"diag", "krm"},

@@ -60,7 +60,8 @@ func newFixture(t *testing.T, files map[string]string) *fixture {
 		for i, d := range docs {
 			gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
 			x.Objects = append(x.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: d.Value.At("metadata", "namespace").Text(),
-				Name: d.Value.At("metadata", "name").Text(), Value: d.Value, Source: src, Doc: i, Tree: x.dir})
+				Name: d.Value.At("metadata", "name").Text(), Value: d.Value, Source: src, Doc: i, Tree: x.dir,
+				Near: filepath.Dir(name)})
 		}
 	}
 	return x
@@ -361,7 +362,9 @@ func render(t *testing.T, r *gitops.Root, text string) (*krm.List, []string, err
 	list := krm.NewList(rs...)
 	var warnings []string
 	for _, s := range r.Steps {
-		err := s.Transform(list, func(_ diag.Code, format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+		err := s.Transform(list, func(_ diag.Code, format string, args ...any) {
+			warnings = append(warnings, fmt.Sprintf(format, args...))
+		})
 		if err != nil {
 			return nil, warnings, err
 		}
@@ -424,7 +427,7 @@ metadata:
     team: a
   name: web-eu
 spec:
-  big: 12345678901234567168
+  big: 12345678901234567000
   date: "2020-01-01T00:00:00Z"
   replicas: 3
   text: ab
@@ -479,7 +482,7 @@ metadata:
 
 func TestSubstitutionErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"${a": "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: missing closing brace",
+		"${a":       "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: missing closing brace",
 		"${secret}": "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: line 3 of the result is not YAML",
 	} {
 		x := newFixture(t, map[string]string{"clusters/app.yaml": app("postBuild: {substituteFrom: [{kind: Secret, name: s}]}\n"),

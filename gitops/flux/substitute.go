@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -241,14 +242,8 @@ func expand(text string, value func(name string) string) (out string, err error)
 // that v was read from a text; then strings lose their style.
 func asJSON(v yaml.Value, parsed bool) yaml.Value {
 	switch v.Type() {
-	case yaml.Int:
-		if len(v.Text()) < 16 {
-			return v
-		}
-		text := string(yaml.AppendJSON(nil, v))
-		if n, err := strconv.ParseFloat(text, 64); err == nil && strconv.FormatFloat(n, 'f', -1, 64) != text {
-			return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'g', -1, 64))
-		}
+	case yaml.Int, yaml.Float:
+		return asFloat(v)
 	case yaml.Time:
 		if parsed {
 			return yaml.QuotedStr(v.Text())
@@ -273,6 +268,18 @@ func asJSON(v yaml.Value, parsed bool) yaml.Value {
 		}
 	}
 	return v
+}
+
+// asFloat returns a number as it is after conversion to a float and back. Only large ones change.
+func asFloat(v yaml.Value) yaml.Value {
+	n, err := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)
+	if err != nil || math.Abs(n) < 1<<53 {
+		return v
+	}
+	if n < 1<<64 && n >= -1<<63 {
+		return yaml.Number(yaml.Int, strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'g', -1, 64))
 }
 
 // taken returns the texts in v that depend on values of Secrets: the values themselves, and other
