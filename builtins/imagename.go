@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// splitImage splits an image into name, tag and digest. A colon before the first slash belongs to
+// SplitImage splits an image into name, tag and digest. A colon before the first slash belongs to
 // the port of a registry.
-func splitImage(image string) (name, tag, digest string) {
+func SplitImage(image string) (name, tag, digest string) {
 	start := max(0, strings.IndexByte(image, '/'))
 	end := strings.IndexAny(image[start:], ":@")
 	if end < 0 {

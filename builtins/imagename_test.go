@@ -17,9 +17,9 @@ func TestSplitImage(t *testing.T) {
 		"a@b@c":                 {"a", "", "b@c"},
 		"host:5/a/b:2@sha256:c": {"host:5/a/b", "2", "sha256:c"},
 	} {
-		name, tag, digest := splitImage(image)
+		name, tag, digest := SplitImage(image)
 		if got := [3]string{name, tag, digest}; got != want {
-			t.Errorf("splitImage(%q) = %q, want %q", image, got, want)
+			t.Errorf("SplitImage(%q) = %q, want %q", image, got, want)
 		}
 	}
 }

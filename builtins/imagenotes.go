@@ -63,7 +63,7 @@ func (n *imageNotes) names() []string {
 	if n.known == nil {
 		for _, note := range n.notes {
 			for _, image := range note.images {
-				name, _, _ := splitImage(image)
+				name, _, _ := SplitImage(image)
 				n.known = append(n.known, name)
 			}
 		}

@@ -265,7 +265,7 @@ func (u *imageUpdate) skip(images []string) bool {
 // update applies img to an image whose name matches. A new tag or digest replaces both the tag
 // and the digest.
 func (img *Image) update(image string) string {
-	name, tag, digest := splitImage(image)
+	name, tag, digest := SplitImage(image)
 	if img.NewName != "" {
 		name = img.NewName
 	}

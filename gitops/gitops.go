@@ -8,6 +8,7 @@ package gitops
 import (
 	"io/fs"
 	"path"
+	"path/filepath"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -53,7 +54,22 @@ type Repo struct {
 	// returns the reference that package loaders fetches for a directory of the repository.
 	Dir string
 	Ref func(path string) string
+	// Guessed reports that Dir is the searched tree, which may be a different repository: nothing
+	// tells its address.
+	Guessed bool
 }
+
+// Place returns the directory at a slash-separated path in the repository: an absolute directory on
+// this machine, or a reference. The whole tree is not taken for a different repository.
+func (r Repo) Place(path string) string {
+	if r.Dir == "" || r.Guessed && path == "." {
+		return r.Ref(path)
+	}
+	return filepath.Join(r.Dir, filepath.FromSlash(path))
+}
+
+// Searched is the URL of the searched tree itself for [Env.Repo].
+const Searched = "."
 
 // An Env finds what objects refer to.
 type Env struct {

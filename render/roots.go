@@ -3,9 +3,12 @@ package render
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -20,8 +23,8 @@ type Root struct {
 	// Out is the output folder of the root: a slash-separated path relative to the base folder of
 	// the output.
 	Out string
-	// Object reports that the root is a GitOps object: Dir is its name.
-	Object bool
+	// Kind is the kind of a root that is a GitOps object, "" for a directory. Dir is then its name.
+	Kind string
 }
 
 // Roots are the roots of one run.
@@ -34,6 +37,29 @@ func (r Roots) Dirs() []string {
 		dirs[i] = root.Dir
 	}
 	return dirs
+}
+
+// Kinds describes how many roots there are of each kind, "" if all are directories.
+func (r Roots) Kinds() string {
+	count := map[string]int{}
+	for _, root := range r {
+		count[root.Kind]++
+	}
+	if count[""] == len(r) {
+		return ""
+	}
+	var texts []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		switch {
+		case kind == "" && count[kind] == 1:
+			texts = append(texts, "1 directory")
+		case kind == "":
+			texts = append(texts, fmt.Sprintf("%d directories", count[kind]))
+		default:
+			texts = append(texts, diag.Count(count[kind], kind))
+		}
+	}
+	return strings.Join(append(texts[min(1, count[""]):], texts[:min(1, count[""])]...), ", ")
 }
 
 // Outs returns the output folders.

@@ -40,10 +40,12 @@ import (
 	"github.com/krmflow/krmflow/internal/command/fetch"
 	"github.com/krmflow/krmflow/internal/command/fn"
 	"github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/internal/command/images"
 	"github.com/krmflow/krmflow/internal/command/localize"
 	"github.com/krmflow/krmflow/internal/command/lock"
 	"github.com/krmflow/krmflow/internal/command/plan"
 	"github.com/krmflow/krmflow/internal/command/postrender"
+	"github.com/krmflow/krmflow/internal/command/push"
 	"github.com/krmflow/krmflow/internal/command/run"
 	"github.com/krmflow/krmflow/internal/command/schema"
 	"github.com/krmflow/krmflow/internal/command/test"
@@ -197,6 +199,7 @@ var commands = []struct {
 	{"validate", validate.Command, true},
 	{"diff", diff.Command, true},
 	{"graph", graph.Command, true},
+	{"images", images.Command, true},
 	{"deps", deps.Command, true},
 	{"affected", affected.Command, true},
 	{"why", why.Command, true},
@@ -215,6 +218,7 @@ var commands = []struct {
 	{"trust", catalog.TrustCommand, false},
 	{"catalog", catalog.Command, false},
 	{"lint", hide(catalog.LintCommand, "lint"), false},
+	{"push", push.Command, false},
 	{"convert", convert.Command, false},
 	{"create", create.Command, false},
 	{"edit", edit.Command, false},

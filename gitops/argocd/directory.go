@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -50,13 +51,7 @@ func (s *appSource) editDirectory(dir gitops.Dir, _ *yaml.Source) (*yaml.Source,
 	}
 	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("kustomize.config.k8s.io/v1beta1")},
 		yaml.Field{Key: "kind", Value: yaml.Str("Kustomization")}, yaml.Field{Key: "resources", Value: texts(names)})
-	return yaml.Assemble(s.obj.Source.File, v, rootPlace(s.at)), nil
-}
-
-// rootPlace returns at as the place of a whole value.
-func rootPlace(at yaml.Place) yaml.Place {
-	at.Path = nil
-	return at
+	return yaml.Assemble(s.obj.Source.File, v, discovery.RootPlace(s.at)), nil
 }
 
 // isManifest reports whether Argo CD reads a file as a manifest.
@@ -107,67 +102,10 @@ func (s *appSource) fileGlob(field, pattern string) fileGlob {
 	if pattern == "" {
 		return fileGlob{}
 	}
-	exp, err := globExpression(pattern, true)
+	exp, err := discovery.GlobExpression(pattern, true)
 	if err != nil {
-		s.warn(errorAt(s.field("directory", field), "%q is not a valid pattern, and matches nothing", pattern).With(diag.BadValue))
+		s.Warn(discovery.ErrorAt(s.field("directory", field), "%q is not a valid pattern, and matches nothing", pattern).With(diag.BadValue))
 		return fileGlob{}
 	}
 	return fileGlob{exp}
-}
-
-// globExpression compiles a pattern in which * and ** match any text, including slashes, ? matches
-// one character, and [a-z] and [!a-z] match one character of a set. With braces, {a,b} matches one
-// of several patterns.
-func globExpression(pattern string, braces bool) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString(`(?s)\A(?:`)
-	depth := 0
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '*':
-			b.WriteString(".*")
-		case c == '?':
-			b.WriteString(".")
-		case c == '\\' && i+1 < len(pattern):
-			i++
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
-		case c == '[':
-			set := pattern[i+1:]
-			end := strings.IndexByte(set, ']')
-			if !braces && end >= 0 && strings.Trim(set[:end], "!^") == "" { // a bracket at the start of a set
-				if more := strings.IndexByte(set[end+1:], ']'); more >= 0 {
-					end += 1 + more
-				}
-			}
-			if end <= 0 {
-				return nil, errBadPattern
-			}
-			b.WriteString("[")
-			body := set[:end]
-			if body[0] == '!' || !braces && body[0] == '^' {
-				b.WriteString("^")
-				body = body[1:]
-			}
-			b.WriteString(strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(body))
-			b.WriteString("]")
-			i += 1 + end
-		case braces && c == '{':
-			depth++
-			b.WriteString("(?:")
-		case braces && c == '}' && depth > 0:
-			depth--
-			b.WriteString(")")
-		case braces && c == ',' && depth > 0:
-			b.WriteString("|")
-		case c < 0x80:
-			b.WriteString(regexp.QuoteMeta(string(rune(c))))
-		default:
-			b.WriteByte(c)
-		}
-	}
-	if depth > 0 {
-		return nil, errBadPattern
-	}
-	b.WriteString(`)\z`)
-	return regexp.Compile(b.String())
 }

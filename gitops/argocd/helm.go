@@ -1,7 +1,6 @@
 package argocd
 
 import (
-	"io/fs"
 	"maps"
 	"net/url"
 	"path"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/setvalues"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -21,7 +22,7 @@ func (s *appSource) chart() {
 		set  bool
 	}{{"kustomize", s.Kustomize != nil}, {"directory", s.Directory != nil}} {
 		if f.set {
-			s.fail(errorAt(s.field(f.name), "a chart has no %s", f.name).With(diag.Exclusive))
+			s.fail(discovery.ErrorAt(s.field(f.name), "a chart has no %s", f.name).With(diag.Exclusive))
 			return
 		}
 	}
@@ -47,13 +48,13 @@ func (s *appSource) chart() {
 func (s *appSource) chartDirectory() {
 	name, parent := path.Base(s.path), path.Dir(s.path)
 	if s.path == "." {
-		if s.repo.tree == nil {
-			s.fail(refused(s.field("path"), "a chart at the top of a repository that is fetched is not supported"))
+		if s.repo.Tree == nil {
+			s.fail(discovery.Refused(s.field("path"), "a chart at the top of a repository that is fetched is not supported"))
 			return
 		}
 		name, parent = filepath.Base(s.repo.Dir), ".."
 	}
-	s.helmPart(gitops.Part{Dir: s.repo.place(parent), At: s.field("path"), Chart: true, Unrestricted: true},
+	s.helmPart(gitops.Part{Dir: s.repo.Place(parent), At: s.field("path"), Chart: true, Unrestricted: true},
 		[]yaml.Field{{Key: "name", Value: yaml.Str(name)}}, []yaml.Place{s.field("path")})
 }
 
@@ -65,13 +66,13 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 	}
 	switch {
 	case h.PassCredentials:
-		s.fail(refused(s.field("helm", "passCredentials"), "credentials are not passed to other domains"))
+		s.fail(discovery.Refused(s.field("helm", "passCredentials"), "credentials are not passed to other domains"))
 		return
 	case h.Version != "" && h.Version != "v3" && h.Version != "3":
-		s.warn(errorAt(s.field("helm", "version"), "the version %q of helm is not used", h.Version))
+		s.Warn(discovery.ErrorAt(s.field("helm", "version"), "the version %q of helm is not used", h.Version))
 	}
 	if h.SkipSchemaValidation {
-		s.warn(errorAt(s.field("helm", "skipSchemaValidation"), "helm validates the values with the schema of the chart nevertheless"))
+		s.Warn(discovery.ErrorAt(s.field("helm", "skipSchemaValidation"), "helm validates the values with the schema of the chart nevertheless"))
 	}
 	add := func(key string, v yaml.Value, at yaml.Place) {
 		fields = append(fields, yaml.Field{Key: key, Value: v})
@@ -102,7 +103,7 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 	}
 	// The values of a repository on this machine are read now, any other when the part is edited.
 	values := &valueFiles{appSource: s, helm: h}
-	if s.repo == nil || s.repo.tree != nil {
+	if s.repo == nil || s.repo.Tree != nil {
 		if err := values.merge(nil); err != nil {
 			s.fail(err)
 			return
@@ -120,7 +121,7 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 			yaml.Field{Key: "kind", Value: yaml.Str("Kustomization")},
 			yaml.Field{Key: "helmGlobals", Value: yaml.MapOf(yaml.Field{Key: "chartHome", Value: yaml.Str(".")})},
 			yaml.Field{Key: "helmCharts", Value: yaml.SeqOf(yaml.MapOf(all...))})
-		at := []yaml.Place{rootPlace(s.at), s.helmPlace("helmCharts", 0)}
+		at := []yaml.Place{discovery.RootPlace(s.at), s.helmPlace("helmCharts", 0)}
 		for i, f := range places {
 			f.Path = []any{"helmCharts", 0, fields[i].Key}
 			at = append(at, f)
@@ -184,8 +185,7 @@ func (m *valueFiles) merge(dir gitops.Dir) error {
 	case m.helm.Values != "":
 		v, err := (&yaml.Source{File: m.obj.Source.File, Data: []byte(m.helm.Values)}).Value()
 		if err != nil {
-			line := diag.AsError(err).Pos.Line
-			return errorAt(at, "line %d: %s", line, diag.AsError(err).Msg).With(diag.InvalidYAML)
+			return discovery.InText(at, err)
 		}
 		before := len(m.places)
 		if err := m.add(v, at, "must be the text of a mapping"); err != nil {
@@ -204,7 +204,7 @@ func (m *valueFiles) add(v yaml.Value, at yaml.Place, problem string, args ...an
 		return nil
 	}
 	if v.Type() != yaml.Map {
-		return errorAt(at, problem, args...).With(diag.BadValues)
+		return discovery.ErrorAt(at, problem, args...).With(diag.BadValues)
 	}
 	mg := merger{src: at.Source, at: at.At}
 	m.value = mg.values(m.value, v, nil)
@@ -220,7 +220,7 @@ func (m *valueFiles) add(v yaml.Value, at yaml.Place, problem string, args ...an
 func (m *valueFiles) parameters(dir gitops.Dir) error {
 	type set struct {
 		name string
-		list []assignment
+		list []setvalues.Assignment
 		at   yaml.Place
 	}
 	var kinds [3][]set
@@ -233,9 +233,9 @@ func (m *valueFiles) parameters(dir gitops.Dir) error {
 	}
 	for i, p := range m.helm.Parameters {
 		at := m.field("helm", "parameters", i)
-		list, err := parseSet(p.Name+"="+escapeCommas(m.expand(p.Value, at.Below("value"))), p.ForceString)
+		list, err := setvalues.Parse(p.Name+"="+setvalues.EscapeCommas(m.expand(p.Value, at.Below("value"))), p.ForceString)
 		if err != nil {
-			return errorAt(at, "%w", err).With(diag.BadValue)
+			return discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}
 		kind := 0
 		if p.ForceString {
@@ -249,23 +249,23 @@ func (m *valueFiles) parameters(dir gitops.Dir) error {
 		if err != nil {
 			return err
 		}
-		list, err := parseSet(p.Name+"=", true)
+		list, err := setvalues.Parse(p.Name+"=", true)
 		if err != nil {
-			return errorAt(at, "%w", err).With(diag.BadValue)
+			return discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}
-		list[len(list)-1].value = yaml.QuotedStr(files[0].Text())
+		list[len(list)-1].Value = yaml.QuotedStr(files[0].Text())
 		put(2, set{p.Name, list, at})
 	}
 	for _, kind := range kinds {
 		for _, x := range kind {
 			for _, a := range x.list {
-				v, err := a.set(m.value)
+				v, err := a.Set(m.value)
 				if err != nil {
-					return errorAt(x.at, "%w", err).With(diag.BadValue)
+					return discovery.ErrorAt(x.at, "%w", err).With(diag.BadValue)
 				}
 				m.value = v
 				at := x.at
-				at.Path = a.path
+				at.Path = a.Path
 				m.places = append(m.places, at)
 			}
 		}
@@ -281,19 +281,19 @@ func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values 
 	if first, rest, _ := strings.Cut(name, "/"); m.refs[first] != nil {
 		r := m.refs[first]
 		if r.Chart != "" {
-			return nil, errorAt(at, "%s refers to a chart", first).With(diag.BadReference)
+			return nil, discovery.ErrorAt(at, "%s refers to a chart", first).With(diag.BadReference)
 		}
 		var err error
-		if from, err = m.discovery.repo(r.at.Below("repoURL"), r.RepoURL, r.TargetRevision); err != nil {
+		if from, err = m.Repo(r.at.Below("repoURL"), r.RepoURL, r.TargetRevision); err != nil {
 			return nil, err
 		}
-		if from.tree == nil {
-			return nil, refused(at, "value files of a repository that is fetched are not supported: %s", diag.Redact(r.RepoURL)).
+		if from.Tree == nil {
+			return nil, discovery.Refused(at, "value files of a repository that is fetched are not supported: %s", diag.Redact(r.RepoURL)).
 				Hint("map the repository to a directory")
 		}
 		name, base = "/"+rest, "."
 	} else if strings.HasPrefix(name, "$") && !strings.HasPrefix(strings.TrimLeft(name, "${"), "ARGOCD_") {
-		e := errorAt(at, "no source has the ref %q", first[1:]).With(diag.BadReference)
+		e := discovery.ErrorAt(at, "no source has the ref %q", first[1:]).With(diag.BadReference)
 		e.Hints = diag.DidYouMean(first, slices.Sorted(maps.Keys(m.refs)))
 		return nil, e
 	}
@@ -302,40 +302,40 @@ func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values 
 		return nil, m.err
 	}
 	if u, err := url.Parse(text); err == nil && u.Scheme != "" {
-		return nil, refused(at, "files are not read from %s addresses", u.Scheme)
+		return nil, discovery.Refused(at, "files are not read from %s addresses", u.Scheme)
 	}
 	if from == nil {
 		// The directory of a chart from a repository: only its own files, which are not fetched yet.
-		return nil, refused(at, "%q is a file of a chart that is fetched", name).
+		return nil, discovery.Refused(at, "%q is a file of a chart that is fetched", name).
 			Hint("copy its values into the field values, or refer to a repository by $ref/path")
 	}
-	p, ok := inside(base, text)
+	p, ok := discovery.Inside(base, text)
 	if !ok || p == "." {
-		return nil, errorAt(at, "%q is outside of the repository", name).With(diag.OutsideDirectory)
+		return nil, discovery.ErrorAt(at, "%q is outside of the repository", name).With(diag.OutsideDirectory)
 	}
-	if from.tree == nil {
+	if from.Tree == nil {
 		return m.resolveRemote(p, at, dir, values)
 	}
 	paths := []string{p}
-	if values && strings.ContainsAny(p, "*?[{") && !from.tree.isFile(p) {
+	if values && strings.ContainsAny(p, "*?[{") && !from.Tree.IsFile(p) {
 		var err error
-		if paths, err = from.tree.glob(p); err != nil {
-			return nil, errorAt(at, "%q is not a valid pattern", name).With(diag.BadValue)
+		if paths, err = from.Tree.Find(p); err != nil {
+			return nil, discovery.ErrorAt(at, "%q is not a valid pattern", name).With(diag.BadValue)
 		}
 		if len(paths) == 0 && !m.helm.IgnoreMissingValueFiles {
-			return nil, errorAt(at, "nothing matches %q", name).With(diag.NoSuchFile)
+			return nil, discovery.ErrorAt(at, "nothing matches %q", name).With(diag.NoSuchFile)
 		}
 	}
 	var list []*yaml.Source
 	for _, p := range paths {
-		src, err := m.read(from.tree, p)
+		src, err := m.Read(from.Tree, p)
 		switch {
-		case isMissing(err) && values && m.helm.IgnoreMissingValueFiles:
+		case discovery.IsMissing(err) && values && m.helm.IgnoreMissingValueFiles:
 			continue
-		case isMissing(err):
-			return nil, errorAt(at, "no file %q in the repository", p).With(diag.NoSuchFile)
+		case discovery.IsMissing(err):
+			return nil, discovery.ErrorAt(at, "no file %q in the repository", p).With(diag.NoSuchFile)
 		case err != nil:
-			return nil, errorAt(at, "%w", err)
+			return nil, discovery.ErrorAt(at, "%w", err)
 		}
 		reads(m.root, src)
 		list = append(list, src)
@@ -350,12 +350,12 @@ func (m *valueFiles) resolveRemote(p string, at yaml.Place, dir gitops.Dir, valu
 	if parent != "." {
 		rest, ok := strings.CutPrefix(p, parent+"/")
 		if !ok {
-			return nil, refused(at, "%s is too far above the chart in a repository that is fetched", p)
+			return nil, discovery.Refused(at, "%s is too far above the chart in a repository that is fetched", p)
 		}
 		p = rest
 	}
 	if values && strings.ContainsAny(p, "*?[{") {
-		return nil, refused(at, "patterns are not supported for a repository that is fetched")
+		return nil, discovery.Refused(at, "patterns are not supported for a repository that is fetched")
 	}
 	if values && m.helm.IgnoreMissingValueFiles {
 		if all, err := dir.Files(); err != nil || !slices.Contains(all, p) {
@@ -367,70 +367,4 @@ func (m *valueFiles) resolveRemote(p string, at yaml.Place, dir gitops.Dir, valu
 		return nil, err
 	}
 	return []*yaml.Source{src}, nil
-}
-
-// glob returns the files that match a pattern, in lexical order. In it, ** matches any number of
-// folders, and {a,b} one of several texts.
-func (t *tree) glob(pattern string) ([]string, error) {
-	if !strings.Contains(pattern, "**") && !strings.Contains(pattern, "{") {
-		found, err := fs.Glob(t, pattern)
-		return slices.DeleteFunc(found, t.isDir), err
-	}
-	if err := t.walk(); err != nil {
-		return nil, err
-	}
-	var found []string
-	alternatives := braces(pattern)
-	for _, name := range t.files {
-		for _, p := range alternatives {
-			ok, err := matchPath(strings.Split(p, "/"), strings.Split(name, "/"))
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				found = append(found, name)
-				break
-			}
-		}
-	}
-	return found, nil
-}
-
-// braces returns the patterns that a pattern with {a,b} stands for.
-func braces(pattern string) []string {
-	open := strings.LastIndexByte(pattern, '{')
-	if open < 0 {
-		return []string{pattern}
-	}
-	end := strings.IndexByte(pattern[open:], '}')
-	if end < 0 {
-		return []string{pattern}
-	}
-	var list []string
-	for _, part := range strings.Split(pattern[open+1:open+end], ",") {
-		list = append(list, braces(pattern[:open]+part+pattern[open+end+1:])...)
-	}
-	return list
-}
-
-// matchPath reports whether the elements of a path match those of a pattern.
-func matchPath(pattern, name []string) (bool, error) {
-	for len(pattern) > 0 && pattern[0] != "**" {
-		if len(name) == 0 {
-			return false, nil
-		}
-		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
-			return false, err
-		}
-		pattern, name = pattern[1:], name[1:]
-	}
-	if len(pattern) == 0 {
-		return len(name) == 0, nil
-	}
-	for i := range len(name) + 1 {
-		if ok, err := matchPath(pattern[1:], name[i:]); err != nil || ok {
-			return ok, err
-		}
-	}
-	return false, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -20,7 +21,7 @@ func (s *appSource) checkKustomize() {
 		return
 	}
 	if s.Kustomize.Version != "" {
-		s.warn(errorAt(s.field("kustomize", "version"), "the version %q of kustomize is not used", s.Kustomize.Version).
+		s.Warn(discovery.ErrorAt(s.field("kustomize", "version"), "the version %q of kustomize is not used", s.Kustomize.Version).
 			Hint("krmflow renders as kustomize 5.8 does"))
 	}
 }
@@ -78,7 +79,7 @@ func (e *edited) setEntries(key string, list []entry) {
 // CD runs `kustomize edit` for most of them, in this order, and edits the file for patches.
 func (s *appSource) editKustomization(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 	if old == nil {
-		return nil, errorAt(s.field("path"), "no kustomization file in the directory").With(diag.NoKustomization)
+		return nil, discovery.ErrorAt(s.field("path"), "no kustomization file in the directory").With(diag.NoKustomization)
 	}
 	v, err := old.Value()
 	if err != nil {
@@ -128,7 +129,7 @@ func (s *appSource) editImages(e *edited, old *yaml.Source) error {
 		at := s.field("kustomize", "images", i)
 		v, ok := parseImage(s.expand(text, at))
 		if !ok {
-			return errorAt(at, "image %q has neither a new name nor a tag nor a digest", text).With(diag.BadValue).
+			return discovery.ErrorAt(at, "image %q has neither a new name nor a tag nor a digest", text).With(diag.BadValue).
 				Hint("the forms are NAME=NEWNAME, NAME=NEWNAME:TAG, NAME=NEWNAME@DIGEST, NAME:TAG and NAME@DIGEST")
 		}
 		set[nameOf(v)] = entry{v, at}
@@ -233,7 +234,7 @@ func (s *appSource) editReplicas(e *edited, old *yaml.Source) error {
 			count, ok = int64(n), err == nil
 		}
 		if !ok {
-			return errorAt(at.Below("count"), "must be an integer").With(diag.WrongType)
+			return discovery.ErrorAt(at.Below("count"), "must be an integer").With(diag.WrongType)
 		}
 		set[r.Name] = entry{yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(r.Name)},
 			yaml.Field{Key: "count", Value: yaml.Number(yaml.Int, strconv.FormatInt(count, 10))}), at}
@@ -278,7 +279,7 @@ func (s *appSource) pairs(field string, m map[string]string, expand bool) ([]pai
 			value = s.expand(value, at)
 		}
 		if key == "" {
-			return nil, errorAt(at, "the key is empty").With(diag.BadValue)
+			return nil, discovery.ErrorAt(at, "the key is empty").With(diag.BadValue)
 		}
 		// The argument is parsed again, and a value may be in quotes.
 		name, rest, _ := strings.Cut(key+":"+value, ":")
@@ -298,7 +299,7 @@ func (e *edited) addPairs(v yaml.Value, pairs []pair, force bool, hint string, p
 	}
 	for _, p := range pairs {
 		if v.Get(p.key).Exists() && !force {
-			return v, errorAt(p.at, "the kustomization file already has %s", p.key).With(diag.ExistsAlready).Hint("%s", hint)
+			return v, discovery.ErrorAt(p.at, "the kustomization file already has %s", p.key).With(diag.ExistsAlready).Hint("%s", hint)
 		}
 		v = v.With(p.key, yaml.Str(p.value))
 		e.place(p.at, append(slices.Clone(path), p.key)...)
@@ -313,7 +314,7 @@ func (s *appSource) editLabels(e *edited, old *yaml.Source) error {
 		return nil
 	}
 	if k.LabelIncludeTemplates && !k.LabelWithoutSelector {
-		return errorAt(s.field("kustomize", "labelIncludeTemplates"), "requires labelWithoutSelector").With(diag.Exclusive)
+		return discovery.ErrorAt(s.field("kustomize", "labelIncludeTemplates"), "requires labelWithoutSelector").With(diag.Exclusive)
 	}
 	pairs, err := s.pairs("commonLabels", k.CommonLabels, true)
 	if err != nil {
@@ -416,14 +417,14 @@ func (s *appSource) editComponents(e *edited, old *yaml.Source, _ gitops.Dir) er
 	for i, c := range s.Kustomize.Components {
 		at := s.field("kustomize", "components", i)
 		if s.Kustomize.IgnoreMissingComponents {
-			if s.repo.tree == nil {
-				return refused(at, "ignoreMissingComponents is not supported for a repository that is fetched")
+			if s.repo.Tree == nil {
+				return discovery.Refused(at, "ignoreMissingComponents is not supported for a repository that is fetched")
 			}
 			p := path.Join(s.path, c)
 			if !fs.ValidPath(p) {
 				continue
 			}
-			if _, err := fs.Stat(s.repo.tree, p); err != nil {
+			if _, err := fs.Stat(s.repo.Tree.FS, p); err != nil {
 				continue
 			}
 		}
@@ -450,19 +451,19 @@ func (s *appSource) glob(at yaml.Place, pattern string) ([]string, error) {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return []string{pattern}, nil
 	}
-	if s.repo.tree == nil {
-		return nil, refused(at, "patterns are not supported for a repository that is fetched")
+	if s.repo.Tree == nil {
+		return nil, discovery.Refused(at, "patterns are not supported for a repository that is fetched")
 	}
-	p, ok := inside(s.path, pattern)
+	p, ok := discovery.Inside(s.path, pattern)
 	if !ok {
-		return nil, errorAt(at, "%q is outside of the repository", pattern).With(diag.OutsideDirectory)
+		return nil, discovery.ErrorAt(at, "%q is outside of the repository", pattern).With(diag.OutsideDirectory)
 	}
-	found, err := fs.Glob(s.repo.tree, p)
+	found, err := fs.Glob(s.repo.Tree.FS, p)
 	switch {
 	case err != nil:
-		return nil, errorAt(at, "%q is not a valid pattern", pattern).With(diag.BadValue)
+		return nil, discovery.ErrorAt(at, "%q is not a valid pattern", pattern).With(diag.BadValue)
 	case len(found) == 0:
-		return nil, errorAt(at, "nothing matches %q", pattern).With(diag.NoSuchFile)
+		return nil, discovery.ErrorAt(at, "nothing matches %q", pattern).With(diag.NoSuchFile)
 	}
 	// Keep the leading elements of the pattern, such as ../..
 	up := 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -17,7 +18,7 @@ var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Ku
 
 // An app is an Application while its root is made.
 type app struct {
-	*discovery
+	*discovery.Discovery
 	obj  *gitops.Object
 	root *gitops.Root
 	spec applicationSpec
@@ -30,14 +31,14 @@ type app struct {
 type ref struct {
 	source
 	at   yaml.Place
-	repo *repo
+	repo *discovery.Repo
 }
 
-// application returns the root of an Application.
-func (d *discovery) application(o *gitops.Object) *gitops.Root {
-	a := &app{discovery: d, obj: o, root: &gitops.Root{Object: o}, refs: map[string]*ref{}}
+// applicationRoot returns the root of an Application.
+func applicationRoot(d *discovery.Discovery, o *gitops.Object) *gitops.Root {
+	a := &app{Discovery: d, obj: o, root: &gitops.Root{Object: o}, refs: map[string]*ref{}}
 	var obj application
-	if errs := d.decode(o.Value, o.Place(), &obj); len(errs) > 0 {
+	if errs := d.Decode(o.Value, o.Place(), &obj); len(errs) > 0 {
 		a.root.Errs = errs
 		return a.root
 	}
@@ -62,7 +63,7 @@ func (a *app) sources() {
 		}
 		at := a.obj.Place("spec", "sourceHydrator", "drySource")
 		var s source
-		if a.root.Errs = append(a.root.Errs, a.decode(dry, at, &s)...); len(a.root.Errs) == 0 {
+		if a.root.Errs = append(a.root.Errs, a.Decode(dry, at, &s)...); len(a.root.Errs) == 0 {
 			a.source(s, dry, at, false)
 		}
 	case len(a.spec.Sources) > 0:
@@ -72,7 +73,7 @@ func (a *app) sources() {
 			}
 			at := a.obj.Place("spec", "sources", i)
 			if a.refs["$"+s.Ref] != nil {
-				a.fail(errorAt(at.Below("ref"), "the name %q is used by several sources", s.Ref).With(diag.ListedTwice))
+				a.fail(discovery.ErrorAt(at.Below("ref"), "the name %q is used by several sources", s.Ref).With(diag.ListedTwice))
 				continue
 			}
 			a.refs["$"+s.Ref] = &ref{source: s, at: at}
@@ -94,9 +95,9 @@ func (a *app) source(from source, v yaml.Value, at yaml.Place, several bool) {
 	s := &appSource{app: a, source: from, value: v, at: at}
 	switch {
 	case s.RepoURL == "":
-		a.fail(errorAt(at, "repoURL is missing").With(diag.MissingField))
+		a.fail(discovery.ErrorAt(at, "repoURL is missing").With(diag.MissingField))
 	case s.Chart != "" && s.Path != "":
-		a.fail(errorAt(at.Below("path"), "path and chart are mutually exclusive").With(diag.Exclusive))
+		a.fail(discovery.ErrorAt(at.Below("path"), "path and chart are mutually exclusive").With(diag.Exclusive))
 	case s.Chart != "":
 		s.chart()
 	case s.Path == "" && several && s.Ref != "":
@@ -112,7 +113,7 @@ type appSource struct {
 	source
 	value yaml.Value
 	at    yaml.Place
-	repo  *repo
+	repo  *discovery.Repo
 	path  string // of the directory in the repository, "." for the root
 	err   error  // the first error about the build environment, see expand
 }
@@ -120,33 +121,33 @@ type appSource struct {
 // directory adds the part of a source in a repository of files.
 func (s *appSource) directory() {
 	var err error
-	if s.repo, err = s.discovery.repo(s.at.Below("repoURL"), s.RepoURL, s.TargetRevision); err != nil {
+	if s.repo, err = s.Repo(s.at.Below("repoURL"), s.RepoURL, s.TargetRevision); err != nil {
 		s.fail(err)
 		return
 	}
 	at := s.at.Below("path")
-	p, ok := inside(".", s.Path)
+	p, ok := discovery.Inside(".", s.Path)
 	switch {
 	case strings.HasPrefix(s.Path, "/"):
-		s.fail(errorAt(at, "must be relative to the repository").With(diag.AbsolutePath))
+		s.fail(discovery.ErrorAt(at, "must be relative to the repository").With(diag.AbsolutePath))
 		return
 	case !ok:
-		s.fail(errorAt(at, "%q is outside of the repository", s.Path).With(diag.OutsideDirectory))
+		s.fail(discovery.ErrorAt(at, "%q is outside of the repository", s.Path).With(diag.OutsideDirectory))
 		return
-	case s.repo.tree != nil && !s.repo.tree.isDir(p):
-		s.fail(errorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile))
+	case s.repo.Tree != nil && !s.repo.Tree.IsDir(p):
+		s.fail(discovery.ErrorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile))
 		return
 	}
 	s.path = p
 	var files []string
-	if s.repo.tree != nil {
+	if s.repo.Tree != nil {
 		if err := s.override(s.readHere); err != nil {
 			s.fail(err)
 			return
 		}
-		entries, err := fs.ReadDir(s.repo.tree, p)
+		entries, err := fs.ReadDir(s.repo.Tree.FS, p)
 		if err != nil {
-			s.fail(errorAt(at, "%w", err))
+			s.fail(discovery.ErrorAt(at, "%w", err))
 			return
 		}
 		for _, e := range entries {
@@ -161,14 +162,14 @@ func (s *appSource) directory() {
 		s.fail(err)
 	case kind == "helm":
 		s.chartDirectory()
-	case s.repo.tree == nil && kind == "directory" && s.Directory == nil:
+	case s.repo.Tree == nil && kind == "directory" && s.Directory == nil:
 		// The files of the repository decide, which are read when the part is edited.
-		s.add(gitops.Part{Dir: s.repo.place(p), At: at, Edit: s.editUnknown})
+		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Edit: s.editUnknown})
 	case kind == "kustomize":
 		s.checkKustomize()
-		s.add(gitops.Part{Dir: s.repo.place(p), At: at, Edit: s.editKustomization})
+		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Edit: s.editKustomization})
 	default:
-		s.add(gitops.Part{Dir: s.repo.place(p), At: at, Unrestricted: true, Edit: s.editDirectory})
+		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Unrestricted: true, Edit: s.editDirectory})
 	}
 }
 
@@ -188,10 +189,10 @@ func (s *appSource) add(p gitops.Part) {
 // there is none.
 func (s *appSource) readHere(name string) (*yaml.Source, error) {
 	name = path.Join(s.path, name)
-	if !s.repo.tree.isFile(name) {
+	if !s.repo.Tree.IsFile(name) {
 		return nil, nil
 	}
-	src, err := s.read(s.repo.tree, name)
+	src, err := s.Read(s.repo.Tree, name)
 	if err == nil {
 		reads(s.root, src)
 	}
@@ -230,7 +231,7 @@ func (s *appSource) override(read func(name string) (*yaml.Source, error)) error
 	}
 	merged := yaml.Assemble(s.obj.Source.File, v, places...)
 	s.value, s.at, s.source = v, yaml.Place{Source: merged}, source{}
-	if errs := s.decode(v, s.at, &s.source); len(errs) > 0 {
+	if errs := s.Decode(v, s.at, &s.source); len(errs) > 0 {
 		return errs[0]
 	}
 	return nil
@@ -292,9 +293,9 @@ func (s *appSource) kind(files []string) (string, error) {
 	}
 	switch {
 	case len(kinds) > 1:
-		return "", errorAt(s.at, "%s are mutually exclusive", strings.Join(kinds, " and ")).With(diag.Exclusive)
+		return "", discovery.ErrorAt(s.at, "%s are mutually exclusive", strings.Join(kinds, " and ")).With(diag.Exclusive)
 	case len(kinds) == 1 && kinds[0] == "plugin":
-		return "", refused(s.at.Below("plugin"), "config management plugins are not run").
+		return "", discovery.Refused(s.at.Below("plugin"), "config management plugins are not run").
 			Hint("render the source with a function of a catalog instead")
 	case len(kinds) == 1:
 		return kinds[0], nil
@@ -333,7 +334,7 @@ func (s *appSource) editUnknown(dir gitops.Dir, old *yaml.Source) (*yaml.Source,
 	case err != nil:
 		return nil, err
 	case kind == "helm":
-		return nil, errorAt(s.at.Below("path"), "%s is a chart in a remote repository", s.Path).With(diag.Unsupported).
+		return nil, discovery.ErrorAt(s.at.Below("path"), "%s is a chart in a remote repository", s.Path).With(diag.Unsupported).
 			Hint("add the field helm to the source: helm: {}")
 	case kind == "kustomize":
 		c.checkKustomize()
@@ -373,7 +374,7 @@ func (s *appSource) expand(text string, at yaml.Place) string {
 			rev := s.TargetRevision
 			if s.Chart == "" && !isCommit(rev) {
 				if s.err == nil {
-					s.err = refused(at, "the variable %s is unknown: the revision is not a commit", name).
+					s.err = discovery.Refused(at, "the variable %s is unknown: the revision is not a commit", name).
 						Hint("set targetRevision to a commit")
 				}
 				return ""

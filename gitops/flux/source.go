@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -92,11 +91,26 @@ func (r *root) find(from *gitops.Object, ref reference, field ...any) *gitops.Ob
 		return nil
 	}
 	o := r.f.env.Find(r.Object, SourceGroup, ref.Kind, namespace, ref.Name)
+	if o == nil && ref.Name == bootstrapped && ref.Kind != "HelmRepository" && ref.Kind != "HelmChart" {
+		return r.searched(from, ref.Kind, namespace, field)
+	}
 	if o == nil {
 		r.fail(from.Errorf(field, "%s %s is not in the searched directories", ref.Kind, name).With(diag.NoSuchFile).
 			Hint("search the directory that declares it as well, or correct name and namespace"))
 	}
 	return o
+}
+
+// bootstrapped is the name of the source that flux bootstrap creates for the repository itself. It is
+// often not in the repository.
+const bootstrapped = "flux-system"
+
+// searched returns a source for the searched tree itself.
+func (r *root) searched(from *gitops.Object, kind, namespace string, field []any) *gitops.Object {
+	r.f.env.Warn(from.Errorf(field, "%s %s is not in the searched directories: it is taken to be this repository", kind,
+		path.Join(namespace, bootstrapped)).With(diag.NoSuchFile))
+	return &gitops.Object{Group: SourceGroup, Kind: kind, Namespace: namespace, Name: bootstrapped, Source: from.Source, Doc: from.Doc,
+		Tree: from.Tree, Near: from.Near, Value: yaml.MapOf(yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "url", Value: yaml.Str(gitops.Searched)})})}
 }
 
 // revision returns the revision of a GitRepository or OCIRepository as the controllers choose it.
@@ -148,10 +162,7 @@ func (r *root) tree(o *gitops.Object, sub string) (tree, bool) {
 
 // dir returns the directory in the form of [gitops.Part].
 func (t tree) dir() string {
-	if t.repo.Dir != "" {
-		return filepath.Join(t.repo.Dir, filepath.FromSlash(t.sub))
-	}
-	return t.repo.Ref(t.sub)
+	return t.repo.Place(t.sub)
 }
 
 // files returns the files of the repository, nil if they are not on this machine.

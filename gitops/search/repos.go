@@ -44,28 +44,35 @@ func newRepos(o Options) *repos {
 
 // repo returns the repository at a URL. The working tree of the object is the repository if the URL
 // is that of one of its remotes, in any form, and the revision is a branch of the user: the current
-// one, the default of the remote, or none. A tree without remotes is taken for any repository.
+// one, the default of the remote, or none. A tree without remotes may be any repository.
 func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo, error) {
 	key := normalised(url)
 	if dir, ok := r.sources[key]; ok {
 		return gitops.Repo{Dir: dir}, nil
 	}
 	t := r.tree(searched)
-	if slices.Contains(t.remotes, key) && t.is(revision) || len(t.remotes) == 0 {
+	if url == gitops.Searched {
+		return gitops.Repo{Dir: t.top}, nil
+	}
+	if slices.Contains(t.remotes, key) && t.is(revision) {
 		return gitops.Repo{Dir: t.top}, nil
 	}
 	if strings.HasPrefix(url, "oci://") {
 		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%s is not a directory of this tree", url).With(diag.NoSuchFile).
 			Hint("map it to a directory: --source %s=DIR", diag.ShellWord(url))
 	}
-	return gitops.Repo{Ref: func(dir string) string {
+	repo := gitops.Repo{Ref: func(dir string) string {
 		ref := strings.TrimSuffix(url, "/") + "//" + strings.TrimPrefix(path.Clean("/"+dir), "/")
 		ref = strings.TrimSuffix(ref, "//")
 		if revision != "" && revision != "HEAD" {
 			ref += "?ref=" + revision
 		}
 		return ref
-	}}, nil
+	}}
+	if len(t.remotes) == 0 {
+		repo.Dir, repo.Guessed = t.top, true
+	}
+	return repo, nil
 }
 
 // open returns the files of a repository on this machine.

@@ -76,13 +76,13 @@ type Found struct {
 	// objects have this name, the directories of their files precede it.
 	Roots map[string]*gitops.Root
 	Names []string
-	// LeftOut are the objects that Auto leaves out, by the reason.
-	LeftOut map[string][]string
+	// Skipped are the objects that Auto leaves out.
+	Skipped []roots.Skipped
 }
 
 // Find reads files and returns the roots of the objects in them.
 func Find(ctx context.Context, files []File, o Options) (*Found, error) {
-	f := &Found{Roots: map[string]*gitops.Root{}, LeftOut: map[string][]string{}}
+	f := &Found{Roots: map[string]*gitops.Root{}}
 	if o.Mode == None || o.Mode == "" {
 		return f, nil
 	}
@@ -122,7 +122,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 		list = slices.DeleteFunc(list, func(r *gitops.Root) bool {
 			why := s.leaveOut(r)
 			if why != "" {
-				f.LeftOut[why] = append(f.LeftOut[why], nameOf(r.Object))
+				f.Skipped = append(f.Skipped, roots.Skipped{Name: nameOf(r.Object), Reason: why})
 			}
 			return why != ""
 		})
@@ -134,7 +134,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 // leaveOut returns the reason why Auto leaves out a root, "" if it does not.
 func (s *search) leaveOut(r *gitops.Root) string {
 	if len(r.Errs) > 0 {
-		return "it cannot be rendered from these directories"
+		return r.Errs[0].Error()
 	}
 	for _, p := range r.Parts {
 		switch {
@@ -323,25 +323,6 @@ func Digest(r *gitops.Root) krm.Digest {
 		b = fmt.Appendf(b, "%s ", err)
 	}
 	return krm.DigestOf(b)
-}
-
-// Counts describes the roots by kind, for example "2 Applications, 1 Kustomization".
-func (f *Found) Counts() string {
-	count := map[string]int{}
-	for _, r := range f.Roots {
-		count[r.Object.Kind]++
-	}
-	var texts []string
-	for _, kind := range slices.Sorted(func(yield func(string) bool) {
-		for k := range count {
-			if !yield(k) {
-				return
-			}
-		}
-	}) {
-		texts = append(texts, diag.Count(count[kind], kind))
-	}
-	return strings.Join(texts, ", ")
 }
 
 // realOf returns a path without symbolic links, or its absolute form if it does not exist.

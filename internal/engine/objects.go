@@ -40,7 +40,7 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	if tree != nil {
 		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
 	}
-	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, error) {
+	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, []roots.Skipped, error) {
 		o.Layers, o.Render = layers, func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
 			return e.renderObjects(ctx, tree, names, objects)
 		}
@@ -50,11 +50,10 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 		}
 		found, err := search.Find(ctx, list, o)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if tree == nil {
 			e.objects.here = found.Roots
-			e.tellObjects(found)
 		} else {
 			if e.objects.there == nil {
 				e.objects.there = map[*revision.Tree]Objects{}
@@ -70,7 +69,7 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 			}
 			all = append(all, object)
 		}
-		return all, nil
+		return all, found.Skipped, nil
 	}
 	return s
 }
@@ -134,21 +133,6 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	return nil
 }
 
-// tellObjects prints which objects are left out.
-func (e *Engine) tellObjects(found *search.Found) {
-	for _, why := range slices.Sorted(func(yield func(string) bool) {
-		for why := range found.LeftOut {
-			if !yield(why) {
-				return
-			}
-		}
-	}) {
-		names := found.LeftOut[why]
-		e.host.Log.Notice(planner.Warning{Msg: diag.Count(len(names), "GitOps object") + " left out, because " + why + ": " + diag.Some(names),
-			Hints: []string{"to see why: --gitops argocd or --gitops flux"}, Code: diag.NoRoots})
-	}
-}
-
 // place returns the output folders of roots. That of a GitOps object is its name.
 func (e *Engine) place(names []string, base string) (render.Roots, error) {
 	if len(e.objects.here) == 0 {
@@ -160,8 +144,8 @@ func (e *Engine) place(names []string, base string) (render.Roots, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if e.objects.here[name] != nil {
-			placed = append(placed, render.Root{Dir: name, Out: name, Object: true})
+		if o := e.objects.here[name]; o != nil {
+			placed = append(placed, render.Root{Dir: name, Out: name, Kind: o.Object.Kind})
 		}
 	}
 	slices.SortStableFunc(placed, func(a, b render.Root) int { return strings.Compare(a.Dir, b.Dir) })

@@ -24,6 +24,8 @@ type Style struct {
 	EachRoot bool
 	// LeftOut is the number of roots that were found but not planned.
 	LeftOut int
+	// Kinds are the kinds of roots if some are not directories.
+	Kinds string
 }
 
 // blocks is the maximum number of roots shown as blocks. More roots are shown as a table.

@@ -86,6 +86,9 @@ func (t *Text) result() {
 		verb = "can be planned; nothing was evaluated"
 	}
 	fmt.Fprintf(&t.b, "%d of %d roots %s", len(t.roots)-failed-denied, len(t.roots), verb)
+	if t.style.Kinds != "" {
+		t.b.WriteString(" (" + t.style.Kinds + ")")
+	}
 	if failed > 0 {
 		t.b.WriteString("; " + t.paint(terminal.Red, fmt.Sprintf("%d with mistakes", failed)))
 	}

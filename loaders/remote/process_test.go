@@ -80,7 +80,8 @@ func TestColdCacheOfManyFetches(t *testing.T) {
 	packed := archives(t, tarFile("top/x.yaml"))[".tar.gz"]
 	large := strings.Repeat("large\n", 50_000)
 	layer := Layer{CatalogLayer, "", []byte(large)}
-	manifest, err := newManifest(CatalogLayer, []Layer{layer})
+	pushed := Artifact{Type: CatalogLayer, Layers: []Layer{layer}}
+	manifest, err := pushed.manifest()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,17 +19,35 @@ type Layer struct {
 	Data []byte
 }
 
-// Push stores an artifact in a registry under the tag of r and returns its version. Existing
-// blobs are not uploaded again. The manifest is deterministic, so equal layers produce equal
-// versions. Push uses the user's credentials.
+// An Artifact is content to push to a registry: layers and their description.
+type Artifact struct {
+	// Type is the type of the artifact. It may be empty if ConfigType is set.
+	Type string
+	// Config is the configuration and ConfigType its media type. The default is the empty
+	// configuration.
+	ConfigType string
+	Config     []byte
+	// Annotations are the annotations of the manifest. They may be nil.
+	Annotations map[string]string
+	Layers      []Layer
+}
+
+// Push stores layers in a registry, as [Session.PushArtifact] does for an Artifact of this type.
 func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType string, layers []Layer) (v reference.Version, err error) {
+	return s.PushArtifact(ctx, r, Artifact{Type: artifactType, Layers: layers})
+}
+
+// PushArtifact stores an artifact in a registry under the tag of r and returns its version.
+// Existing blobs are not uploaded again. The manifest is deterministic, so equal artifacts have
+// equal versions. PushArtifact uses the user's credentials.
+func (s *Session) PushArtifact(ctx context.Context, r reference.Reference, a Artifact) (v reference.Version, err error) {
 	if r.Scheme != reference.OCI || r.Ref == "" || !r.Pin.IsZero() || r.Path != "" {
 		return v, refused(r, "artifacts can be pushed only to oci://registry/repository:tag")
 	}
 	if s.opt.Offline {
 		return v, refused(r, "cannot push offline")
 	}
-	text, err := newManifest(artifactType, layers)
+	text, err := a.manifest()
 	if err != nil {
 		return v, err
 	}
@@ -37,10 +55,10 @@ func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType 
 		return s.registry(r, FromUser, func(reg *registry) error {
 			reg.push = true
 			reg.http.CheckRedirect = checkRedirect(false)
-			if err := reg.upload(ctx, emptyConfig); err != nil {
+			if err := reg.upload(ctx, a.config().Data); err != nil {
 				return err
 			}
-			for _, layer := range layers {
+			for _, layer := range a.Layers {
 				if err := reg.upload(ctx, layer.Data); err != nil {
 					return err
 				}
@@ -52,7 +70,21 @@ func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType 
 			return resp.Body.Close()
 		})
 	})
-	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(text)}, err
+	return versionOf(text), err
+}
+
+// Version returns the version that the artifact has in a registry.
+func (a *Artifact) Version() (v reference.Version, err error) {
+	text, err := a.manifest()
+	if err != nil {
+		return v, err
+	}
+	return versionOf(text), nil
+}
+
+// versionOf returns the version of the artifact with a manifest.
+func versionOf(manifest []byte) reference.Version {
+	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(manifest)}
 }
 
 const (
@@ -60,23 +92,29 @@ const (
 	emptyType    = "application/vnd.oci.empty.v1+json"
 )
 
-// emptyConfig is the empty configuration of an artifact.
-var emptyConfig = []byte("{}")
+// config returns the configuration of the artifact.
+func (a *Artifact) config() Layer {
+	if a.ConfigType == "" {
+		return Layer{MediaType: emptyType, Data: []byte("{}")}
+	}
+	return Layer{MediaType: a.ConfigType, Data: a.Config}
+}
 
-// newManifest returns the JSON text of the manifest for layers.
-func newManifest(artifactType string, layers []Layer) ([]byte, error) {
-	if len(layers) == 0 {
+// manifest returns the JSON text of the manifest.
+func (a *Artifact) manifest() ([]byte, error) {
+	if len(a.Layers) == 0 {
 		return nil, errors.New("an artifact must have a layer")
 	}
 	m := struct {
-		SchemaVersion int          `json:"schemaVersion"`
-		MediaType     string       `json:"mediaType"`
-		ArtifactType  string       `json:"artifactType"`
-		Config        descriptor   `json:"config"`
-		Layers        []descriptor `json:"layers"`
-	}{2, manifestType, artifactType, describe(Layer{MediaType: emptyType, Data: emptyConfig}), nil}
-	for _, layer := range layers {
-		if layer.Name == "" && len(layers) > 1 {
+		SchemaVersion int               `json:"schemaVersion"`
+		MediaType     string            `json:"mediaType"`
+		ArtifactType  string            `json:"artifactType,omitempty"`
+		Config        descriptor        `json:"config"`
+		Layers        []descriptor      `json:"layers"`
+		Annotations   map[string]string `json:"annotations,omitempty"`
+	}{2, manifestType, a.Type, describe(a.config()), nil, a.Annotations}
+	for _, layer := range a.Layers {
+		if layer.Name == "" && len(a.Layers) > 1 {
 			return nil, errors.New("each layer of an artifact with several layers must have a name")
 		}
 		m.Layers = append(m.Layers, describe(layer))

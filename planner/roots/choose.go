@@ -53,7 +53,7 @@ func matchAny(patterns []*pattern, rel string) (any bool) {
 
 // choose applies the selection to the layers found.
 func (s *search) choose(only, exclude, keep []*pattern) (*Found, error) {
-	f := &Found{Ignored: s.ignored, Keys: s.keys}
+	f := &Found{Ignored: s.ignored, Keys: s.keys, Skipped: s.skipped}
 	var rels []string
 	slices.SortStableFunc(s.layers, func(a, b *layer) int { return strings.Compare(a.dir, b.dir) })
 	seen := map[*layer]bool{}

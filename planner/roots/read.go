@@ -64,10 +64,27 @@ func (s *search) readLayer(l *layer) {
 			v, err := src.Value()
 			l.root = l.root || err != nil || v.Get("kind").Text() != "Component"
 			l.uses = append(l.uses, layerfile.Uses(v)...)
+			if s.readUses {
+				l.names = texts(l.names, v)
+			}
 		default:
 			l.root = l.root || !isComponent(src)
 		}
 	}
+}
+
+// texts appends the short texts in a value.
+func texts(to []string, v yaml.Value) []string {
+	for _, f := range v.Fields() {
+		to = texts(to, f.Value)
+	}
+	for _, item := range v.Items() {
+		to = texts(to, item)
+	}
+	if text := v.Text(); v.Type() == yaml.String && len(text) < 1000 {
+		to = append(to, text)
+	}
+	return to
 }
 
 // file returns a file that the Composition of a layer refers to.

@@ -38,7 +38,8 @@ type Selection struct {
 	Visit func(dir string)
 	// Objects returns the roots that YAML files contain, besides the directories. It may be nil.
 	// layers reads the layers in the searched directories.
-	Objects func(ctx context.Context, files []File, layers func() ([]Layer, error)) ([]Object, error)
+	// skipped are objects that cannot be rendered.
+	Objects func(ctx context.Context, files []File, layers func() ([]Layer, error)) (found []Object, skipped []Skipped, err error)
 	// FS contains the directories; nil means this machine's file system. Its Open and Stat must
 	// follow symbolic links.
 	FS fs.FS
@@ -55,6 +56,9 @@ type Object struct {
 	Name, File, Key string
 	Dirs            []string
 }
+
+// Skipped is an object that is not a root, and the reason.
+type Skipped struct{ Name, Reason string }
 
 // A Layer is a directory that holds a Kustomization, Component or Composition.
 type Layer struct {
@@ -76,14 +80,15 @@ type Found struct {
 	Used, UsedBy, Excluded []string
 	// Ignored are the directories excluded by ignore files. They are not searched for roots.
 	Ignored []string
-	// Keys are the keys of all objects.
-	Keys []string
+	// Skipped are the objects that cannot be rendered. Keys are the keys of all others.
+	Skipped []Skipped
+	Keys    []string
 	// Warnings report patterns without a match.
 	Warnings []*diag.Error
 }
 
 // LeftOut returns the number of roots that are not selected.
-func (f *Found) LeftOut() int { return len(f.Used) + len(f.Excluded) }
+func (f *Found) LeftOut() int { return len(f.Used) + len(f.Excluded) + len(f.Skipped) }
 
 // Find returns the selected directories at or below dirs that contain a Kustomization or a
 // Composition. It does not follow symbolic links to directories below them. An argument that is
@@ -136,6 +141,7 @@ type search struct {
 	ignored []string
 	files   []File // if there is an Objects function
 	keys    []string
+	skipped []Skipped
 	// readUses requests the references of layers, and haveRead reports that the layers have been read.
 	readUses, haveRead bool
 }
@@ -161,6 +167,7 @@ type layer struct {
 	dirs   []string
 	// uses are the texts that may refer to other layers.
 	uses   []string
+	names  []string // all texts that may name files, with readUses
 	used   bool
 	usedBy *layer // one of the layers that use it, if it is used
 }
@@ -258,10 +265,11 @@ func (s *search) findObjects() error {
 	if len(s.files) == 0 {
 		return nil
 	}
-	objects, err := s.Objects(s.ctx, s.files, s.allLayers)
+	objects, skipped, err := s.Objects(s.ctx, s.files, s.allLayers)
 	if err != nil {
 		return err
 	}
+	s.skipped = skipped
 	tops := map[string]*top{}
 	for _, t := range s.tops {
 		tops[t.real] = t
@@ -294,7 +302,13 @@ func (s *search) allLayers() (all []Layer, err error) {
 		for _, text := range l.uses {
 			if other := s.other(l, text); other != nil && other != l {
 				at.Uses, used[other.real] = append(at.Uses, other.real), true
-			} else if other == nil && text != "" && !filepath.IsAbs(text) && !loaders.IsRemote(text) {
+			}
+		}
+		for _, text := range l.names {
+			if _, file, ok := strings.Cut(text, "="); ok { // KEY=FILE of a generator
+				text = file
+			}
+			if IsYAML(text) && !filepath.IsAbs(text) && !loaders.IsRemote(text) {
 				at.Uses = append(at.Uses, filepath.Join(l.real, text))
 			}
 		}

@@ -235,7 +235,7 @@ func (l *Logger) LeftOut(found *roots.Found) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	each := func(dir, why string) {
-		dir, why = diag.Redact(dir), "left out by "+diag.Redact(why)
+		dir, why = diag.Redact(dir), "left out"+diag.Redact(why)
 		if l.json {
 			l.z.Info().Str("root", dir).Msg(why)
 			return
@@ -243,10 +243,13 @@ func (l *Logger) LeftOut(found *roots.Found) {
 		l.event(zerolog.InfoLevel, "%s: %s", diag.OneLine(dir), diag.OneLine(why))
 	}
 	for i, dir := range found.Used {
-		each(dir, "--leaves: "+found.UsedBy[i]+" uses it")
+		each(dir, " by --leaves: "+found.UsedBy[i]+" uses it")
 	}
 	for _, dir := range found.Excluded {
-		each(dir, "--only or --exclude")
+		each(dir, " by --only or --exclude")
+	}
+	for _, o := range found.Skipped {
+		each(o.Name, ": "+o.Reason)
 	}
 }
 

@@ -334,7 +334,7 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		if err != nil {
 			return err
 		}
-		if root.Object {
+		if root.Kind != "" {
 			if left[name] {
 				u.was = name
 				delete(left, name)

@@ -44,6 +44,7 @@ type planning struct {
 	against string
 	missing bool // the folder does not exist
 	leftOut int  // number of roots that were found but filtered out
+	kinds   string
 	diff    string
 	folder  sink.FolderFlags // form of the folder of --against
 	valid   validation.Flags
@@ -151,7 +152,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c.leftOut = leftOut
+	c.leftOut, c.kinds = leftOut, roots.Kinds()
 	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan lists the failed roots
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
 		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.Color.On(os.Stdout), c.leftOut)
@@ -275,7 +276,7 @@ func write(w io.Writer, form func(io.Writer) error) error {
 // totals are the last line.
 func (c *planning) writeText(w io.Writer, plan *planner.Plan, made *planview.Preview, wrong error) error {
 	text := planview.NewText(plan, made, planview.Style{
-		Width: terminal.Width(os.Stdout), Color: c.Color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut})
+		Width: terminal.Width(os.Stdout), Color: c.Color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut, Kinds: c.kinds})
 	if err := write(w, text.WriteRoots); err != nil {
 		return err
 	}

@@ -1,75 +1,83 @@
-package argocd
+// Package appset generates the Applications of ApplicationSets.
+package appset
 
 import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/appset/internal/gotemplate"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// applicationSet returns the roots of the Applications that an ApplicationSet generates. If a
-// generator has an error, the set has a root of its own, which reports it.
-func (d *discovery) applicationSet(o *gitops.Object) []*gitops.Root {
-	own := &gitops.Root{Object: o}
+// A Set is the result of an ApplicationSet.
+type Set struct {
+	Applications []Application
+	// Errs are the mistakes of the set. Generators without mistakes have Applications nevertheless.
+	Errs []error
+	// Uses and Files determine the result.
+	Uses  []*gitops.Object
+	Files []*yaml.Source
+}
+
+// An Application is a generated object.
+type Application struct {
+	Object *gitops.Object
+	// Err says why Argo CD would refuse the Application, nil if it would not.
+	Err error
+	// Uses are the objects and Files the files that the generator used.
+	Uses  []*gitops.Object
+	Files []*yaml.Source
+}
+
+// Generate returns the Applications that the ApplicationSet o generates, in Argo CD's order.
+func Generate(d *discovery.Discovery, o *gitops.Object) Set {
 	var set applicationSet
-	if own.Errs = d.decode(o.Value, o.Place(), &set); len(own.Errs) > 0 {
-		return []*gitops.Root{own}
+	if errs := d.Decode(o.Value, o.Place(), &set); len(errs) > 0 {
+		return Set{Errs: errs}
 	}
 	spec := set.Spec
-	if err := checkOptions(spec.GoTemplateOptions, o.Place("spec", "goTemplateOptions")); err != nil {
-		own.Errs = append(own.Errs, err)
-		return []*gitops.Root{own}
+	for i, option := range spec.GoTemplateOptions {
+		if err := gotemplate.CheckOption(option); err != nil {
+			e := diag.AsError(err)
+			at := discovery.ErrorAt(o.Place("spec", "goTemplateOptions", i), "%s", e.Msg).With(e.Code)
+			at.Hints = e.Hints
+			return Set{Errs: []error{at}}
+		}
 	}
-	g := &generation{discovery: d, set: o, renderer: renderer{golang: spec.GoTemplate, options: spec.GoTemplateOptions,
-		parsed: map[string]*parsedText{}}}
+	var out Set
 	all := node{o.Value, o.Place()}
-	base := all.below("spec", "template")
-	var roots []*gitops.Root
-	named := map[string][]*gitops.Root{}
+	named := map[string][]int{}
+	renderer := &gotemplate.Renderer{Golang: spec.GoTemplate, Options: spec.GoTemplateOptions}
 	for i := range spec.Generators {
-		before := *g
-		g.uses, g.files = nil, nil
+		g := &generation{Discovery: d, set: o, renderer: renderer}
 		results, err := g.run(all.below("spec", "generators", i), 0, nil)
 		if err != nil {
-			own.Errs = append(own.Errs, err)
+			out.Errs = append(out.Errs, err)
 		}
 		for _, r := range results {
 			for _, p := range r.params {
-				app, err := g.render(base, r.template, p, spec.TemplatePatch)
+				app, err := g.render(all.below("spec", "template"), r.template, p, spec.TemplatePatch)
 				if err != nil {
-					own.Errs = append(own.Errs, err)
+					out.Errs = append(out.Errs, err)
 					continue
 				}
-				root := d.application(app)
-				uses(root, o)
-				uses(root, g.uses...)
-				for _, src := range g.files {
-					reads(root, src)
-				}
-				roots = append(roots, root)
-				named[app.Name] = append(named[app.Name], root)
+				named[app.Name] = append(named[app.Name], len(out.Applications))
+				out.Applications = append(out.Applications, Application{Object: app, Uses: g.uses, Files: g.files})
 			}
 		}
-		g.uses, g.files = append(before.uses, g.uses...), append(before.files, g.files...)
+		out.Uses, out.Files = append(out.Uses, g.uses...), append(out.Files, g.files...)
 	}
-	for _, list := range named {
-		if len(list) == 1 {
-			continue
-		}
-		for _, root := range list {
-			root.Errs = append(root.Errs, root.Object.Errorf([]any{"metadata", "name"},
-				"ApplicationSet %s generates %d Applications with the name %q", o.Name, len(list), root.Object.Name).With(diag.SameID))
+	for name, indexes := range named {
+		for _, i := range indexes {
+			if len(indexes) > 1 {
+				out.Applications[i].Err = out.Applications[i].Object.Errorf([]any{"metadata", "name"},
+					"ApplicationSet %s generates %d Applications with the name %q", o.Name, len(indexes), name).With(diag.SameID)
+			}
 		}
 	}
-	if len(own.Errs) > 0 {
-		uses(own, g.uses...)
-		for _, src := range g.files {
-			reads(own, src)
-		}
-		roots = append(roots, own)
-	}
-	return roots
+	return out
 }
 
 // render returns the Application for a set of parameters. base is the template of the set, and over
@@ -79,7 +87,7 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	if err != nil {
 		return nil, err
 	}
-	places = append([]yaml.Place{rootPlace(base.at)}, places...)
+	places = append([]yaml.Place{discovery.RootPlace(base.at)}, places...)
 	if over.value.Len() > 0 {
 		w, more, err := g.value(over.value, over.at, p)
 		if err != nil {
@@ -98,16 +106,16 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	}
 	if patch != "" {
 		at := g.set.Place("spec", "templatePatch")
-		text, _, err := g.text(patch, p)
+		text, _, err := g.renderer.Text(patch, p.values)
 		if err != nil {
-			return nil, errorAt(at, "%w", err).With(diag.BadValue)
+			return nil, discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}
 		w, err := (&yaml.Source{File: g.set.Source.File, Data: []byte(text)}).Value()
 		if err != nil {
-			return nil, errorAt(at, "%s", diag.AsError(err).Msg).With(diag.InvalidYAML)
+			return nil, discovery.InText(at, err)
 		}
 		if !w.IsNull() && w.Type() != yaml.Map {
-			return nil, errorAt(at, "must be the text of a mapping").With(diag.WrongType)
+			return nil, discovery.ErrorAt(at, "must be the text of a mapping").With(diag.WrongType)
 		}
 		patched := patcher{at: at}
 		project := v.At("spec", "project")
@@ -122,7 +130,7 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	meta := v.Get("metadata")
 	name := meta.Get("name").Text()
 	if name == "" {
-		return nil, errorAt(base.at.Below("metadata", "name"), "the name of the Application is empty").With(diag.Nameless)
+		return nil, discovery.ErrorAt(base.at.Below("metadata", "name"), "the name of the Application is empty").With(diag.Nameless)
 	}
 	if g.set.Namespace != "" {
 		meta = meta.With("namespace", yaml.Str(g.set.Namespace))
@@ -132,7 +140,7 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	v = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: g.set.Value.Get("apiVersion")},
 		yaml.Field{Key: "kind", Value: yaml.Str("Application")}, yaml.Field{Key: "metadata", Value: meta},
 		yaml.Field{Key: "spec", Value: v.Get("spec")})
-	return &gitops.Object{Group: group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
+	return &gitops.Object{Group: g.set.Group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
 		Source: yaml.Assemble(g.set.Source.File, v, places...), Tree: g.set.Tree}, nil
 }
 

@@ -1,4 +1,4 @@
-package argocd
+package gotemplate
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	gotemplate "text/template"
+	"text/template"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -20,10 +20,10 @@ import (
 // The module sprig is not used: it compiles large regular expressions when a program starts, which
 // costs some milliseconds in every run. The functions below are those that generators need. Any
 // other function of sprig is refused when it is called.
-var functions = sync.OnceValue(func() gotemplate.FuncMap {
-	all := gotemplate.FuncMap{"normalize": normalize, "slugify": slugify, "toYaml": toYAML, "fromYaml": fromYAML,
+var functions = sync.OnceValue(func() template.FuncMap {
+	all := template.FuncMap{"normalize": Normalize, "slugify": slugify, "toYaml": toYAML, "fromYaml": fromYAML,
 		"fromYamlArray": fromYAMLArray}
-	for _, m := range []gotemplate.FuncMap{textFunctions(), listFunctions(), dictFunctions(), valueFunctions()} {
+	for _, m := range []template.FuncMap{textFunctions(), listFunctions(), dictFunctions(), valueFunctions()} {
 		maps.Copy(all, m)
 	}
 	for _, name := range strings.Fields(otherFunctions) {
@@ -43,8 +43,8 @@ const otherFunctions = `abbrev abbrevboth adler32sum ago atan bcrypt buildCustom
 	randAlphaNum randAscii randBytes randInt randNumeric semver semverCompare shuffle snakecase swapcase toDate toDecimal
 	unixEpoch urlJoin urlParse uuidv4 wrap wrapWith`
 
-// normalize returns name as a DNS name.
-func normalize(name string) string {
+// Normalize returns name as a DNS name.
+func Normalize(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
 			return c
@@ -72,7 +72,7 @@ func slugify(args ...any) (string, error) {
 			return "", fmt.Errorf("slugify: argument %d has the wrong type", i+1)
 		}
 	}
-	name = normalize(name)
+	name = Normalize(name)
 	if !smart && len(name) >= most {
 		name = name[:max(most, 0)]
 	}
@@ -95,8 +95,8 @@ func fromYAML(text string) (map[string]any, error) {
 	if err != nil || v.IsNull() {
 		return map[string]any{}, err
 	}
-	m, ok := plain(v).(map[string]any)
-	if !ok {
+	m := map[string]any{}
+	if errs := yaml.Decode(v, &m); len(errs) > 0 {
 		return nil, errors.New("fromYaml: not a mapping")
 	}
 	return m, nil
@@ -107,8 +107,8 @@ func fromYAMLArray(text string) ([]any, error) {
 	if err != nil || v.IsNull() {
 		return []any{}, err
 	}
-	list, ok := plain(v).([]any)
-	if !ok {
+	var list []any
+	if errs := yaml.Decode(v, &list); len(errs) > 0 {
 		return nil, errors.New("fromYamlArray: not a list")
 	}
 	return list, nil

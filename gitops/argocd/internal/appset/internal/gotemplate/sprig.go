@@ -1,4 +1,4 @@
-package argocd
+package gotemplate
 
 import (
 	"bytes"
@@ -19,13 +19,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	gotemplate "text/template"
+	"text/template"
 	"unicode"
 )
 
 // textFunctions returns functions for texts.
-func textFunctions() gotemplate.FuncMap {
-	return gotemplate.FuncMap{
+func textFunctions() template.FuncMap {
+	return template.FuncMap{
 		"trim":       strings.TrimSpace,
 		"trimAll":    func(a, b string) string { return strings.Trim(b, a) },
 		"trimall":    func(a, b string) string { return strings.Trim(b, a) },
@@ -213,8 +213,8 @@ func decoded(data []byte, err error) string {
 }
 
 // listFunctions returns functions for lists.
-func listFunctions() gotemplate.FuncMap {
-	return gotemplate.FuncMap{
+func listFunctions() template.FuncMap {
+	return template.FuncMap{
 		"list":  func(list ...any) []any { return list },
 		"tuple": func(list ...any) []any { return list },
 		"first": func(v any) (any, error) { return part(v, func(l []any) any { return l[0] }, nil) },
@@ -328,8 +328,8 @@ func steps(start, stop, step int) ([]int, error) {
 }
 
 // dictFunctions returns functions for mappings.
-func dictFunctions() gotemplate.FuncMap {
-	return gotemplate.FuncMap{
+func dictFunctions() template.FuncMap {
+	return template.FuncMap{
 		"dict": func(pairs ...any) map[string]any {
 			m := map[string]any{}
 			for i := 0; i < len(pairs); i += 2 {
@@ -505,8 +505,8 @@ func fromJSON(text string) (v any, err error) {
 }
 
 // valueFunctions returns functions for values of any type.
-func valueFunctions() gotemplate.FuncMap {
-	return gotemplate.FuncMap{
+func valueFunctions() template.FuncMap {
+	return template.FuncMap{
 		"default": func(none any, given ...any) any {
 			if len(given) == 0 || isEmpty(given[0]) {
 				return none

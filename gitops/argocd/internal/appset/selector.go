@@ -1,9 +1,10 @@
-package argocd
+package appset
 
 import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -29,14 +30,14 @@ func (s *selector) check(at yaml.Place) error {
 		switch r.Operator {
 		case "In", "NotIn":
 			if len(r.Values) == 0 {
-				return errorAt(at, "operator %s requires values", r.Operator).With(diag.BadSelector)
+				return discovery.ErrorAt(at, "operator %s requires values", r.Operator).With(diag.BadSelector)
 			}
 		case "Exists", "DoesNotExist":
 			if len(r.Values) > 0 {
-				return errorAt(at, "operator %s has no values", r.Operator).With(diag.BadSelector)
+				return discovery.ErrorAt(at, "operator %s has no values", r.Operator).With(diag.BadSelector)
 			}
 		default:
-			e := errorAt(at.Below("operator"), "%q is not an operator", r.Operator).With(diag.BadSelector)
+			e := discovery.ErrorAt(at.Below("operator"), "%q is not an operator", r.Operator).With(diag.BadSelector)
 			e.Hints = diag.DidYouMean(r.Operator, []string{"In", "NotIn", "Exists", "DoesNotExist"})
 			return e
 		}

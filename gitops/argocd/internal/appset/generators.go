@@ -1,4 +1,4 @@
-package argocd
+package appset
 
 import (
 	"encoding/json"
@@ -11,14 +11,16 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/appset/internal/gotemplate"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A generation is the run of the generators of one ApplicationSet.
 type generation struct {
-	*discovery
-	renderer
-	set *gitops.Object
+	*discovery.Discovery
+	renderer *gotemplate.Renderer
+	set      *gitops.Object
 	// uses and files determine the result.
 	uses  []*gitops.Object
 	files []*yaml.Source
@@ -62,12 +64,12 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 			return nil, err
 		}
 		if !v.Same(n.value) {
-			src := yaml.Assemble(g.set.Source.File, v, append([]yaml.Place{rootPlace(n.at)}, places...)...)
+			src := yaml.Assemble(g.set.Source.File, v, append([]yaml.Place{discovery.RootPlace(n.at)}, places...)...)
 			n = node{v, yaml.Place{Source: src}}
 		}
 	}
 	var gen generator
-	if errs := g.decode(n.value, n.at, &gen); len(errs) > 0 {
+	if errs := g.Decode(n.value, n.at, &gen); len(errs) > 0 {
 		return nil, errs[0]
 	}
 	if gen.Selector != nil {
@@ -91,7 +93,7 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 		results = append(results, result{list, x.below("template")})
 	}
 	if len(results) == 0 {
-		return nil, errorAt(n.at, "the entry has no generator").With(diag.MissingField)
+		return nil, discovery.ErrorAt(n.at, "the entry has no generator").With(diag.MissingField)
 	}
 	return results, nil
 }
@@ -110,7 +112,7 @@ func (g *generation) one(name string, gen *generator, n node, depth int) ([]*par
 	case "merge":
 		return g.merge(gen.Merge, n, depth)
 	}
-	return nil, refused(n.at, "the generator %s is not run: %s", name, map[string]string{
+	return nil, discovery.Refused(n.at, "the generator %s is not run: %s", name, map[string]string{
 		"scmProvider": "it asks a hosting service for repositories", "pullRequest": "it asks a hosting service for pull requests",
 		"plugin": "it asks a server", "clusterDecisionResource": "it reads the status of objects in a cluster",
 	}[name])
@@ -122,7 +124,7 @@ func (g *generation) list(gen *listGenerator, n node) ([]*params, error) {
 	for i, v := range gen.Elements {
 		at := n.at.Below("elements", i)
 		if v.Type() != yaml.Map {
-			return nil, errorAt(at, "must be a mapping, not %s", v.Type().Article()).With(diag.WrongType)
+			return nil, discovery.ErrorAt(at, "must be a mapping, not %s", v.Type().Article()).With(diag.WrongType)
 		}
 		p := newParams()
 		for _, f := range v.Fields() {
@@ -138,14 +140,14 @@ func (g *generation) list(gen *listGenerator, n node) ([]*params, error) {
 	at := n.at.Below("elementsYaml")
 	v, err := (&yaml.Source{File: g.set.Source.File, Data: []byte(gen.ElementsYAML)}).Value()
 	if err != nil {
-		return nil, errorAt(at, "%s", diag.AsError(err).Msg).With(diag.InvalidYAML)
+		return nil, discovery.InText(at, err)
 	}
 	if !v.IsNull() && v.Type() != yaml.Seq {
-		return nil, errorAt(at, "must be the text of a list, not of %s", v.Type().Article()).With(diag.WrongType)
+		return nil, discovery.ErrorAt(at, "must be the text of a list, not of %s", v.Type().Article()).With(diag.WrongType)
 	}
 	for _, x := range v.Items() {
 		if x.Type() != yaml.Map {
-			return nil, errorAt(at, "must be the text of a list of mappings").With(diag.WrongType)
+			return nil, discovery.ErrorAt(at, "must be the text of a list of mappings").With(diag.WrongType)
 		}
 		p := newParams()
 		for _, f := range x.Fields() {
@@ -160,12 +162,12 @@ func (g *generation) list(gen *listGenerator, n node) ([]*params, error) {
 // element sets a parameter of a list element.
 func (g *generation) element(p *params, key string, v yaml.Value, at yaml.Place) error {
 	switch {
-	case g.golang:
+	case g.renderer.Golang:
 		p.set(key, plain(v), at)
 		return nil
 	case key == "values":
 		if v.Type() != yaml.Map {
-			return errorAt(at, "must be a mapping of strings").With(diag.WrongType)
+			return discovery.ErrorAt(at, "must be a mapping of strings").With(diag.WrongType)
 		}
 		for _, f := range v.Fields() {
 			if err := g.textParam(p, "values."+f.Key, f.Value, at.Below(f.Key)); err != nil {
@@ -180,7 +182,7 @@ func (g *generation) element(p *params, key string, v yaml.Value, at yaml.Place)
 // textParam sets a parameter that must be a string.
 func (g *generation) textParam(p *params, key string, v yaml.Value, at yaml.Place) error {
 	if v.Type() != yaml.String && v.Type() != yaml.Time {
-		return errorAt(at, "must be a string, not %s", v.Type().Article()).With(diag.WrongType).
+		return discovery.ErrorAt(at, "must be a string, not %s", v.Type().Article()).With(diag.WrongType).
 			Hint("put it in quotes, or set goTemplate: true")
 	}
 	p.set(key, plain(v), at)
@@ -193,9 +195,9 @@ func (g *generation) addValues(p *params, values map[string]string, n node) erro
 	placed := map[string]yaml.Place{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		at := n.at.Below("values", key)
-		text, param, err := g.text(values[key], p)
+		text, param, err := g.renderer.Text(values[key], p.values)
 		if err != nil {
-			return errorAt(at, "%w", err).With(diag.BadValue)
+			return discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}
 		if from, ok := p.place(param); ok {
 			at = from
@@ -204,7 +206,7 @@ func (g *generation) addValues(p *params, values map[string]string, n node) erro
 	}
 	switch {
 	case len(set) == 0:
-	case g.golang:
+	case g.renderer.Golang:
 		p.set("values", set, yaml.Place{})
 		for key, at := range placed {
 			p.places[pathKey("values", key)] = at
@@ -222,12 +224,12 @@ func (g *generation) clusterList(gen *clusterGenerator, n node) ([]*params, erro
 	if err := gen.Selector.check(n.at.Below("selector")); err != nil {
 		return nil, err
 	}
-	all, err := g.clusters()
+	all, err := listClusters(g.Discovery)
 	if err != nil {
 		return nil, err
 	}
-	if g.env.Clusters != nil {
-		g.files = append(g.files, g.env.Clusters)
+	if g.Env.Clusters != nil {
+		g.files = append(g.files, g.Env.Clusters)
 	}
 	var local, list []*params
 	for _, c := range all {
@@ -237,7 +239,7 @@ func (g *generation) clusterList(gen *clusterGenerator, n node) ([]*params, erro
 		if c.local && !gen.Selector.isEmpty() || !c.local && !gen.Selector.matches(c.labels) {
 			continue
 		}
-		p := c.params(g.golang)
+		p := c.params(g.renderer.Golang)
 		if err := g.addValues(p, gen.Values, n); err != nil {
 			return nil, err
 		}
@@ -264,7 +266,7 @@ func (g *generation) clusterList(gen *clusterGenerator, n node) ([]*params, erro
 // the second generator then has.
 func (g *generation) matrix(gen *matrixGenerator, n node, depth int) ([]*params, error) {
 	if len(gen.Generators) != 2 {
-		return nil, errorAt(n.at, "needs exactly two generators, not %d", len(gen.Generators)).With(diag.BadValue)
+		return nil, discovery.ErrorAt(n.at, "needs exactly two generators, not %d", len(gen.Generators)).With(diag.BadValue)
 	}
 	first, err := g.child(n.below("generators", 0), depth, nil)
 	if err != nil {
@@ -278,11 +280,11 @@ func (g *generation) matrix(gen *matrixGenerator, n node, depth int) ([]*params,
 		}
 		for _, b := range second {
 			p := newParams()
-			if g.golang {
+			if g.renderer.Golang {
 				p.override(b, true)
 				p.override(a, true)
 			} else if err := p.combine(a, b); err != nil {
-				return nil, errorAt(n.at, "%w", err).With(diag.BadValue)
+				return nil, discovery.ErrorAt(n.at, "%w", err).With(diag.BadValue)
 			}
 			list = append(list, p)
 		}
@@ -310,14 +312,14 @@ func (p *params) combine(a, b *params) error {
 func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	nested := !n.value.Get("matrix").IsNull() || !n.value.Get("merge").IsNull()
 	if nested && depth >= 1 {
-		return nil, errorAt(n.at, "generators are nested too deeply: at most two levels of matrix and merge are allowed").With(diag.BadValue)
+		return nil, discovery.ErrorAt(n.at, "generators are nested too deeply: at most two levels of matrix and merge are allowed").With(diag.BadValue)
 	}
 	results, err := g.run(n, depth+1, from)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(results) > 1:
-		return nil, errorAt(n.at, "an entry must have one generator").With(diag.BadValue)
+		return nil, discovery.ErrorAt(n.at, "an entry must have one generator").With(diag.BadValue)
 	}
 	return results[0].params, nil
 }
@@ -328,9 +330,9 @@ func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, error) {
 	switch {
 	case len(gen.Generators) < 2:
-		return nil, errorAt(n.at, "needs at least two generators").With(diag.BadValue)
+		return nil, discovery.ErrorAt(n.at, "needs at least two generators").With(diag.BadValue)
 	case len(gen.MergeKeys) == 0:
-		return nil, errorAt(n.at, "no merge keys are set").With(diag.MissingField).Hint("set mergeKeys")
+		return nil, discovery.ErrorAt(n.at, "no merge keys are set").With(diag.MissingField).Hint("set mergeKeys")
 	}
 	var base []*params
 	byKey := map[string]*params{}
@@ -344,7 +346,7 @@ func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, e
 		for _, p := range list {
 			key := p.key(gen.MergeKeys)
 			if seen[key] {
-				return nil, errorAt(at.at, "several sets of parameters have the merge keys %s", key).With(diag.DuplicateKey)
+				return nil, discovery.ErrorAt(at.at, "several sets of parameters have the merge keys %s", key).With(diag.DuplicateKey)
 			}
 			seen[key] = true
 			switch old := byKey[key]; {
@@ -352,7 +354,7 @@ func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, e
 				byKey[key] = p
 				base = append(base, p)
 			case old != nil:
-				old.override(p, g.golang)
+				old.override(p, g.renderer.Golang)
 			}
 		}
 	}
@@ -376,33 +378,33 @@ func (p *params) key(keys []string) string {
 func (g *generation) git(gen *gitGenerator, n node) ([]*params, error) {
 	at := n.at.Below("repoURL")
 	if gen.RepoURL == "" {
-		return nil, errorAt(n.at, "repoURL is missing").With(diag.MissingField)
+		return nil, discovery.ErrorAt(n.at, "repoURL is missing").With(diag.MissingField)
 	}
-	r, err := g.repo(at, gen.RepoURL, gen.Revision)
+	r, err := g.Repo(at, gen.RepoURL, gen.Revision)
 	if err != nil {
 		return nil, err
 	}
-	if r.tree == nil {
-		return nil, refused(at, "the generator needs the files of %s, which is not on this machine", diag.Redact(gen.RepoURL)).
+	if r.Tree == nil {
+		return nil, discovery.Refused(at, "the generator needs the files of %s, which is not on this machine", diag.Redact(gen.RepoURL)).
 			Hint("map the repository to a directory")
 	}
-	if err := r.tree.walk(); err != nil {
-		return nil, errorAt(at, "%w", err)
+	if err := r.Tree.Walk(); err != nil {
+		return nil, discovery.ErrorAt(at, "%w", err)
 	}
 	switch {
 	case len(gen.Directories) > 0:
-		return g.gitDirectories(gen, n, r.tree)
+		return g.gitDirectories(gen, n, r.Tree)
 	case len(gen.Files) > 0:
-		return g.gitFiles(gen, n, r.tree)
+		return g.gitFiles(gen, n, r.Tree)
 	}
-	return nil, errorAt(n.at, "needs directories or files").With(diag.MissingField)
+	return nil, discovery.ErrorAt(n.at, "needs directories or files").With(diag.MissingField)
 }
 
 // gitDirectories returns the parameters for the directories that match a pattern. Directories whose
 // path has a hidden element never match.
-func (g *generation) gitDirectories(gen *gitGenerator, n node, t *tree) ([]*params, error) {
+func (g *generation) gitDirectories(gen *gitGenerator, n node, t *discovery.Tree) ([]*params, error) {
 	var list []*params
-	for _, dir := range t.dirs {
+	for _, dir := range t.Dirs {
 		if strings.HasPrefix(dir, ".") || strings.Contains(dir, "/.") {
 			continue
 		}
@@ -410,7 +412,7 @@ func (g *generation) gitDirectories(gen *gitGenerator, n node, t *tree) ([]*para
 		for i, item := range gen.Directories {
 			ok, err := path.Match(item.Path, dir)
 			if err != nil {
-				g.warn(errorAt(n.at.Below("directories", i, "path"), "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
+				g.Warn(discovery.ErrorAt(n.at.Below("directories", i, "path"), "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
 			}
 			if ok && item.Exclude {
 				exclude = true
@@ -435,17 +437,17 @@ func (g *generation) gitDirectories(gen *gitGenerator, n node, t *tree) ([]*para
 func (g *generation) setPath(p *params, prefix, dir, file string, at yaml.Place) {
 	base := path.Base(dir)
 	segments := strings.Split(dir, "/")
-	if !g.golang {
+	if !g.renderer.Golang {
 		name := "path"
 		if prefix != "" {
 			name = prefix + ".path"
 		}
 		p.set(name, dir, at)
 		p.set(name+".basename", base, at)
-		p.set(name+".basenameNormalized", normalize(base), at)
+		p.set(name+".basenameNormalized", gotemplate.Normalize(base), at)
 		if file != "" {
 			p.set(name+".filename", file, at)
-			p.set(name+".filenameNormalized", normalize(file), at)
+			p.set(name+".filenameNormalized", gotemplate.Normalize(file), at)
 		}
 		for i, s := range segments {
 			if s != "" {
@@ -454,9 +456,9 @@ func (g *generation) setPath(p *params, prefix, dir, file string, at yaml.Place)
 		}
 		return
 	}
-	m := map[string]any{"path": dir, "basename": base, "basenameNormalized": normalize(base), "segments": segments}
+	m := map[string]any{"path": dir, "basename": base, "basenameNormalized": gotemplate.Normalize(base), "segments": segments}
 	if file != "" {
-		m["filename"], m["filenameNormalized"] = file, normalize(file)
+		m["filename"], m["filenameNormalized"] = file, gotemplate.Normalize(file)
 	}
 	where := []string{"path"}
 	if prefix != "" {
@@ -471,7 +473,7 @@ func (g *generation) setPath(p *params, prefix, dir, file string, at yaml.Place)
 }
 
 // gitFiles returns the parameters in the files that match a pattern.
-func (g *generation) gitFiles(gen *gitGenerator, n node, t *tree) ([]*params, error) {
+func (g *generation) gitFiles(gen *gitGenerator, n node, t *discovery.Tree) ([]*params, error) {
 	chosen := map[string]bool{}
 	for _, exclude := range []bool{false, true} {
 		for i, item := range gen.Files {
@@ -480,9 +482,9 @@ func (g *generation) gitFiles(gen *gitGenerator, n node, t *tree) ([]*params, er
 			}
 			match, err := pathspec(item.Path)
 			if err != nil {
-				return nil, errorAt(n.at.Below("files", i, "path"), "%q is not a valid pattern", item.Path).With(diag.BadValue)
+				return nil, discovery.ErrorAt(n.at.Below("files", i, "path"), "%q is not a valid pattern", item.Path).With(diag.BadValue)
 			}
-			for _, name := range t.files {
+			for _, name := range t.Files {
 				if chosen[name] == exclude && match(name) {
 					chosen[name] = !exclude
 				}
@@ -494,9 +496,9 @@ func (g *generation) gitFiles(gen *gitGenerator, n node, t *tree) ([]*params, er
 		if !chosen[name] {
 			continue
 		}
-		src, err := g.read(t, name)
+		src, err := g.Read(t, name)
 		if err != nil {
-			return nil, errorAt(n.at.Below("files"), "%w", err)
+			return nil, discovery.ErrorAt(n.at.Below("files"), "%w", err)
 		}
 		g.files = append(g.files, src)
 		v, err := src.Value()
@@ -513,7 +515,7 @@ func (g *generation) gitFiles(gen *gitGenerator, n node, t *tree) ([]*params, er
 		for i, v := range objects {
 			at := yaml.Place{Source: src, At: paths[i]}
 			if !v.IsNull() && v.Type() != yaml.Map {
-				return nil, errorAt(at, "must be a mapping of parameters or a list of mappings").With(diag.WrongType)
+				return nil, discovery.ErrorAt(at, "must be a mapping of parameters or a list of mappings").With(diag.WrongType)
 			}
 			p := newParams()
 			for _, f := range v.Fields() {
@@ -532,7 +534,7 @@ func (g *generation) gitFiles(gen *gitGenerator, n node, t *tree) ([]*params, er
 // fileParam sets a parameter of a file.
 func (g *generation) fileParam(p *params, key string, v yaml.Value, at yaml.Place) {
 	switch {
-	case g.golang:
+	case g.renderer.Golang:
 		p.set(key, plain(v), at)
 	case v.Type() == yaml.Map:
 		for _, f := range v.Fields() {
@@ -552,12 +554,12 @@ func (g *generation) fileParam(p *params, key string, v yaml.Value, at yaml.Plac
 func pathspec(pattern string) (func(name string) bool, error) {
 	pattern = strings.TrimPrefix(path.Clean(pattern), "/")
 	if strings.HasPrefix(pattern, ":") {
-		return nil, errBadPattern
+		return nil, discovery.ErrBadPattern
 	}
 	if pattern == "." {
 		return func(string) bool { return true }, nil
 	}
-	exp, err := globExpression(pattern, false)
+	exp, err := discovery.GlobExpression(pattern, false)
 	if err != nil {
 		return nil, err
 	}

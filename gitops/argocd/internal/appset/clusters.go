@@ -1,4 +1,4 @@
-package argocd
+package appset
 
 import (
 	"encoding/base64"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/appset/internal/gotemplate"
+	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -38,14 +40,11 @@ type clusterFile struct {
 	} `json:"metadata"`
 }
 
-// clusters returns the clusters in the order of their Secrets' namespaces and names, then those of
+// listClusters returns the clusters in the order of their Secrets' namespaces and names, then those of
 // the file, then the local cluster if no other entry has its address.
-func (d *discovery) clusters() ([]*cluster, error) {
-	if d.listed {
-		return d.known, nil
-	}
+func listClusters(d *discovery.Discovery) ([]*cluster, error) {
 	var list []*cluster
-	for _, o := range d.env.Objects {
+	for _, o := range d.Env.Objects {
 		if o.Group == "" && o.Kind == "Secret" && o.Value.At("metadata", "labels", secretTypeLabel).Text() == "cluster" {
 			list = append(list, secretCluster(o))
 		}
@@ -53,8 +52,8 @@ func (d *discovery) clusters() ([]*cluster, error) {
 	slices.SortStableFunc(list, func(a, b *cluster) int {
 		return slices.Compare([]string{a.secret.Namespace, a.secret.Name}, []string{b.secret.Namespace, b.secret.Name})
 	})
-	if src := d.env.Clusters; src != nil {
-		more, err := d.fileClusters(src)
+	if src := d.Env.Clusters; src != nil {
+		more, err := fileClusters(d, src)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +62,6 @@ func (d *discovery) clusters() ([]*cluster, error) {
 	if !slices.ContainsFunc(list, func(c *cluster) bool { return strings.TrimRight(c.server, "/") == localServer }) {
 		list = append(list, &cluster{name: "in-cluster", server: localServer, local: true})
 	}
-	d.known, d.listed = list, true
 	return list, nil
 }
 
@@ -89,20 +87,20 @@ func secretCluster(o *gitops.Object) *cluster {
 }
 
 // fileClusters returns the clusters of a file, a list.
-func (d *discovery) fileClusters(src *yaml.Source) ([]*cluster, error) {
+func fileClusters(d *discovery.Discovery, src *yaml.Source) ([]*cluster, error) {
 	v, err := src.Value()
 	if err != nil {
 		return nil, err
 	}
 	var entries []clusterFile
-	if errs := d.decode(v, yaml.Place{Source: src}, &entries); len(errs) > 0 {
+	if errs := d.Decode(v, yaml.Place{Source: src}, &entries); len(errs) > 0 {
 		return nil, errs[0]
 	}
 	var list []*cluster
 	for i, e := range entries {
 		at := yaml.Place{Source: src, At: []any{i}}
 		if e.Name == "" || e.Server == "" {
-			return nil, errorAt(at, "a cluster needs a name and a server").With(diag.MissingField)
+			return nil, discovery.ErrorAt(at, "a cluster needs a name and a server").With(diag.MissingField)
 		}
 		c := &cluster{name: e.Name, server: e.Server, project: e.Project, annotations: e.Metadata.Annotations,
 			labels: map[string]string{secretTypeLabel: "cluster"}, placed: map[string]yaml.Place{}}
@@ -120,7 +118,7 @@ func (c *cluster) params(golang bool) *params {
 	p := newParams()
 	name := c.name
 	if !c.local {
-		name = normalize(c.name)
+		name = gotemplate.Normalize(c.name)
 	}
 	p.set("name", c.name, c.placed["name"])
 	p.set("nameNormalized", name, c.placed["name"])

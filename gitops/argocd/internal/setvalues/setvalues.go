@@ -1,4 +1,5 @@
-package argocd
+// Package setvalues reads values in the syntax of helm's flag --set.
+package setvalues
 
 import (
 	"errors"
@@ -9,26 +10,24 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-var errBadPattern = errors.New("syntax error in pattern")
-
 // helm's limits for --set.
 const (
 	maxSetIndex = 65536
 	maxSetDepth = 30
 )
 
-// An assignment sets the value at a path of keys (string) and indexes (int).
-type assignment struct {
-	path  []any
-	value yaml.Value
+// An Assignment sets the value at a path of keys (string) and indexes (int).
+type Assignment struct {
+	Path  []any
+	Value yaml.Value
 }
 
-// parseSet parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated
+// Parse parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated
 // by commas. A name is a path such as a.b[0].c, a value may be a list such as {a,b}, and a
 // backslash escapes a character. If text is set, all values are strings.
-func parseSet(arg string, text bool) ([]assignment, error) {
+func Parse(arg string, text bool) ([]Assignment, error) {
 	p := setParser{rest: []rune(arg), text: text}
-	var list []assignment
+	var list []Assignment
 	for len(p.rest) > 0 {
 		a, err := p.pair()
 		if err != nil {
@@ -64,7 +63,7 @@ func (p *setParser) until(stop string) (text string, found rune) {
 	return b.String(), 0
 }
 
-func (p *setParser) pair() (a assignment, err error) {
+func (p *setParser) pair() (a Assignment, err error) {
 	depth := 0
 	inList := false // after an index
 	for {
@@ -77,13 +76,13 @@ func (p *setParser) pair() (a assignment, err error) {
 		case inList && key != "":
 			return a, fmt.Errorf("unexpected data at end of array index: %q", key)
 		case !inList && found != 0 || !inList && key != "":
-			a.path = append(a.path, key)
+			a.Path = append(a.Path, key)
 		}
 		switch found {
 		case 0, ',':
 			return a, fmt.Errorf("key %q has no value", key)
 		case '=':
-			a.value, err = p.value()
+			a.Value, err = p.value()
 			return a, err
 		case '.':
 			if depth++; depth > maxSetDepth {
@@ -101,7 +100,7 @@ func (p *setParser) pair() (a assignment, err error) {
 			case n > maxSetIndex:
 				return a, fmt.Errorf("index of %d is greater than maximum supported index of %d", n, maxSetIndex)
 			}
-			a.path = append(a.path, n)
+			a.Path = append(a.Path, n)
 			inList = true
 		}
 	}
@@ -146,9 +145,9 @@ func (p *setParser) scalar(text string) yaml.Value {
 	return yaml.QuotedStr(text)
 }
 
-// set returns v with the value of the assignment. It fails if the path leads through a value of a
+// Set returns v with the value of the Assignment. It fails if the path leads through a value of a
 // different type.
-func (a assignment) set(v yaml.Value) (yaml.Value, error) { return setAt(v, a.path, a.value) }
+func (a Assignment) Set(v yaml.Value) (yaml.Value, error) { return setAt(v, a.Path, a.Value) }
 
 func setAt(v yaml.Value, path []any, x yaml.Value) (yaml.Value, error) {
 	if len(path) == 0 {
@@ -193,9 +192,9 @@ func first(path []any) (any, bool) {
 	return path[0], true
 }
 
-// escapeCommas returns the value of a parameter as Argo CD passes it to helm: commas are escaped,
+// EscapeCommas returns the value of a parameter as Argo CD passes it to helm: commas are escaped,
 // except in a list such as {a,b}.
-func escapeCommas(value string) string {
+func EscapeCommas(value string) string {
 	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
 		return value
 	}

@@ -1,61 +1,64 @@
-package argocd
+// Package gotemplate renders the texts of ApplicationSets, as Go templates or with {{name}}.
+package gotemplate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	gotemplate "text/template"
+	"text/template"
 	"text/template/parse"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A renderer renders the templates of one ApplicationSet. It parses each text once.
-type renderer struct {
-	golang  bool
-	options []string
+// A Renderer renders the texts of one ApplicationSet. It parses each text once.
+type Renderer struct {
+	// Golang selects Go templates, with Options.
+	Golang  bool
+	Options []string
 	parsed  map[string]*parsedText
 }
 
 // A parsedText is a text with parameters.
 type parsedText struct {
-	tmpl *gotemplate.Template
+	tmpl *template.Template
 	err  error
 	// path is the path of the only parameter in the text, nil if there is none or several.
 	path []string
 }
 
-// goTemplateOptions are the values of goTemplateOptions.
-var goTemplateOptions = []string{"missingkey=default", "missingkey=invalid", "missingkey=zero", "missingkey=error"}
+// options are the values of goTemplateOptions.
+var options = []string{"missingkey=default", "missingkey=invalid", "missingkey=zero", "missingkey=error"}
 
-// checkOptions returns an error about an unknown option of Go templates.
-func checkOptions(options []string, at yaml.Place) error {
-	for i, o := range options {
-		if !slices.Contains(goTemplateOptions, o) {
-			e := errorAt(at.Below(i), "%q is not an option of Go templates", o).With(diag.BadValue)
-			e.Hints = diag.DidYouMean(o, goTemplateOptions)
-			return e
-		}
+// CheckOption returns an error about an unknown option.
+func CheckOption(option string) error {
+	if slices.Contains(options, option) {
+		return nil
 	}
-	return nil
+	e := diag.Errorf(diag.Pos{}, "", "%q is not an option of Go templates", option).With(diag.BadValue)
+	e.Hints = diag.DidYouMean(option, options)
+	return e
 }
 
-// text renders a text. path is the path of the only parameter that it refers to, nil if there is
-// none or several.
-func (r *renderer) text(text string, p *params) (out string, path []string, err error) {
+// Text renders a text with parameters. path is the path of the only parameter that it refers to,
+// nil if there is none or several.
+func (r *Renderer) Text(text string, values map[string]any) (out string, path []string, err error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil, nil
 	}
-	if !r.golang {
-		return fastTemplate(text, p)
+	if !r.Golang {
+		return fastTemplate(text, values)
 	}
 	t := r.parsed[text]
 	if t == nil {
 		t = &parsedText{}
-		t.tmpl, t.err = gotemplate.New("").Option(r.options...).Funcs(functions()).Parse(text)
+		t.tmpl, t.err = template.New("").Option(r.Options...).Funcs(functions()).Parse(text)
 		if t.err == nil {
 			t.path = onlyField(t.tmpl.Root)
+		}
+		if r.parsed == nil {
+			r.parsed = map[string]*parsedText{}
 		}
 		r.parsed[text] = t
 	}
@@ -63,7 +66,7 @@ func (r *renderer) text(text string, p *params) (out string, path []string, err 
 		return "", nil, fmt.Errorf("not a Go template: %s", templateMessage(t.err))
 	}
 	var b strings.Builder
-	if err := t.tmpl.Execute(&b, p.values); err != nil {
+	if err := t.tmpl.Execute(&b, values); err != nil {
 		return "", nil, fmt.Errorf("cannot render the Go template: %s", templateMessage(err))
 	}
 	return b.String(), t.path, nil
@@ -75,7 +78,7 @@ func templateMessage(err error) string {
 }
 
 // fastTemplate replaces {{name}} in a text by parameters. Names of unknown parameters are kept.
-func fastTemplate(text string, p *params) (out string, path []string, err error) {
+func fastTemplate(text string, values map[string]any) (out string, path []string, err error) {
 	var b strings.Builder
 	names := map[string]bool{}
 	if !slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -92,13 +95,13 @@ func fastTemplate(text string, p *params) (out string, path []string, err error)
 		}
 		tag, after, closed := strings.Cut(rest, "}}")
 		if !closed {
-			return "", nil, fmt.Errorf("{{ has no }}")
+			return "", nil, errors.New("{{ has no }}")
 		}
 		name := strings.TrimSpace(tag)
-		if v, ok := p.values[name].(string); ok && name != "" {
+		names[name] = true
+		path = []string{name}
+		if v, ok := values[name].(string); ok && name != "" {
 			b.WriteString(v)
-			names[name] = true
-			path = []string{name}
 		} else {
 			b.WriteString("{{" + tag + "}}")
 		}
@@ -194,68 +197,4 @@ func indexed(n *parse.CommandNode) []string {
 		path = append(path, s.Text)
 	}
 	return path
-}
-
-// value renders all strings in a value, and keys of mappings. at is its place, and the result has
-// the place of each string that consists of one parameter.
-func (r *renderer) value(v yaml.Value, at yaml.Place, p *params) (yaml.Value, []yaml.Place, error) {
-	var places []yaml.Place
-	var visit func(v yaml.Value, path []any) (yaml.Value, error)
-	visit = func(v yaml.Value, path []any) (yaml.Value, error) {
-		switch v.Type() {
-		case yaml.String:
-			text, param, err := r.text(v.Text(), p)
-			if err != nil {
-				return v, errorAt(at.Below(path...), "%w", err).With(diag.BadValue)
-			}
-			if text == v.Text() && param == nil {
-				return v, nil
-			}
-			if from, ok := p.place(param); ok {
-				from.Path = slices.Clone(path)
-				places = append(places, from)
-			}
-			return yaml.Str(text), nil
-		case yaml.Seq:
-			i := -1
-			return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
-				i++
-				return visit(item, append(path[:len(path):len(path)], i))
-			})
-		case yaml.Map:
-			out := make([]yaml.Field, 0, v.Len())
-			changed := false
-			for _, f := range v.Fields() {
-				key, _, err := r.text(f.Key, p)
-				if err != nil {
-					return v, errorAt(at.Below(append(slices.Clone(path), f.Key)...), "%w", err).With(diag.BadValue)
-				}
-				before := len(places)
-				if key != f.Key {
-					from := at.Below(append(slices.Clone(path), f.Key)...)
-					from.Path = append(slices.Clone(path), key)
-					places = append(places, from)
-				}
-				x, err := visit(f.Value, append(path[:len(path):len(path)], f.Key))
-				if err != nil {
-					return v, err
-				}
-				if key != f.Key { // the value is below a different key now
-					for i := before; i < len(places); i++ {
-						places[i].Path[len(path)] = key
-					}
-					out = slices.DeleteFunc(out, func(o yaml.Field) bool { return o.Key == key })
-				}
-				changed = changed || key != f.Key || !x.Same(f.Value)
-				out = append(out, yaml.Field{Key: key, Value: x})
-			}
-			if !changed {
-				return v, nil
-			}
-			return v.WithFields(out...), nil
-		}
-		return v, nil
-	}
-	w, err := visit(v, nil)
-	return w, places, err
 }
