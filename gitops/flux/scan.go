@@ -69,10 +69,10 @@ func inWalk(a, b string) int { return slices.Compare(strings.Split(a, "/"), stri
 const sourceIgnore = ".sourceignore"
 
 // defaultIgnore are the patterns of source-controller itself.
-var defaultIgnore = strings.Fields(`.git/ .gitignore .gitmodules .gitattributes
+const defaultIgnore = `.git/ .gitignore .gitmodules .gitattributes
 *.jpg *.jpeg *.gif *.png *.wmv *.flv *.tar.gz *.zip
 .github/ .circleci/ .travis.yml .gitlab-ci.yml appveyor.yml .drone.yml cloudbuild.yaml codeship-services.yml codeship-steps.yml
-**/.goreleaser.yml **/.sops.yaml **/.flux.yaml`)
+**/.goreleaser.yml **/.sops.yaml **/.flux.yaml`
 
 // ignoreRules are the rules for the files of a directory in a repository, those with the lowest
 // precedence first: the defaults, the .sourceignore files, and spec.ignore of the source.
@@ -95,7 +95,7 @@ type ignoreRule struct {
 // rules reads the rules that apply to the files of a directory.
 func (e *editor) rules(dir gitops.Dir, names []string) (*ignoreRules, error) {
 	r := &ignoreRules{sub: stepsOf(e.tree.sub)}
-	for _, p := range defaultIgnore {
+	for _, p := range strings.Fields(defaultIgnore) {
 		r.add(nil, p)
 	}
 	if files := e.tree.files(e.f.env); files != nil {

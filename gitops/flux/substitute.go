@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,16 @@ import (
 // substituteKey is the label or annotation that excludes an object from the substitution.
 const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 
-var variable = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+// isVariable reports whether Flux accepts the name of a variable.
+func isVariable(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
 
 // substitute adds the step for spec.postBuild.
 func (r *root) substitute(k *kustomization) {
@@ -52,7 +60,7 @@ func (r *root) substitute(k *kustomization) {
 		t.vars[name], t.secrets[name] = oneLine(text), false
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
-		if !variable.MatchString(name) {
+		if !isVariable(name) {
 			r.fail(r.Object.Errorf([]any{"spec", "postBuild"}, "%q is not a name of a variable", name).With(diag.BadValue).
 				Hint("use letters, digits and _, and no digit at the start"))
 		}
