@@ -208,7 +208,7 @@ func (r *ignoreRule) matches(file []string) bool {
 }
 
 // decrypt moves the resources of the file that sops has encrypted to a generator that decrypts
-// them. Those of other layers stay encrypted, and the planner warns about each.
+// them. The resources of other layers stay encrypted, with a warning of the planner.
 func (e *editor) decrypt(f *file, dir gitops.Dir) {
 	var kept, moved []yaml.Value
 	var from []int

@@ -338,7 +338,7 @@ func eachLine(v yaml.Value, do func(string)) {
 	}
 }
 
-// undefinedIn returns those of the missing variables that a text uses without a default.
+// undefinedIn returns the missing variables that a text uses without a default.
 func undefinedIn(text string, missing map[string]bool) (names []string) {
 	tree, err := parse.Parse(text)
 	if err != nil {
