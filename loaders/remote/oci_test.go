@@ -126,7 +126,7 @@ func (r *registryServer) push(t *testing.T, name, tag string, layers ...Layer) k
 		write(t, path, fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, r.host, base64.StdEncoding.EncodeToString([]byte(r.user+":canary"))))
 		t.Setenv("REGISTRY_AUTH_FILE", path)
 	}
-	v, err := session(t, Options{Transport: r.transport}).Push(t.Context(), parse(t, "oci://"+r.host+"/"+name+":"+tag), "application/x-test", layers)
+	v, err := session(t, Options{Transport: r.transport}).Push(t.Context(), parse(t, "oci://"+r.host+"/"+name+":"+tag), Artifact{Type: "application/x-test", Layers: layers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestPushIsIdempotent(t *testing.T) {
 	s := session(t, Options{})
 	var digests []krm.Digest
 	for range 2 {
-		v, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers)
+		v, err := s.Push(t.Context(), parse(t, text), Artifact{Type: "application/x-test", Layers: layers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,14 +333,14 @@ func TestPushIsIdempotent(t *testing.T) {
 	for ref, layers := range map[string][]Layer{
 		"oci://" + srv.host + "/org/cat@" + digests[0].String(): layers, "https://example.com/x.yaml": layers, text: nil, text + "//dir": layers,
 	} {
-		if _, err := s.Push(t.Context(), parse(t, ref), "application/x-test", layers); err == nil {
+		if _, err := s.Push(t.Context(), parse(t, ref), Artifact{Type: "application/x-test", Layers: layers}); err == nil {
 			t.Errorf("%s: %d layers are pushed", ref, len(layers))
 		}
 	}
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	text = "oci://" + strings.TrimPrefix(none.URL, "http://") + "/org/cat:v1"
-	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) ||
+	if _, err := s.Push(t.Context(), parse(t, text), Artifact{Type: "application/x-test", Layers: layers}); !errors.Is(err, ErrRetrieval) ||
 		!strings.Contains(err.Error(), "is not writable") {
 		t.Error(err)
 	}

@@ -21,26 +21,19 @@ type Layer struct {
 
 // An Artifact is content to push to a registry: layers and their description.
 type Artifact struct {
-	// Type is the type of the artifact. It may be empty if ConfigType is set.
+	// Type is the type of the artifact. It may be empty if the artifact has a configuration.
 	Type string
-	// Config is the configuration and ConfigType its media type. The default is the empty
-	// configuration.
-	ConfigType string
-	Config     []byte
+	// Config is the configuration. Without a media type, it is the empty configuration.
+	Config Layer
 	// Annotations are the annotations of the manifest. They may be nil.
 	Annotations map[string]string
 	Layers      []Layer
 }
 
-// Push stores layers in a registry, as [Session.PushArtifact] does for an Artifact of this type.
-func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType string, layers []Layer) (v reference.Version, err error) {
-	return s.PushArtifact(ctx, r, Artifact{Type: artifactType, Layers: layers})
-}
-
-// PushArtifact stores an artifact in a registry under the tag of r and returns its version.
-// Existing blobs are not uploaded again. The manifest is deterministic, so equal artifacts have
-// equal versions. PushArtifact uses the user's credentials.
-func (s *Session) PushArtifact(ctx context.Context, r reference.Reference, a Artifact) (v reference.Version, err error) {
+// Push stores an artifact in a registry under the tag of r and returns its version. Existing blobs
+// are not uploaded again. The manifest is deterministic, so equal artifacts have equal versions.
+// Push uses the user's credentials.
+func (s *Session) Push(ctx context.Context, r reference.Reference, a Artifact) (v reference.Version, err error) {
 	if r.Scheme != reference.OCI || r.Ref == "" || !r.Pin.IsZero() || r.Path != "" {
 		return v, refused(r, "artifacts can be pushed only to oci://registry/repository:tag")
 	}
@@ -55,49 +48,31 @@ func (s *Session) PushArtifact(ctx context.Context, r reference.Reference, a Art
 		return s.registry(r, FromUser, func(reg *registry) error {
 			reg.push = true
 			reg.http.CheckRedirect = checkRedirect(false)
-			if err := reg.upload(ctx, a.config().Data); err != nil {
-				return err
-			}
-			for _, layer := range a.Layers {
-				if err := reg.upload(ctx, layer.Data); err != nil {
+			for _, blob := range append([]Layer{a.config()}, a.Layers...) {
+				if err := reg.upload(ctx, blob.Data); err != nil {
 					return err
 				}
 			}
-			resp, err := reg.send(ctx, http.MethodPut, reg.url("manifests/"+r.Ref), manifestType, text)
-			if err != nil {
-				return err
-			}
-			return resp.Body.Close()
+			return reg.put(ctx, reg.url("manifests/"+r.Ref), manifestType, text)
 		})
 	})
-	return versionOf(text), err
+	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(text)}, err
 }
 
-// Version returns the version that the artifact has in a registry.
-func (a *Artifact) Version() (v reference.Version, err error) {
+// Digest returns the digest of the manifest, which is the version of the artifact in a registry.
+func (a *Artifact) Digest() (krm.Digest, error) {
 	text, err := a.manifest()
-	if err != nil {
-		return v, err
-	}
-	return versionOf(text), nil
+	return krm.DigestOf(text), err
 }
 
-// versionOf returns the version of the artifact with a manifest.
-func versionOf(manifest []byte) reference.Version {
-	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(manifest)}
-}
+const manifestType = "application/vnd.oci.image.manifest.v1+json"
 
-const (
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	emptyType    = "application/vnd.oci.empty.v1+json"
-)
-
-// config returns the configuration of the artifact.
+// config returns the configuration, which is empty by default.
 func (a *Artifact) config() Layer {
-	if a.ConfigType == "" {
-		return Layer{MediaType: emptyType, Data: []byte("{}")}
+	if a.Config.MediaType == "" {
+		return Layer{MediaType: "application/vnd.oci.empty.v1+json", Data: []byte("{}")}
 	}
-	return Layer{MediaType: a.ConfigType, Data: a.Config}
+	return a.Config
 }
 
 // manifest returns the JSON text of the manifest.
@@ -153,7 +128,12 @@ func (reg *registry) upload(ctx context.Context, data []byte) error {
 	query := at.Query()
 	query.Set("digest", d.String())
 	at.RawQuery = query.Encode()
-	resp, err = reg.send(ctx, http.MethodPut, at.String(), "application/octet-stream", data)
+	return reg.put(ctx, at.String(), "application/octet-stream", data)
+}
+
+// put sends content to an address.
+func (reg *registry) put(ctx context.Context, address, mediaType string, data []byte) error {
+	resp, err := reg.send(ctx, http.MethodPut, address, mediaType, data)
 	if err != nil {
 		return err
 	}

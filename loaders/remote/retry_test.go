@@ -95,7 +95,8 @@ func TestPushRetries(t *testing.T) {
 		}
 	})
 	ref := parse(t, "oci://"+strings.TrimPrefix(srv.URL, "https://")+"/org/cat:v1")
-	v, err := session(t, srv.options()).Push(t.Context(), ref, "application/x-test", []Layer{{catalogType, "catalog.yaml", []byte("text")}})
+	v, err := session(t, srv.options()).Push(t.Context(), ref, Artifact{Type: "application/x-test",
+		Layers: []Layer{{catalogType, "catalog.yaml", []byte("text")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +112,8 @@ func TestPushRetries(t *testing.T) {
 	}
 	always.Store(true)
 	clear(tries)
-	if _, err := session(t, srv.options()).Push(t.Context(), ref, "application/x-test",
-		[]Layer{{catalogType, "", []byte("x")}}); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "503") {
+	if _, err := session(t, srv.options()).Push(t.Context(), ref, Artifact{Type: "application/x-test",
+		Layers: []Layer{{catalogType, "", []byte("x")}}}); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 	if n := tries["POST /v2/org/cat/blobs/uploads/"]; n != 1+retry.Max {

@@ -36,6 +36,7 @@ var outputs = map[string][]string{
 	"plan":         {"text", "json", "html", "dot"},
 	"diff":         {"text", "unified", "markdown", "json", "html"},
 	"graph":        {"dot", "mermaid", "svg", "text"},
+	"images":       {"text", "json"},
 	"affected":     {"text", "json"},
 	"bench":        {"text", "json", "html"},
 	"deps":         {"list", "make", "json", "argocd"},

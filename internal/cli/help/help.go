@@ -20,8 +20,8 @@ type group struct {
 }
 
 // Daily are the commands that the first page of help lists with a description, in this order.
-var daily = group{"Daily commands", []string{"build", "plan", "apply-render", "diff", "validate", "test", "explain", "graph", "affected",
-	"edit", "create"}}
+var daily = group{"Daily commands", []string{"build", "plan", "apply-render", "diff", "validate", "test", "explain", "images", "graph",
+	"affected", "edit", "create"}}
 
 // others are the further groups of the first page. The commands in none of the groups are listed
 // by [All] only.

@@ -55,7 +55,7 @@ revision of git, a directory or earlier output.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&c.form, "output", "o", "text", "output `format`: text or json")
 	fs.StringVar(&c.against, "against", "", "list the differences from `REV`, a directory or output")
-	fs.BoolVar(&c.exitCode, "exit-code", false, "with --against, exit with 1 for differences and with 128 after an error")
+	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
 	return cmd
 }
 

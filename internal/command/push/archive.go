@@ -59,6 +59,7 @@ func pack(dir string, limit int64) (*archive, error) {
 	var out bytes.Buffer
 	zip, sum := gzip.NewWriter(&out), sha256.New()
 	w := tar.NewWriter(io.MultiWriter(zip, sum))
+	in := func(name string) diag.Pos { return diag.Pos{File: filepath.Join(dir, filepath.FromSlash(name))} }
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || name == ".":
@@ -68,8 +69,7 @@ func pack(dir string, limit int64) (*archive, error) {
 		case isIgnored(e):
 			return nil
 		case strings.HasPrefix(e.Name(), unfinished) && e.Name() != manifest.Name:
-			return diag.Errorf(diag.Pos{File: filepath.Join(dir, filepath.FromSlash(name))}, "", "apply-render has not finished this folder").
-				Hint("run krmflow apply-render again")
+			return diag.Errorf(in(name), "", "apply-render has not finished this folder").Hint("run krmflow apply-render again")
 		case e.IsDir():
 			return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 		case !e.Type().IsRegular():
@@ -95,7 +95,7 @@ func pack(dir string, limit int64) (*archive, error) {
 	case errors.Is(err, errTooLarge):
 		return nil, err
 	case errors.As(err, &inFile):
-		return nil, diag.Errorf(diag.Pos{File: filepath.Join(dir, filepath.FromSlash(inFile.Path))}, "", "%w", inFile.Err).With(diag.NotReadable)
+		return nil, diag.Errorf(in(inFile.Path), "", "%w", inFile.Err).With(diag.NotReadable)
 	case err != nil:
 		return nil, err
 	case a.files == 0:

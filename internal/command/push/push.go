@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -95,24 +96,27 @@ func run(a *cli.Invocation, cmd *cobra.Command, place, dir string, given origin,
 	case err != nil:
 		return err
 	}
+	var skipped []*diag.Error
 	for _, name := range files.skipped {
-		a.WarnBefore([]*diag.Error{diag.Errorf(diag.Pos{File: dir}, "", "%s is neither a file nor a folder, so it is left out", diag.OneLine(name))})
+		skipped = append(skipped, diag.Errorf(diag.Pos{File: filepath.Join(dir, filepath.FromSlash(name))}, "",
+			"neither a file nor a folder, so it is left out"))
 	}
+	a.WarnBefore(skipped)
 	a.StartLog()
 	artifact, err := artifactOf(files, from)
 	if err != nil {
 		return err
 	}
-	v, err := artifact.Version()
-	if err == nil && !dryRun {
-		s := remote.NewSession(a.Fetching().Options)
-		defer s.Close()
-		v, err = s.PushArtifact(cmd.Context(), at, artifact)
-	}
-	if err != nil {
+	if to.Pin, err = artifact.Digest(); err != nil {
 		return err
 	}
-	to.Pin = v.Digest
+	if !dryRun {
+		s := remote.NewSession(a.Fetching().Options)
+		defer s.Close()
+		if _, err := s.Push(cmd.Context(), at, artifact); err != nil {
+			return err
+		}
+	}
 	return a.Print(to.String() + "\n")
 }
 
@@ -181,7 +185,7 @@ func withoutCredentials(address string) string {
 func artifactOf(files *archive, from origin) (remote.Artifact, error) {
 	config, err := json.Marshal(configOf(files.content))
 	return remote.Artifact{
-		ConfigType: configType, Config: config,
+		Config: remote.Layer{MediaType: configType, Data: config},
 		Annotations: map[string]string{
 			"org.opencontainers.image.created":  from.created.Format(time.RFC3339),
 			"org.opencontainers.image.source":   from.source,

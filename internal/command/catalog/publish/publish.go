@@ -42,7 +42,8 @@ func Catalog(ctx context.Context, s *remote.Session, c *catalog.Catalog, to cata
 		p.platform.URI, p.platform.Pin = stored[p.digest], catalog.Pin{Given: true, Digest: p.digest}
 	}
 	layer := remote.Layer{MediaType: remote.CatalogLayer, Name: "catalog.yaml", Data: yaml.AppendYAML(nil, own.Value())}
-	v, err := s.Push(ctx, at, remote.CatalogLayer, []remote.Layer{layer}) // last, so that everything it refers to already exists
+	// The catalog is last, so that everything it refers to already exists.
+	v, err := s.Push(ctx, at, remote.Artifact{Type: remote.CatalogLayer, Layers: []remote.Layer{layer}})
 	to.Pin = v.Digest
 	return to, err
 }
@@ -141,7 +142,8 @@ func (p *program) store(ctx context.Context, s *remote.Session, at reference.Ref
 		return "", fmt.Errorf("%s: %w", p.path, err)
 	}
 	at.Ref = "program-" + strings.TrimPrefix(p.digest.String(), "sha256:")
-	v, err := s.Push(ctx, at, remote.ProgramLayer, []remote.Layer{{MediaType: remote.ProgramLayer, Data: data}})
+	layer := remote.Layer{MediaType: remote.ProgramLayer, Data: data}
+	v, err := s.Push(ctx, at, remote.Artifact{Type: remote.ProgramLayer, Layers: []remote.Layer{layer}})
 	at.Ref = ""
 	return at.At(v).String(), err
 }
