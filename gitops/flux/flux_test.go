@@ -60,8 +60,8 @@ func newFixture(t *testing.T, files map[string]string) *fixture {
 		for i, d := range docs {
 			gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
 			x.Objects = append(x.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind,
-				Namespace: d.Value.At("metadata", "namespace").Text(), Name: d.Value.At("metadata", "name").Text(), Value: d.Value, Source: src, Doc: i, Tree: x.dir,
-				Near: filepath.Dir(name)})
+				Namespace: d.Value.At("metadata", "namespace").Text(), Name: d.Value.At("metadata", "name").Text(),
+				Value: d.Value, Source: src, Doc: i, Tree: x.dir, Near: filepath.Dir(name)})
 		}
 	}
 	return x

@@ -288,7 +288,8 @@ func (r *root) chartOf(from *gitops.Object, s chartSpec, valid bool, field ...an
 		return c, false
 	}
 	c = chart{name: s.Chart, version: s.Version, at: at("chart"),
-		places: map[string]yaml.Place{"name": at("chart"), "version": at("version")}, from: from, field: field, valuesFiles: s.ValuesFiles, ignoreMissing: s.IgnoreMissingValuesFiles}
+		places: map[string]yaml.Place{"name": at("chart"), "version": at("version")}, from: from,
+		field: field, valuesFiles: s.ValuesFiles, ignoreMissing: s.IgnoreMissingValuesFiles}
 	if len(c.valuesFiles) == 0 && s.ValuesFile != "" {
 		c.valuesFiles = []string{s.ValuesFile}
 	}
