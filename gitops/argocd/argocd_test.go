@@ -30,7 +30,7 @@ type world struct {
 	warnings []string
 }
 
-func newWorld(t *testing.T, archive string) *world {
+func newWorld(t testing.TB, archive string) *world {
 	t.Helper()
 	w := &world{files: fstest.MapFS{}}
 	for _, f := range txtar.Parse([]byte(archive)).Files {

@@ -78,7 +78,12 @@ func (a *app) sources() {
 			}
 			a.refs["$"+s.Ref] = &ref{source: s, at: at}
 		}
-		for i, v := range spec.Get("sources").Items() {
+		items := spec.Get("sources").Items()
+		if len(items) != len(a.spec.Sources) { // the key has different letters
+			a.fail(a.obj.Errorf([]any{"spec"}, "write sources in lower case").With(diag.UnknownField))
+			return
+		}
+		for i, v := range items {
 			a.source(a.spec.Sources[i], v, a.obj.Place("spec", "sources", i), len(a.spec.Sources) > 1)
 		}
 	case a.spec.Source != nil:

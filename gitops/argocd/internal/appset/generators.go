@@ -40,7 +40,11 @@ func (n node) below(path ...any) node {
 		case string:
 			v = v.Get(step)
 		case int:
-			v = v.Items()[step]
+			if items := v.Items(); step < len(items) {
+				v = items[step]
+			} else {
+				v = yaml.Value{}
+			}
 		}
 	}
 	return node{v, n.at.Below(path...)}
