@@ -2,7 +2,9 @@
 package appset
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
@@ -140,8 +142,35 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	v = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: g.set.Value.Get("apiVersion")},
 		yaml.Field{Key: "kind", Value: yaml.Str("Application")}, yaml.Field{Key: "metadata", Value: meta},
 		yaml.Field{Key: "spec", Value: v.Get("spec")})
-	return &gitops.Object{Group: g.set.Group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
-		Source: yaml.Assemble(g.set.Source.File, v, places...), Tree: g.set.Tree}, nil
+	o := &gitops.Object{Group: g.set.Group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
+		Source: yaml.Assemble(g.set.Source.File, v, places...), Tree: g.set.Tree}
+	if !g.renderer.Golang {
+		g.warnKept(o, v, p, nil)
+	}
+	return o, nil
+}
+
+// warnKept warns about names in the value v of a generated object that are not parameters.
+func (g *generation) warnKept(o *gitops.Object, v yaml.Value, p *params, path []any) {
+	switch v.Type() {
+	case yaml.String:
+		_, rest, _ := strings.Cut(v.Text(), "{{")
+		name, _, found := strings.Cut(rest, "}}")
+		if name = strings.TrimSpace(name); !found || strings.ContainsAny(name, "{\n") {
+			return
+		}
+		e := o.Errorf(path, "no generator has the parameter %q: {{%s}} is kept", name, name).With(diag.BadReference)
+		e.Hints = diag.DidYouMean(name, slices.Sorted(maps.Keys(p.values)))
+		g.Warn(e)
+	case yaml.Seq:
+		for i, x := range v.Items() {
+			g.warnKept(o, x, p, append(path[:len(path):len(path)], i))
+		}
+	case yaml.Map:
+		for _, f := range v.Fields() {
+			g.warnKept(o, f.Value, p, append(path[:len(path):len(path)], f.Key))
+		}
+	}
 }
 
 // A filler merges the template of a generator with that of the set, and collects the places of the
