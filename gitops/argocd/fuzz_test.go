@@ -31,7 +31,8 @@ func FuzzRoots(f *testing.F) {
 		w := &world{env: base.env, files: base.files}
 		for i, d := range docs {
 			gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
-			w.env.Objects = append(w.env.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind, Name: d.Value.At("metadata", "name").Text(),
+			w.env.Objects = append(w.env.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind,
+				Name:  d.Value.At("metadata", "name").Text(),
 				Value: d.Value, Source: src, Doc: i, Tree: "/own"})
 		}
 		for _, r := range Roots(&w.env) {

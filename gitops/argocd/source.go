@@ -143,8 +143,8 @@ func (s *appSource) directory() {
 	var files []string
 	if s.repo.Tree != nil {
 		if files, err = s.repo.Tree.List(p); err != nil {
-			if e := discovery.ErrorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile); !s.repo.Tree.IsDir(p) {
-				err = e
+			if !s.repo.Tree.IsDir(p) {
+				err = discovery.ErrorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile)
 			}
 			s.fail(err)
 			return

@@ -129,7 +129,8 @@ func argo(set *v1alpha1.ApplicationSet, dir string, secrets []corev1.Secret) ([]
 		"List": generators.NewListGenerator(), "Git": generators.NewGitGenerator(gitRepo{dir}, "argocd"),
 		"Clusters": generators.NewClusterGenerator(context.Background(), c, c, "argocd"),
 	}
-	nested := map[string]generators.Generator{"Matrix": generators.NewMatrixGenerator(terminal), "Merge": generators.NewMergeGenerator(terminal)}
+	nested := map[string]generators.Generator{"Matrix": generators.NewMatrixGenerator(terminal),
+		"Merge": generators.NewMergeGenerator(terminal)}
 	top := map[string]generators.Generator{}
 	for name, g := range terminal {
 		nested[name], top[name] = g, g
@@ -211,7 +212,8 @@ func compare(t testing.TB, text, dir string) (n int) {
 		for i := range apps {
 			want = append(want, summary(t, &apps[i]))
 		}
-		env := environment(dir, slices.DeleteFunc(slices.Clone(list), func(x *gitops.Object) bool { return x != o && x.Kind == "ApplicationSet" }))
+		others := func(x *gitops.Object) bool { return x != o && x.Kind == "ApplicationSet" }
+		env := environment(dir, slices.DeleteFunc(slices.Clone(list), others))
 		var ownErr error
 		for _, r := range argocd.Roots(env) {
 			if r.Object.Kind == "ApplicationSet" {
@@ -309,7 +311,8 @@ func (p *picker) param() string {
 			"metadata.labels.env", "nameNormalized", "path.filename", "m", "flag", "number", "project", "metadata.labels")
 	}
 	return p.ref("name", "name", "name", "n", "m.a", "m.l.0", "values.v", "path", "path.basename", "path[0]", "path[1]", "server",
-		"metadata.labels.env", "nameNormalized", "path.filenameNormalized", "flag", "number", "metadata.annotations.region", "g.path", "none")
+		"metadata.labels.env", "nameNormalized", "path.filenameNormalized", "flag", "number",
+		"metadata.annotations.region", "g.path", "none")
 }
 
 func (p *picker) values() any {
@@ -335,7 +338,8 @@ func (p *picker) terminal() map[string]any {
 		return map[string]any{"git": git}
 	case 1:
 		git := map[string]any{"repoURL": "https://git.example/x", "revision": "HEAD"}
-		item := map[string]any{"path": p.of("apps/**/config.json", "**/*.yaml", "apps/*", "*.yaml", "apps/two", "m?re/*/x.yaml", "[ab]pps/one/*", "top.yaml")}
+		item := map[string]any{"path": p.of("apps/**/config.json", "**/*.yaml", "apps/*", "*.yaml", "apps/two", "m?re/*/x.yaml",
+			"[ab]pps/one/*", "top.yaml")}
 		git["files"] = []any{item}
 		if p.Intn(2) == 0 {
 			git["files"] = []any{map[string]any{"path": p.of("apps/o*", "*.json"), "exclude": true}, item}
@@ -353,7 +357,8 @@ func (p *picker) terminal() map[string]any {
 		case 0:
 			c["selector"] = map[string]any{"matchLabels": map[string]any{"env": p.of("prod", "dev", "none")}}
 		case 1:
-			c["selector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": "tier", "operator": p.of("Exists", "DoesNotExist")}}}
+			c["selector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": "tier",
+				"operator": p.of("Exists", "DoesNotExist")}}}
 		}
 		if p.Intn(2) == 0 {
 			c["values"] = p.values()
@@ -396,8 +401,8 @@ func (p *picker) generator(depth int) map[string]any {
 		}
 	}
 	if p.Intn(6) == 0 {
-		g["selector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": p.of("name", "m.a", "values.v", "n", "metadata.labels.env"),
-			"operator": p.of("In", "NotIn"), "values": []any{p.of("one0", "prod", "1"), "two"}}}}
+		g["selector"] = map[string]any{"matchExpressions": []any{map[string]any{
+			"key": p.of("name", "m.a", "values.v", "n", "metadata.labels.env"), "operator": p.of("In", "NotIn"), "values": []any{p.of("one0", "prod", "1"), "two"}}}}
 	}
 	return g
 }
@@ -433,7 +438,8 @@ func (p *picker) set() string {
 			for _, key := range []string{"list", "git", "clusters", "matrix", "merge"} {
 				if x, ok := g[key].(map[string]any); ok {
 					x["template"] = map[string]any{"metadata": map[string]any{"labels": map[string]any{"own": p.param()}},
-						"spec": map[string]any{"project": "", "source": map[string]any{"repoURL": "", "path": p.param()}, "destination": map[string]any{}}}
+						"spec": map[string]any{"project": "", "source": map[string]any{"repoURL": "", "path": p.param()},
+							"destination": map[string]any{}}}
 				}
 			}
 		}
@@ -543,19 +549,22 @@ func (p *picker) kustomize(t *testing.T) bool {
 	dir := t.TempDir()
 	file := map[string]any{"resources": []any{"web.yaml"}}
 	if p.Intn(2) == 0 {
-		file["images"] = []any{map[string]any{"name": "nginx", "newTag": "1"}, map[string]any{"name": "busybox", "newName": "b", "digest": "sha256:1"}}
+		file["images"] = []any{map[string]any{"name": "nginx", "newTag": "1"},
+			map[string]any{"name": "busybox", "newName": "b", "digest": "sha256:1"}}
 	}
 	if p.Intn(2) == 0 {
 		file["commonLabels"] = map[string]any{"a": "old"}
 	}
 	if p.Intn(2) == 0 {
-		file["labels"] = []any{map[string]any{"pairs": map[string]any{"x": "old"}, "includeSelectors": p.Intn(2) == 0, "includeTemplates": p.Intn(2) == 0}}
+		file["labels"] = []any{map[string]any{"pairs": map[string]any{"x": "old"},
+			"includeSelectors": p.Intn(2) == 0, "includeTemplates": p.Intn(2) == 0}}
 	}
 	if p.Intn(3) == 0 {
 		file["replicas"] = []any{map[string]any{"name": "web", "count": 2}}
 	}
 	if p.Intn(3) == 0 {
-		file["patches"] = []any{map[string]any{"patch": "[{op: add, path: /metadata/labels/p1, value: x}]", "target": map[string]any{"kind": "Deployment"}}}
+		file["patches"] = []any{map[string]any{"patch": "[{op: add, path: /metadata/labels/p1, value: x}]",
+			"target": map[string]any{"kind": "Deployment"}}}
 	}
 	if p.Intn(2) == 0 {
 		file["commonAnnotations"] = map[string]any{"n": "old"}
@@ -599,7 +608,8 @@ func (p *picker) kustomize(t *testing.T) bool {
 	})
 	maybe(func() {
 		k.Patches = v1alpha1.KustomizePatches{{Patch: "[{op: add, path: /metadata/labels/p2, value: y}]",
-			Target: &v1alpha1.KustomizeSelector{KustomizeResId: v1alpha1.KustomizeResId{KustomizeGvk: v1alpha1.KustomizeGvk{Kind: "Deployment"}}}}}
+			Target: &v1alpha1.KustomizeSelector{KustomizeResId: v1alpha1.KustomizeResId{
+				KustomizeGvk: v1alpha1.KustomizeGvk{Kind: "Deployment"}}}}}
 	})
 	maybe(func() {
 		k.Components = []string{p.of("../c", "../d", "../none")}
@@ -622,7 +632,8 @@ func (p *picker) kustomize(t *testing.T) bool {
 	}
 	root, own := filepath.Join(dir, "argo"), filepath.Join(dir, "own")
 	env := &v1alpha1.Env{{Name: "ARGOCD_APP_NAME", Value: "app"}}
-	built, _, _, argoErr := kustomize.NewKustomizeApp(root, filepath.Join(root, "web"), git.NopCreds{}, "", "", "", "").Build(&k, nil, env, nil)
+	tool := kustomize.NewKustomizeApp(root, filepath.Join(root, "web"), git.NopCreds{}, "", "", "", "")
+	built, _, _, argoErr := tool.Build(&k, nil, env, nil)
 
 	options, err := json.Marshal(k)
 	if err != nil {
@@ -684,7 +695,8 @@ func TestDirectoryGlobs(t *testing.T) {
 	for range 2000 {
 		pattern := ""
 		for range 1 + p.Intn(5) {
-			pattern += p.of("*", "**", "a", ".yaml", "sub/", "?", "[a-c]", "[!a]", "{a,b}", "{*.yaml,sub/*}", "\\[", "{", "}", ",", "[", "]", "é", "-")
+			pattern += p.of("*", "**", "a", ".yaml", "sub/", "?", "[a-c]", "[!a]", "{a,b}", "{*.yaml,sub/*}", "\\[",
+				"{", "}", ",", "[", "]", "é", "-")
 		}
 		quoted, _ := json.Marshal(pattern)
 		list := objects(t, fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec:\n  source:\n"+

@@ -82,8 +82,8 @@ func Generate(d *discovery.Discovery, o *gitops.Object) Set {
 	return out
 }
 
-// render returns the Application for a set of parameters. base is the template of the set, and over
-// that of the generator, whose fields take precedence.
+// render returns the Application for a set of parameters. base is the template of the set. The
+// fields of over, the template of the generator, take precedence.
 func (g *generation) render(base, over node, p *params, patch string) (*gitops.Object, error) {
 	v, places, err := g.value(base.value, base.at, p)
 	if err != nil {
@@ -173,14 +173,14 @@ func (g *generation) warnKept(o *gitops.Object, v yaml.Value, p *params, path []
 	}
 }
 
-// A filler merges the template of a generator with that of the set, and collects the places of the
-// values taken from the former.
+// A filler merges the template of a generator with the template of the set, and collects the places
+// of the values of the former.
 type filler struct {
 	at     yaml.Place
 	places []yaml.Place
 }
 
-// fill returns v with its empty fields set to those of base.
+// fill returns v with its empty fields set to the values of base.
 func (f *filler) fill(v, base yaml.Value, path []any) yaml.Value {
 	switch {
 	case isZero(v):

@@ -56,8 +56,9 @@ type result struct {
 	template node // None if the generator has no template
 }
 
-// generatorNames are the generators in the order in which Argo CD runs those of one entry.
-var generatorNames = []string{"list", "clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "matrix", "merge", "plugin"}
+// generatorNames are the generators in the order in which Argo CD runs the generators of one entry.
+var generatorNames = []string{"list", "clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "matrix", "merge",
+	"plugin"}
 
 // run runs an entry of generators. depth is the number of generators around it. from are the
 // parameters of the first generator of a matrix, nil elsewhere.
@@ -328,9 +329,9 @@ func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	return results[0].params, nil
 }
 
-// merge runs a merge generator: the parameters of the first generator, changed by those of the
-// others with the same values of the merge keys. Argo CD has no order here, so that of the first
-// generator is kept.
+// merge runs a merge generator: the parameters of the first generator, changed by parameters of the
+// other generators with the same values of the merge keys. The result has the order of the first
+// generator. The order of Argo CD is random.
 func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, error) {
 	switch {
 	case len(gen.Generators) < 2:
@@ -416,7 +417,8 @@ func (g *generation) gitDirectories(gen *gitGenerator, n node, t *discovery.Tree
 		for i, item := range gen.Directories {
 			ok, err := path.Match(item.Path, dir)
 			if err != nil {
-				g.Warn(discovery.ErrorAt(n.at.Below("directories", i, "path"), "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
+				at := n.at.Below("directories", i, "path")
+				g.Warn(discovery.ErrorAt(at, "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
 			}
 			if ok && item.Exclude {
 				exclude = true

@@ -172,8 +172,8 @@ func (t *Tree) Walk() error {
 	return err
 }
 
-// List returns the names of the files of a directory, without those of folders. Applications often
-// share a directory, so the result is kept. The error is about a directory that cannot be read.
+// List returns the names of the files of a directory, without folders. Applications often share a
+// directory, so the result is kept. The error is about a directory that cannot be read.
 func (t *Tree) List(dir string) ([]string, error) {
 	if names, ok := t.listed[dir]; ok {
 		return names, nil
