@@ -63,6 +63,16 @@ var generatorNames = []string{"list", "clusters", "git", "scmProvider", "cluster
 // run runs an entry of generators. depth is the number of generators around it. from are the
 // parameters of the first generator of a matrix, nil elsewhere.
 func (g *generation) run(n node, depth int, from *params) ([]result, error) {
+	// A selector is never a template.
+	var sel *selector
+	if v := n.value.Get("selector"); !v.IsNull() {
+		if errs := g.Decode(v, n.at.Below("selector"), &sel); len(errs) > 0 {
+			return nil, errs[0]
+		}
+		if err := sel.check(n.at.Below("selector")); err != nil {
+			return nil, err
+		}
+	}
 	if from != nil && len(from.values) > 0 {
 		v, places, err := g.value(n.value, n.at, from)
 		if err != nil {
@@ -77,11 +87,6 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 	if errs := g.Decode(n.value, n.at, &gen); len(errs) > 0 {
 		return nil, errs[0]
 	}
-	if gen.Selector != nil {
-		if err := gen.Selector.check(n.at.Below("selector")); err != nil {
-			return nil, err
-		}
-	}
 	var results []result
 	for _, name := range generatorNames {
 		if n.value.Get(name).IsNull() {
@@ -92,8 +97,8 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if gen.Selector != nil {
-			list = slices.DeleteFunc(list, func(p *params) bool { return !gen.Selector.matches(p.flat()) })
+		if sel != nil {
+			list = slices.DeleteFunc(list, func(p *params) bool { return !sel.matches(p.flat()) })
 		}
 		results = append(results, result{list, x.below("template")})
 	}
