@@ -2,12 +2,12 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -63,7 +63,7 @@ func (s *Session) PushArtifact(ctx context.Context, r reference.Reference, a Art
 					return err
 				}
 			}
-			resp, err := reg.send(ctx, http.MethodPut, reg.url("manifests/"+r.Ref), manifestType, text)
+			resp, err := reg.send(ctx, http.MethodPut, reg.url("manifests/"+r.Ref), artifact.ManifestType, text)
 			if err != nil {
 				return err
 			}
@@ -87,47 +87,22 @@ func versionOf(manifest []byte) reference.Version {
 	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(manifest)}
 }
 
-const (
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	emptyType    = "application/vnd.oci.empty.v1+json"
-)
-
 // config returns the configuration of the artifact.
 func (a *Artifact) config() Layer {
 	if a.ConfigType == "" {
-		return Layer{MediaType: emptyType, Data: []byte("{}")}
+		return Layer{MediaType: artifact.EmptyType, Data: []byte("{}")}
 	}
 	return Layer{MediaType: a.ConfigType, Data: a.Config}
 }
 
 // manifest returns the JSON text of the manifest.
 func (a *Artifact) manifest() ([]byte, error) {
-	if len(a.Layers) == 0 {
-		return nil, errors.New("an artifact must have a layer")
-	}
-	m := struct {
-		SchemaVersion int               `json:"schemaVersion"`
-		MediaType     string            `json:"mediaType"`
-		ArtifactType  string            `json:"artifactType,omitempty"`
-		Config        descriptor        `json:"config"`
-		Layers        []descriptor      `json:"layers"`
-		Annotations   map[string]string `json:"annotations,omitempty"`
-	}{2, manifestType, a.Type, describe(a.config()), nil, a.Annotations}
+	var layers []artifact.Descriptor
 	for _, layer := range a.Layers {
-		if layer.Name == "" && len(a.Layers) > 1 {
-			return nil, errors.New("each layer of an artifact with several layers must have a name")
-		}
-		m.Layers = append(m.Layers, describe(layer))
+		layers = append(layers, artifact.Describe(layer.MediaType, layer.Name, layer.Data))
 	}
-	return json.Marshal(m)
-}
-
-func describe(layer Layer) descriptor {
-	d := descriptor{MediaType: layer.MediaType, Digest: krm.DigestOf(layer.Data).String(), Size: int64(len(layer.Data))}
-	if layer.Name != "" {
-		d.Annotations = map[string]string{titleAnnotation: layer.Name}
-	}
-	return d
+	config := a.config()
+	return artifact.Text(a.Type, artifact.Describe(config.MediaType, "", config.Data), layers, a.Annotations)
 }
 
 // upload uploads a blob unless the registry already has it.
