@@ -25,7 +25,7 @@ import (
 // names, with the user's stored credentials.
 func TestTokensComeFromRealm(t *testing.T) {
 	blob := []byte("1")
-	text, err := json.Marshal(artifact.Manifest{Layers: []artifact.Descriptor{{MediaType: catalogType, Digest: krm.DigestOf(blob).String(), Size: 1}}})
+	text, err := json.Marshal(artifact.Manifest{Layers: []artifact.Descriptor{artifact.Describe(catalogType, "", blob)}})
 	if err != nil {
 		t.Fatal(err)
 	}
