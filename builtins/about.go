@@ -60,15 +60,6 @@ type Causer interface {
 	Causes(e Edit) Likelihood
 }
 
-// A Placer gets values from several places, which are not all in its configuration.
-type Placer interface {
-	Causer
-	// PlaceOf returns the position of the value that caused an edit, false if it is unknown.
-	PlaceOf(e Edit) (diag.Pos, bool)
-	// Values returns a text that differs if the values do. It must not be displayed.
-	Values() string
-}
-
 // A FileReader has fields that name files.
 type FileReader interface {
 	Builtin

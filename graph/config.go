@@ -44,7 +44,7 @@ func (n *Node) ConfigDigest(files map[string]*yaml.Source, shared ...string) krm
 			text = fmt.Append(text, call.Chart.Digest)
 		}
 	}
-	if p, ok := Maker(n.Op).(interface{ Values() string }); ok { // a builtins.Placer
+	if p, ok := Maker(n.Op).(interface{ Values() string }); ok { // a gitops.Placer
 		text = append(text, p.Values()...)
 	}
 	origins := append([]Origin{n.Origin}, n.Changes...)

@@ -136,7 +136,7 @@ type substitution struct {
 	places  map[string]yaml.Place
 }
 
-// Values implements [builtins.Placer].
+// Values implements [gitops.Placer].
 func (t *substitution) Values() string {
 	var b []byte
 	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
@@ -145,7 +145,7 @@ func (t *substitution) Values() string {
 	return string(b)
 }
 
-// Causes implements [builtins.Placer]: a variable's value is in the new text.
+// Causes implements [gitops.Placer]: a variable's value is in the new text.
 func (t *substitution) Causes(e builtins.Edit) builtins.Likelihood {
 	if len(t.in(e)) == 0 {
 		return builtins.Unlikely
@@ -153,7 +153,7 @@ func (t *substitution) Causes(e builtins.Edit) builtins.Likelihood {
 	return builtins.Possible
 }
 
-// PlaceOf implements [builtins.Placer].
+// PlaceOf implements [gitops.Placer].
 func (t *substitution) PlaceOf(e builtins.Edit) (diag.Pos, bool) {
 	names := t.in(e)
 	if len(names) != 1 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
@@ -186,7 +187,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 			return pos
 		}
 	}
-	if p, ok := graph.Maker(found.Op).(builtins.Placer); ok {
+	if p, ok := graph.Maker(found.Op).(gitops.Placer); ok {
 		if pos, ok := p.PlaceOf(editOf(r, e)); ok {
 			return pos
 		}
