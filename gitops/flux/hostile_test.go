@@ -12,8 +12,9 @@ import (
 // TestHostileObjects replaces parts of valid objects by other values. Nothing panics, and every
 // error has a place.
 func TestHostileObjects(t *testing.T) {
-	junk := []yaml.Value{yaml.NullValue, yaml.Str(""), yaml.Str("../../x"), yaml.Str("${"), yaml.Number(yaml.Int, "-1"), yaml.BoolValue(true),
-		yaml.SeqOf(), yaml.SeqOf(yaml.NullValue), yaml.MapOf(), yaml.MapOf(yaml.Field{Key: "", Value: yaml.NullValue}), yaml.SeqOf(yaml.Str("x")), {}}
+	junk := []yaml.Value{yaml.NullValue, yaml.Str(""), yaml.Str("../../x"), yaml.Str("${"),
+		yaml.Number(yaml.Int, "-1"), yaml.BoolValue(true), yaml.SeqOf(), yaml.SeqOf(yaml.NullValue),
+		yaml.MapOf(), yaml.MapOf(yaml.Field{Key: "", Value: yaml.NullValue}), yaml.SeqOf(yaml.Str("x")), {}}
 	files := map[string]string{
 		"clusters/app.yaml": app(`targetNamespace: x
 components: [../c]
@@ -24,7 +25,9 @@ postBuild: {substitute: {a: b}, substituteFrom: [{kind: ConfigMap, name: values}
 commonMetadata: {labels: {a: b}}
 dependsOn: [{name: app}]
 `),
-		"clusters/release.yaml": helmRelease(fromCharts + `valuesFrom: [{kind: ConfigMap, name: values}, {kind: Secret, name: private, valuesKey: token, targetPath: "a[1].b"}]
+		"clusters/release.yaml": helmRelease(fromCharts + `valuesFrom:
+- {kind: ConfigMap, name: values}
+- {kind: Secret, name: private, valuesKey: token, targetPath: "a[1].b"}
 values: {a: {b: c}}
 postRenderers: [{kustomize: {patches: [{patch: "kind: X"}], images: [{name: x}]}}]
 `),
@@ -51,7 +54,8 @@ postRenderers: [{kustomize: {patches: [{patch: "kind: X"}], images: [{name: x}]}
 				}
 			}
 			for _, s := range root.Steps {
-				rs, err := krm.Resources(&yaml.Source{File: "in.yaml", Data: []byte("apiVersion: v1\nkind: X\nmetadata: {name: '${a}'}\n")}, nil)
+				src := &yaml.Source{File: "in.yaml", Data: []byte("apiVersion: v1\nkind: X\nmetadata: {name: '${a}'}\n")}
+				rs, err := krm.Resources(src, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
