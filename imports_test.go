@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	"gitops/argocd/internal/appset/internal/gotemplate": {"diag", "krm/yaml"},
 	"gitops/argocd/internal/discovery":                  {"diag", "gitops", "krm/yaml"},
 	"gitops/argocd/internal/setvalues":                  {"krm/yaml"},
-	"gitops/flux":                                       plus(values, "builtins", "gitops", "internal/sys/ignore"),
+	"gitops/flux":                                       plus(values, "builtins", "gitops"),
 	"loaders": {"cache", "diag", "internal/sys/filestat", "krm", "krm/chart", "krm/yaml",
 		"loaders/remote", "reference"},
 	"loaders/git": {"diag", "internal/sys/detach"},
