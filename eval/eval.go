@@ -37,7 +37,11 @@ func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error
 	case graph.Load:
 		list, err = load(op)
 	case graph.Merge:
-		list, err = merge(inputs)
+		if op.LastOnly {
+			list, err = mergeLast(inputs, warn)
+		} else {
+			list, err = merge(inputs)
+		}
 	case graph.Generate:
 		list = Take(inputs)
 		err = generate(op, list)
@@ -80,6 +84,29 @@ func load(op graph.Load) (*krm.List, error) {
 		}
 	}
 	return list, list.CheckUnique()
+}
+
+// mergeLast is merge without the earlier resources of those with the same identity.
+func mergeLast(inputs []Input, warn diag.Warn) (*krm.List, error) {
+	list := krm.NewList()
+	for i := len(inputs) - 1; i >= 0; i-- {
+		var rs []*krm.Resource
+		for _, r := range inputs[i].List.All() {
+			if len(list.Find(r.ID())) > 0 {
+				warn(diag.SameID, "%s comes from several sources: the last one applies", r.ID())
+			} else {
+				rs = append(rs, r)
+			}
+		}
+		next := krm.NewList(rs...)
+		for _, r := range list.All() {
+			if err := next.Append(r); err != nil {
+				return nil, err
+			}
+		}
+		list = next
+	}
+	return list, nil
 }
 
 func merge(inputs []Input) (*krm.List, error) {

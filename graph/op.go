@@ -53,8 +53,9 @@ type Load struct {
 	Origin *krm.Origin
 }
 
-// Merge concatenates the lists of all inputs, in order. Duplicate identities are an error.
-type Merge struct{}
+// Merge concatenates the lists of all inputs, in order. Duplicate identities are an error. With
+// LastOnly, only the last resource with an identity remains.
+type Merge struct{ LastOnly bool }
 
 // Generate adds the output of a generator to its input. Each generated resource is appended, or
 // it is merged into an existing resource or replaces it, depending on its behavior.

@@ -38,7 +38,7 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	}
 	layer := filepath.Join(name, layerfile.Names[0])
 	if len(outs) != 1 {
-		outs = []graph.NodeID{b.add(&graph.Node{ID: name + "#sources", Op: graph.Merge{}, Inputs: outs, Layer: layer,
+		outs = []graph.NodeID{b.add(&graph.Node{ID: name + "#sources", Op: graph.Merge{LastOnly: true}, Inputs: outs, Layer: layer,
 			Summary: fmt.Sprintf("%d lists", len(outs)), Origin: objects.Origin(o, o.Object.Place())})}
 	}
 	for _, step := range o.Steps {
@@ -87,6 +87,11 @@ func (b *build) loadPart(dir *loaders.Dir) *kustomizationFile {
 	f := layerfile.Decode(src, nil, b.Reporter)
 	if f == nil {
 		return nil
+	}
+	if p.Chart {
+		for i := range f.HelmCharts {
+			f.HelmCharts[i].Exact = true
+		}
 	}
 	k := &kustomizationFile{File: f}
 	if b.Errs.Len() == before && f.Empty() {

@@ -129,7 +129,6 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 		r.Parts = []gitops.Part{{Dir: c.dir, At: c.at, Chart: true, Edit: func(gitops.Dir, *yaml.Source) (*yaml.Source, error) {
 			return r.file(h, c, values), nil
 		}}}
-		r.warnText(values)
 	}
 	r.hide(values)
 	r.commonMetadata(s.CommonMetadata)

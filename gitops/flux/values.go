@@ -231,24 +231,6 @@ func without(own, v yaml.Value) yaml.Value {
 	return v
 }
 
-// chartFields are the fields of helmCharts with texts. In valuesInline, kustomize makes texts of
-// numbers in fields of these names.
-var chartFields = []string{"name", "version", "repo", "releasename", "namespace", "valuesfile", "valuesmerge", "kubeversion",
-	"nametemplate", "additionalvaluesfiles", "apiversions"}
-
-// warnText warns about values that helm would get with a different type.
-func (r *root) warnText(all *values) {
-	for _, f := range all.merged.Fields() {
-		switch f.Value.Type() {
-		case yaml.Int, yaml.Float, yaml.Bool:
-			if slices.Contains(chartFields, strings.ToLower(f.Key)) {
-				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass %s",
-					f.Value.Type().Article()).With(diag.OddValue))
-			}
-		}
-	}
-}
-
 // hide adds a step that marks the values of Secrets in the output of the chart, so that they are
 // not shown.
 func (r *root) hide(all *values) {

@@ -28,6 +28,9 @@ type Chart struct {
 	AdditionalValuesFiles []string   `json:"additionalValuesFiles"`
 	ValuesFile            string     `json:"valuesFile"`
 	ValuesInline          yaml.Value `json:"valuesInline"`
+	// Exact passes ValuesInline to helm unchanged and without other values, even if it is empty. A
+	// GitOps object sets it; a Kustomization cannot.
+	Exact bool `json:"-"`
 	ValuesMerge           string     `json:"valuesMerge"`
 	IncludeCRDs           bool       `json:"includeCRDs"`
 	SkipHooks             bool       `json:"skipHooks"`

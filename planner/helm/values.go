@@ -21,6 +21,12 @@ const (
 
 // values returns the values file that replaces the chart's own.
 func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
+	if g.Exact {
+		if g.ValuesInline.IsEmpty() {
+			return []byte("{}"), nil
+		}
+		return yaml.AppendJSON(nil, g.ValuesInline), nil
+	}
 	inline := asText(g.ValuesInline)
 	if inline.Len() > 0 && g.ValuesMerge == replaceValues {
 		return yaml.AppendJSON(nil, inline), nil

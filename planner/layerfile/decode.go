@@ -104,8 +104,12 @@ func entryOf(path []any) string {
 	return diag.FieldPath(path[:min(1, len(path))])
 }
 
-// deprecations warns about deprecated fields, in kustomize's words.
+// deprecations warns about deprecated fields, in kustomize's words. A controller's edits may use
+// them, which is not the user's mistake.
 func deprecations(r *report.Reporter, k *File, v yaml.Value) {
+	if k.Source.Folder != "" {
+		return
+	}
 	for _, d := range []struct {
 		used              bool
 		field, by, remark string
