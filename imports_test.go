@@ -43,6 +43,8 @@ var imports = map[string][]string{
 	"edit":         {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
+	"gitops":       {"builtins", "diag", "krm/yaml"},
+	"gitops/flux":  {"builtins", "diag", "gitops", "krm", "krm/secret", "krm/yaml"},
 	"graph":        plus(values, "krm/chart", "krm/function"),
 
 	"cache":        {"diag", "krm"},

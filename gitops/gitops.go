@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -151,6 +152,17 @@ type Root struct {
 	Files []*yaml.Source
 	// After are the objects that must be applied before this one.
 	After []*Object
+}
+
+// Sources returns the files of the object of r, of the objects that it uses, and of Files.
+func (r *Root) Sources() []*yaml.Source {
+	var list []*yaml.Source
+	for _, o := range append([]*Object{r.Object}, r.Uses...) {
+		if src := o.Place().Origin(); !slices.Contains(list, src) {
+			list = append(list, src)
+		}
+	}
+	return append(list, r.Files...)
 }
 
 // A Part is a directory with an edited kustomization file.

@@ -20,7 +20,7 @@ import (
 // schema, or of a base of a folder of configurations.
 func (n *Node) ConfigDigest(files map[string]*yaml.Source, shared ...string) krm.Digest {
 	text := []byte(n.Op.Verb() + " " + n.Summary)
-	dir := path.Dir(n.Origin.File())
+	dir := n.Origin.Folder()
 	// add adds the digests of the files that the strings in v name, alone or as KEY=FILE.
 	var add func(v yaml.Value)
 	add = func(v yaml.Value) {

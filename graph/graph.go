@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -106,6 +107,14 @@ func (o Origin) File() string {
 		return ""
 	}
 	return o.Source.File
+}
+
+// Folder returns the directory that relative paths in the configuration file start at.
+func (o Origin) Folder() string {
+	if o.Source != nil && o.Source.Folder != "" {
+		return o.Source.Folder
+	}
+	return path.Dir(o.File())
 }
 
 // Field returns the path within the file in the form used in messages, for instance

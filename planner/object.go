@@ -169,18 +169,16 @@ func (b *build) loadPart(dir *loaders.Dir) *kustomizationFile {
 		b.Fail(placed(p.At, err))
 		return nil
 	}
-	src.File = filepath.Join(p.name, layerfile.Names[0])
+	src.File, src.Folder = filepath.Join(p.name, layerfile.Names[0]), filepath.ToSlash(dir.Name)
 	read := b.c.plan.reading.layer(src.File, p.root.Object.Kind)
 	read.Files = read.Files[:0]
 	if old != nil {
 		read.Files = append(read.Files, old.File)
 	}
-	for _, o := range append([]*gitops.Object{p.root.Object}, p.root.Uses...) {
-		read.Files = append(read.Files, o.Source.File)
+	for _, file := range p.root.Sources() {
+		read.Files = append(read.Files, file.File)
 	}
-	for _, f := range p.root.Files {
-		read.Files = append(read.Files, f.File)
-	}
+	b.c.plan.objects = append(b.c.plan.objects, p.root.Sources()...)
 	before := b.Errs.Len()
 	f := layerfile.Decode(src, nil, b.Reporter)
 	if f == nil {

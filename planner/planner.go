@@ -128,6 +128,7 @@ type Plan struct {
 
 	files   *loaders.Local
 	reading *reading
+	objects []*yaml.Source // files of GitOps objects
 }
 
 // Fetched returns the content that was fetched to make the plan, sorted by reference.
@@ -143,7 +144,14 @@ func (p *Plan) warn(list *report.Warnings) {
 }
 
 // Files returns all files that were read, sorted by name.
-func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
+func (p *Plan) Files() []*yaml.Source {
+	if len(p.objects) == 0 {
+		return p.files.Sources()
+	}
+	files := slices.Concat(p.files.Sources(), p.objects)
+	slices.SortStableFunc(files, func(a, b *yaml.Source) int { return cmp.Compare(a.File, b.File) })
+	return slices.CompactFunc(files, func(a, b *yaml.Source) bool { return a.File == b.File })
+}
 
 // Observed returns the observations of the file system by the layers of a root, by the name of
 // its directory: see [loaders.Local.Observed]. Without functions, the root's plan depends on

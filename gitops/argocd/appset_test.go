@@ -125,7 +125,8 @@ a-Two.B p/prod/https://two/two.b eu
   - clusters:
       selector: {matchExpressions: [{key: env, operator: In, values: [prod, test]}]}
 `+secrets) + "-- clusters.yaml --\n- {name: file, server: 'https://f', metadata: {labels: {env: test}}}\n", "a-Two.B p/prod\na-file p/test\n"},
-		"flat list": {set(strings.NewReplacer("{{.name}}", "{{len .clusters}}", "{{.x}}", "{{range .clusters}}{{.name}},{{end}}").Replace(goSpec) +
+		"flat list": {set(strings.NewReplacer("{{.name}}", "{{len .clusters}}", "{{.x}}", "{{range .clusters}}{{.name}},{{end}}").
+			Replace(goSpec) +
 			"  generators:\n  - clusters: {flatList: true}\n" + secrets), "a-3 p/in-cluster,one,Two.B,\n"},
 		"matrix": {set(fastSpec+`  generators:
   - matrix:
@@ -212,7 +213,8 @@ dir: d
 		t.Fatalf("%+v", roots)
 	}
 	o := roots[0].Object
-	for field, want := range map[string]string{"metadata.name": "/own/c.yaml:1", "spec.source.path": "/own/c.yaml:2", "spec.project": "objects.yaml:13"} {
+	for field, want := range map[string]string{"metadata.name": "/own/c.yaml:1", "spec.source.path": "/own/c.yaml:2",
+		"spec.project": "objects.yaml:13"} {
 		var path []any
 		for _, key := range strings.Split(field, ".") {
 			path = append(path, key)

@@ -1,5 +1,6 @@
 // Package argocd describes what Argo CD renders for the Applications and ApplicationSets in a tree.
-// It follows Argo CD v3.3.0. It runs nothing: config management plugins and jsonnet are discovery.Refused.
+// It follows Argo CD v3.3.0. It runs nothing: it refuses config management
+// plugins and jsonnet.
 //
 // Files are read in two places. Files that decide about the sources of an Application are read
 // while roots are found: overrides (.argocd-source.yaml), value files, and the files of git

@@ -23,14 +23,14 @@ import (
 const own = "https://git.example/own.git"
 
 // A world is an environment of a test. The file objects.yaml of its archive holds the objects, and
-// all other files are those of the repository.
+// all other files are the repository.
 type world struct {
 	env      gitops.Env
 	files    fstest.MapFS
 	warnings []string
 }
 
-func newWorld(t *testing.T, archive string) *world {
+func newWorld(t testing.TB, archive string) *world {
 	t.Helper()
 	w := &world{files: fstest.MapFS{}}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -44,8 +44,8 @@ func newWorld(t *testing.T, archive string) *world {
 			for i, d := range docs {
 				gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
 				meta := d.Value.Get("metadata")
-				w.env.Objects = append(w.env.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: meta.Get("namespace").Text(),
-					Name: meta.Get("name").Text(), Value: d.Value, Source: src, Doc: i, Tree: "/own"})
+				w.env.Objects = append(w.env.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind,
+					Namespace: meta.Get("namespace").Text(), Name: meta.Get("name").Text(), Value: d.Value, Source: src, Doc: i, Tree: "/own"})
 			}
 		case "clusters.yaml":
 			w.env.Clusters = src
@@ -388,8 +388,9 @@ kind: Kustomization
 			"-- web/Chart.yaml --\n", "error: objects.yaml:16: spec.source.helm.parameters[0].value: the variable ARGOCD_APP_REVISION is unknown: the revision is not a commit\n  set targetRevision to a commit\n"},
 		"no ref": {appWith("    path: web\n    helm: {valueFiles: [$values/a.yaml]}\n") + "-- web/Chart.yaml --\n",
 			"error: objects.yaml:14: spec.source.helm.valueFiles[0]: no source has the ref \"values\"\n"},
-		"refused repository": {strings.Replace(appWith("    path: web\n"), own, "bad:x", 1), "error: objects.yaml:12: spec.source.repoURL: refused\n"},
-		"wrong type":         {appWith("    path: web\n    targetRevision: 1.2\n"), "error: objects.yaml:14: spec.source.targetRevision: must be a string, not a number\n  put it in quotes: \"1.2\"\n"},
+		"refused repository": {strings.Replace(appWith("    path: web\n"), own, "bad:x", 1),
+			"error: objects.yaml:12: spec.source.repoURL: refused\n"},
+		"wrong type": {appWith("    path: web\n    targetRevision: 1.2\n"), "error: objects.yaml:14: spec.source.targetRevision: must be a string, not a number\n  put it in quotes: \"1.2\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rendered(t, newWorld(t, tc.archive)); got != tc.want {

@@ -104,7 +104,8 @@ func (s *appSource) fileGlob(field, pattern string) fileGlob {
 	}
 	exp, err := discovery.GlobExpression(pattern, true)
 	if err != nil {
-		s.Warn(discovery.ErrorAt(s.field("directory", field), "%q is not a valid pattern, and matches nothing", pattern).With(diag.BadValue))
+		s.Warn(discovery.ErrorAt(s.field("directory", field), "%q is not a valid pattern, and matches nothing", pattern).
+			With(diag.BadValue))
 		return fileGlob{}
 	}
 	return fileGlob{exp}

@@ -305,7 +305,7 @@ func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values 
 		return nil, discovery.Refused(at, "files are not read from %s addresses", u.Scheme)
 	}
 	if from == nil {
-		// The directory of a chart from a repository: only its own files, which are not fetched yet.
+		// A chart from a repository has only its own files, which are not fetched yet.
 		return nil, discovery.Refused(at, "%q is a file of a chart that is fetched", name).
 			Hint("copy its values into the field values, or refer to a repository by $ref/path")
 	}

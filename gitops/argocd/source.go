@@ -1,7 +1,6 @@
 package argocd
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -78,7 +77,12 @@ func (a *app) sources() {
 			}
 			a.refs["$"+s.Ref] = &ref{source: s, at: at}
 		}
-		for i, v := range spec.Get("sources").Items() {
+		items := spec.Get("sources").Items()
+		if len(items) != len(a.spec.Sources) { // the key has different letters
+			a.fail(a.obj.Errorf([]any{"spec"}, "write sources in lower case").With(diag.UnknownField))
+			return
+		}
+		for i, v := range items {
 			a.source(a.spec.Sources[i], v, a.obj.Place("spec", "sources", i), len(a.spec.Sources) > 1)
 		}
 	case a.spec.Source != nil:
@@ -134,26 +138,20 @@ func (s *appSource) directory() {
 	case !ok:
 		s.fail(discovery.ErrorAt(at, "%q is outside of the repository", s.Path).With(diag.OutsideDirectory))
 		return
-	case s.repo.Tree != nil && !s.repo.Tree.IsDir(p):
-		s.fail(discovery.ErrorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile))
-		return
 	}
 	s.path = p
 	var files []string
 	if s.repo.Tree != nil {
-		if err := s.override(s.readHere); err != nil {
+		if files, err = s.repo.Tree.List(p); err != nil {
+			if !s.repo.Tree.IsDir(p) {
+				err = discovery.ErrorAt(at, "no directory %q in %s", s.Path, diag.Redact(s.RepoURL)).With(diag.NoSuchFile)
+			}
 			s.fail(err)
 			return
 		}
-		entries, err := fs.ReadDir(s.repo.Tree.FS, p)
-		if err != nil {
-			s.fail(discovery.ErrorAt(at, "%w", err))
+		if err := s.override(s.readHere); err != nil {
+			s.fail(err)
 			return
-		}
-		for _, e := range entries {
-			if !e.IsDir() {
-				files = append(files, e.Name())
-			}
 		}
 	}
 	kind, err := s.kind(files)
@@ -188,11 +186,10 @@ func (s *appSource) add(p gitops.Part) {
 // readHere reads a file of the directory, and records it as a file of the root. It returns nil if
 // there is none.
 func (s *appSource) readHere(name string) (*yaml.Source, error) {
-	name = path.Join(s.path, name)
-	if !s.repo.Tree.IsFile(name) {
-		return nil, nil
+	if names, err := s.repo.Tree.List(s.path); err != nil || !slices.Contains(names, name) {
+		return nil, err
 	}
-	src, err := s.Read(s.repo.Tree, name)
+	src, err := s.Read(s.repo.Tree, path.Join(s.path, name))
 	if err == nil {
 		reads(s.root, src)
 	}
@@ -301,7 +298,7 @@ func (s *appSource) kind(files []string) (string, error) {
 		return kinds[0], nil
 	}
 	// Argo CD walks the directory in lexical order, and the last file decides.
-	slices.Sort(files)
+	files = slices.Sorted(slices.Values(files))
 	kind := "directory"
 	for _, name := range files {
 		switch {

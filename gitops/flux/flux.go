@@ -44,7 +44,7 @@ type finder struct {
 	decoded map[*gitops.Object]*source
 }
 
-// A root collects what a controller renders for an object.
+// A root collects the parts and steps for an object.
 type root struct {
 	*gitops.Root
 	f *finder

@@ -59,8 +59,9 @@ func newFixture(t *testing.T, files map[string]string) *fixture {
 		}
 		for i, d := range docs {
 			gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
-			x.Objects = append(x.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: d.Value.At("metadata", "namespace").Text(),
-				Name: d.Value.At("metadata", "name").Text(), Value: d.Value, Source: src, Doc: i, Tree: x.dir})
+			x.Objects = append(x.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind,
+				Namespace: d.Value.At("metadata", "namespace").Text(), Name: d.Value.At("metadata", "name").Text(),
+				Value: d.Value, Source: src, Doc: i, Tree: x.dir, Near: filepath.Dir(name)})
 		}
 	}
 	return x
@@ -311,7 +312,8 @@ func TestMistakes(t *testing.T) {
 		{"variables", app("postBuild: {substitute: {a-b: x}, substituteFrom: [{kind: ConfigMap, name: no}]}\n"), []string{
 			"clusters/app.yaml:9: spec.postBuild.substituteFrom[0]: ConfigMap flux-system/no is not in the searched directories\n" +
 				"  search the directory that declares it as well, or set optional: true",
-			"clusters/app.yaml:9: spec.postBuild: \"a-b\" is not a name of a variable\n  use letters, digits and _, and no digit at the start"}, nil},
+			"clusters/app.yaml:9: spec.postBuild: \"a-b\" is not a name of a variable\n" +
+				"  use letters, digits and _, and no digit at the start"}, nil},
 		{"outside", strings.Replace(app(""), "./app", "../app", 1), nil, []string{
 			`clusters/app.yaml:6: spec.path: "../app" leads out of the repository: Flux starts at its root`}},
 		{"old patches", app("patchesStrategicMerge: [{kind: X}]\n"), nil, []string{
@@ -343,8 +345,51 @@ func TestNearestSource(t *testing.T) {
 	other := strings.Replace(app(""), "branch: main", "branch: other", 1)
 	x := newFixture(t, map[string]string{"clusters/a/app.yaml": other, "clusters/b/app.yaml": app("")})
 	roots := Roots(x.Env)
-	if len(roots) != 2 || roots[0].Parts[0].Dir != "https://example.com/fleet//app?ref=other" || roots[1].Parts[0].Dir != filepath.Join(x.dir, "app") {
+	if len(roots) != 2 || roots[0].Parts[0].Dir != "https://example.com/fleet//app?ref=other" ||
+		roots[1].Parts[0].Dir != filepath.Join(x.dir, "app") {
 		t.Errorf("%v %v", roots[0].Parts, roots[1].Parts)
+	}
+}
+
+func TestExternalArtifact(t *testing.T) {
+	const generator = `
+---
+apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {name: parts, namespace: flux-system}
+spec:
+  sources: [{alias: repo, kind: GitRepository, name: fleet}]
+  artifacts:
+  - name: whole
+    copy: [{from: "@repo/**", to: "@artifact/"}]
+  - name: some
+    originRevision: "@repo"
+    copy:
+    - {from: "@repo/apps/base/**", to: "@artifact/base/"}
+    - {from: "@repo/apps/prod/**", to: "@artifact/prod"}
+  - name: mixed
+    copy:
+    - {from: "@repo/apps/base/**", to: "@artifact/base/"}
+    - {from: "@repo/parts/x/**", to: "@artifact/x/"}
+`
+	for _, test := range []struct{ name, path, dir, err string }{
+		{"whole", "./a/b", "a/b", ""},
+		{"some", "./prod", "apps/prod", ""},
+		{"some", "./prod/x", "apps/prod/x", ""},
+		{"some", "./other", "", `clusters/app.yaml:6: spec.path: the artifact has no directory "other"`},
+		{"mixed", "./x", "", "clusters/app.yaml:33: spec.artifacts[2].copy[1]: this copy is not supported"},
+		{"none", ".", "", "clusters/app.yaml:5: spec.sourceRef: ExternalArtifact flux-system/none is made by no ArtifactGenerator"},
+	} {
+		text := strings.NewReplacer("kind: GitRepository, name: fleet}\n", "kind: ExternalArtifact, name: "+test.name+"}\n",
+			"./app", test.path).Replace(app(""))
+		x := newFixture(t, map[string]string{"clusters/app.yaml": text + generator})
+		r := only(t, x)
+		if errs := strings.Join(errsOf(r), "\n"); !strings.HasPrefix(errs, test.err) || (errs == "") != (test.err == "") {
+			t.Errorf("%s %s: %s", test.name, test.path, errs)
+		}
+		if test.err == "" && (len(r.Parts) != 1 || r.Parts[0].Dir != filepath.Join(x.dir, test.dir)) {
+			t.Errorf("%s %s: %v", test.name, test.path, r.Parts)
+		}
 	}
 }
 
@@ -361,7 +406,9 @@ func render(t *testing.T, r *gitops.Root, text string) (*krm.List, []string, err
 	list := krm.NewList(rs...)
 	var warnings []string
 	for _, s := range r.Steps {
-		err := s.Transform(list, func(_ diag.Code, format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+		err := s.Transform(list, func(_ diag.Code, format string, args ...any) {
+			warnings = append(warnings, fmt.Sprintf(format, args...))
+		})
 		if err != nil {
 			return nil, warnings, err
 		}
@@ -425,7 +472,7 @@ metadata:
   name: web-eu
 spec:
   big: 12345678901234567000
-  date: "2020-01-01"
+  date: "2020-01-01T00:00:00Z"
   replicas: 3
   text: ab
 ---
@@ -479,11 +526,12 @@ metadata:
 
 func TestSubstitutionErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"${a": "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: missing closing brace",
+		"${a":       "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: missing closing brace",
 		"${secret}": "in.yaml:1: the substitution of variables in v1 ConfigMap x failed: line 3 of the result is not YAML",
 	} {
 		x := newFixture(t, map[string]string{"clusters/app.yaml": app("postBuild: {substituteFrom: [{kind: Secret, name: s}]}\n"),
-			"clusters/s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: flux-system}\nstringData: {secret: 'hunter: 2 # [}'}\n"})
+			"clusters/s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: flux-system}\n" +
+				"stringData: {secret: 'hunter: 2 # [}'}\n"})
 		_, _, err := render(t, only(t, x), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {v: '"+text+"'}\n")
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%s: %v, want %s", text, err, want)

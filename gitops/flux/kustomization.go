@@ -10,7 +10,7 @@ import (
 )
 
 // A kustomization is an object of the kind Kustomization. Fields of type yaml.Value at the end do
-// not change what is rendered.
+// not affect the output.
 type kustomization struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -118,7 +118,13 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 	s := &k.Spec
 	r.after(KustomizeGroup, "Kustomization", s.DependsOn)
 	r.deprecated(k)
-	if src := r.find(o, s.SourceRef, "spec", "sourceRef"); src != nil {
+	src, sub := (*gitops.Object)(nil), s.Path
+	if s.SourceRef.Kind == "ExternalArtifact" {
+		src, sub = r.artifact(s.SourceRef, s.Path, "spec", "sourceRef")
+	} else {
+		src = r.find(o, s.SourceRef, "spec", "sourceRef")
+	}
+	if src != nil {
 		at := o.Place("spec", "sourceRef")
 		if s.Path != "" {
 			at = o.Place("spec", "path")
@@ -126,7 +132,7 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 				f.warn(o.Errorf(at.At, "%q leads out of the repository: Flux starts at its root", s.Path).With(diag.OutsideDirectory))
 			}
 		}
-		if t, ok := r.tree(src, s.Path); ok {
+		if t, ok := r.tree(src, sub); ok {
 			e := &editor{f: f, o: o, k: k, tree: t}
 			r.Parts = []gitops.Part{{Dir: t.dir(), At: at, Unrestricted: true, Edit: e.edit}}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // A release is an object of the kind HelmRelease. Fields of type yaml.Value at the end do not
-// change what is rendered.
+// affect the output.
 type release struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -81,7 +81,7 @@ type chartSpec struct {
 	Verify                   yaml.Value `json:"verify"`
 }
 
-// A helmAction has the fields of install and upgrade that do not change what is rendered.
+// A helmAction has the common fields of install and upgrade.
 type helmAction struct {
 	CleanupOnFail            yaml.Value `json:"cleanupOnFail"`
 	CreateNamespace          yaml.Value `json:"createNamespace"`
@@ -147,7 +147,8 @@ func (r *root) file(h *release, c chart, values *values) *yaml.Source {
 	for _, flag := range []struct {
 		key string
 		on  bool
-	}{{"includeCRDs", s.Install.CRDs != "Skip" && !s.Install.SkipCRDs}, {"skipHooks", s.Install.DisableHooks}, {"skipTests", !s.Test.Enable}} {
+	}{{"includeCRDs", s.Install.CRDs != "Skip" && !s.Install.SkipCRDs}, {"skipHooks", s.Install.DisableHooks},
+		{"skipTests", !s.Test.Enable}} {
 		if flag.on {
 			entry = entry.With(flag.key, yaml.BoolValue(true))
 		}
@@ -203,7 +204,7 @@ func (h *release) releaseName(o *gitops.Object) string {
 	return name
 }
 
-// A chart is what a HelmRelease installs.
+// A chart is the chart of a HelmRelease.
 type chart struct {
 	// name, version and repo are the fields of helmCharts. repo is "" for a chart in a directory.
 	name, version, repo string
@@ -213,7 +214,7 @@ type chart struct {
 	// tree is the directory of the chart.
 	tree tree
 	at   yaml.Place
-	// places are those of the fields.
+	// places are the places of these fields.
 	places map[string]yaml.Place
 	// valuesFiles replace the file values.yaml of the chart. from is the object that names them, at
 	// the path field.
@@ -255,7 +256,8 @@ func (r *root) chartInRegistry(o *gitops.Object) (c chart, ok bool) {
 	ref := s.Spec.Ref
 	url, isOCI := strings.CutPrefix(s.Spec.URL, "oci://")
 	url = strings.TrimSuffix(url, "/")
-	c = chart{name: path.Base(url), version: cmp.Or(ref.Semver, ref.Tag), repo: "oci://" + path.Dir(url), at: r.Object.Place("spec", "chartRef"),
+	c = chart{name: path.Base(url), version: cmp.Or(ref.Semver, ref.Tag), repo: "oci://" + path.Dir(url),
+		at:     r.Object.Place("spec", "chartRef"),
 		places: map[string]yaml.Place{"name": o.Place("spec", "url"), "repo": o.Place("spec", "url"), "version": o.Place("spec", "ref")}}
 	switch {
 	case len(s.errs) > 0:
@@ -285,8 +287,9 @@ func (r *root) chartOf(from *gitops.Object, s chartSpec, valid bool, field ...an
 	if src == nil {
 		return c, false
 	}
-	c = chart{name: s.Chart, version: s.Version, at: at("chart"), places: map[string]yaml.Place{"name": at("chart"), "version": at("version")},
-		from: from, field: field, valuesFiles: s.ValuesFiles, ignoreMissing: s.IgnoreMissingValuesFiles}
+	c = chart{name: s.Chart, version: s.Version, at: at("chart"),
+		places: map[string]yaml.Place{"name": at("chart"), "version": at("version")}, from: from,
+		field: field, valuesFiles: s.ValuesFiles, ignoreMissing: s.IgnoreMissingValuesFiles}
 	if len(c.valuesFiles) == 0 && s.ValuesFile != "" {
 		c.valuesFiles = []string{s.ValuesFile}
 	}
@@ -307,7 +310,8 @@ func (r *root) chartOf(from *gitops.Object, s chartSpec, valid bool, field ...an
 			return c, false
 		}
 		if c.tree.sub == "." || c.tree.sub == "" {
-			r.fail(from.Errorf(slices.Concat(field, []any{"chart"}), "a chart at the root of its repository is not supported").With(diag.Unsupported).
+			r.fail(from.Errorf(slices.Concat(field, []any{"chart"}), "a chart at the root of its repository is not supported").
+				With(diag.Unsupported).
 				Hint("move the chart to a subdirectory"))
 			return c, false
 		}
@@ -316,7 +320,7 @@ func (r *root) chartOf(from *gitops.Object, s chartSpec, valid bool, field ...an
 		c.name, c.version, c.dir = path.Base(c.tree.sub), "", parent.dir()
 		return c, true
 	}
-	r.fail(from.Errorf(slices.Concat(field, []any{"sourceRef", "kind"}), "must be HelmRepository, GitRepository or Bucket, not %q", src.Kind).
-		With(diag.WrongKind))
+	r.fail(from.Errorf(slices.Concat(field, []any{"sourceRef", "kind"}), "must be HelmRepository, GitRepository or Bucket, not %q",
+		src.Kind).With(diag.WrongKind))
 	return c, false
 }

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
-	"github.com/krmflow/krmflow/internal/sys/ignore"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -27,9 +25,6 @@ func (e *editor) resources(dir gitops.Dir) ([]yaml.Value, error) {
 		return nil, err
 	}
 	names = slices.DeleteFunc(slices.Clone(names), rules.ignores)
-	if rules.err != nil {
-		return nil, rules.err
-	}
 	layers := map[string]bool{}
 	for _, name := range names {
 		if d := path.Dir(name); d != "." && slices.Contains(kustomizationFiles, path.Base(name)) {
@@ -73,121 +68,147 @@ func inWalk(a, b string) int { return slices.Compare(strings.Split(a, "/"), stri
 // syntax of .gitignore.
 const sourceIgnore = ".sourceignore"
 
-// defaultIgnore lists the paths that source-controller leaves out by default.
-const defaultIgnore = `.git/
-.gitignore
-.gitmodules
-.gitattributes
-*.jpg
-*.jpeg
-*.gif
-*.png
-*.wmv
-*.flv
-*.tar.gz
-*.zip
-.github/
-.circleci/
-.travis.yml
-.gitlab-ci.yml
-appveyor.yml
-.drone.yml
-cloudbuild.yaml
-codeship-services.yml
-codeship-steps.yml
-**/.goreleaser.yml
-**/.sops.yaml
-**/.flux.yaml
-`
+// defaultIgnore are the patterns of source-controller itself.
+const defaultIgnore = `.git/ .gitignore .gitmodules .gitattributes
+*.jpg *.jpeg *.gif *.png *.wmv *.flv *.tar.gz *.zip
+.github/ .circleci/ .travis.yml .gitlab-ci.yml appveyor.yml .drone.yml cloudbuild.yaml codeship-services.yml codeship-steps.yml
+**/.goreleaser.yml **/.sops.yaml **/.flux.yaml`
 
-// ignoreRules are the rules for the files of a directory in a repository. Patterns of spec.ignore
-// take precedence over those of .sourceignore files, and the defaults apply last.
+// ignoreRules are the rules for the files of a directory in a repository, those with the lowest
+// precedence first: the defaults, the .sourceignore files, and spec.ignore of the source.
+//
+// Flux reads patterns in the way of the library go-git, which differs from git: a pattern for a
+// directory also matches all paths below it. A later pattern can therefore include a file of an
+// excluded directory, and users write "*" with "!/deploy".
 type ignoreRules struct {
-	// sub is the path of the directory in the repository, "." for its root.
-	sub string
-	// spec are the patterns of spec.ignore.
-	spec string
-	// files are the contents of .sourceignore files by their directories in the repository.
-	files map[string][]byte
-	// chains are the rules for the entries of directories.
-	chains map[string]*ignore.Rules
-	err    error
+	sub  []string // the path of the directory in the repository
+	list []ignoreRule
+}
+
+type ignoreRule struct {
+	domain []string // the directory of the file
+	steps  []string // the names in the pattern
+	include, dirOnly,
+	anchored bool
 }
 
 // rules reads the rules that apply to the files of a directory.
 func (e *editor) rules(dir gitops.Dir, names []string) (*ignoreRules, error) {
-	r := &ignoreRules{sub: path.Clean(e.tree.sub), spec: e.tree.ignore, files: map[string][]byte{}, chains: map[string]*ignore.Rules{}}
+	r := &ignoreRules{sub: stepsOf(e.tree.sub)}
+	for _, p := range strings.Fields(defaultIgnore) {
+		r.add(nil, p)
+	}
 	if files := e.tree.files(e.f.env); files != nil {
-		for d := r.sub; d != "."; {
-			d = path.Dir(d)
-			if data, err := fs.ReadFile(files, path.Join(d, sourceIgnore)); err == nil {
-				r.files[d] = data
+		for i := range r.sub {
+			if data, err := fs.ReadFile(files, path.Join(path.Join(r.sub[:i]...), sourceIgnore)); err == nil {
+				r.read(r.sub[:i], string(data))
 			}
 		}
 	}
-	for _, name := range names {
-		if path.Base(name) == sourceIgnore {
-			src, err := dir.Read(name)
-			if err != nil {
-				return nil, err
-			}
-			r.files[path.Join(r.sub, path.Dir(name))] = src.Data
+	own := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return path.Base(name) != sourceIgnore })
+	slices.SortFunc(own, func(a, b string) int { return inWalk(path.Dir(a), path.Dir(b)) })
+	for _, name := range own {
+		src, err := dir.Read(name)
+		if err != nil {
+			return nil, err
 		}
+		r.read(slices.Concat(r.sub, stepsOf(path.Dir(name))), src.Text())
 	}
+	r.read(nil, e.tree.ignore)
 	return r, nil
 }
 
-// ignores reports whether a file below the directory, or a directory that contains it, is left
-// out.
+// stepsOf returns the names in a path, none for the current directory.
+func stepsOf(p string) []string {
+	if p == "." || p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")
+}
+
+// read adds the patterns in a file.
+func (r *ignoreRules) read(domain []string, text string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if !strings.HasPrefix(line, "#") && strings.TrimSpace(line) != "" {
+			r.add(domain, line)
+		}
+	}
+}
+
+func (r *ignoreRules) add(domain []string, p string) {
+	one := ignoreRule{domain: domain}
+	p, one.include = strings.CutPrefix(p, "!")
+	if !strings.HasSuffix(p, `\ `) {
+		p = strings.TrimRight(p, " ")
+	}
+	p, one.dirOnly = strings.CutSuffix(p, "/")
+	one.anchored = strings.Contains(p, "/")
+	one.steps = strings.Split(p, "/")
+	r.list = append(r.list, one)
+}
+
+// ignores reports whether a file below the directory is left out.
 func (r *ignoreRules) ignores(name string) bool {
-	full := path.Join(r.sub, name)
-	for i := range len(full) {
-		if full[i] == '/' && r.in(path.Dir(full[:i])).Ignores(full[:i], true) {
-			return true
+	full := slices.Concat(r.sub, strings.Split(name, "/"))
+	for _, one := range slices.Backward(r.list) {
+		if n := len(one.domain); len(full) > n && slices.Equal(full[:n], one.domain) && one.matches(full[n:]) {
+			return !one.include
 		}
 	}
-	return r.in(path.Dir(full)).Ignores(full, false)
+	return false
 }
 
-// in returns the rules for the entries of a directory.
-func (r *ignoreRules) in(dir string) *ignore.Rules {
-	if rules, ok := r.chains[dir]; ok {
-		return rules
-	}
-	var dirs []string
-	for d := dir; ; d = path.Dir(d) {
-		dirs = append(dirs, d)
-		if d == "." {
-			break
+// matches reports whether the pattern matches a file or a directory that contains it.
+func (r *ignoreRule) matches(file []string) bool {
+	if !r.anchored {
+		for i, name := range file {
+			ok, err := path.Match(r.steps[0], name)
+			if err != nil {
+				return false
+			}
+			if ok {
+				return !r.dirOnly || i < len(file)-1
+			}
 		}
+		return false
 	}
-	rules := r.parse("", ".", []byte(defaultIgnore), nil)
-	for _, d := range slices.Backward(dirs) {
-		if data, ok := r.files[d]; ok {
-			rules = r.parse(d, d, data, rules)
+	matched, anywhere := false, false
+	for i, step := range r.steps {
+		switch {
+		case step == "":
+			anywhere = false
+			continue
+		case step == "**" && i < len(r.steps)-1:
+			anywhere = true
+			continue
+		case step == "**":
+			continue
+		case strings.Contains(step, "**") || len(file) == 0:
+			return false
 		}
+		for {
+			ok, err := path.Match(step, file[0])
+			file = file[1:]
+			if err != nil || !ok && !anywhere {
+				return false
+			}
+			if ok {
+				matched = true
+				break
+			}
+			if len(file) == 0 {
+				matched = false
+				break
+			}
+		}
+		anywhere = false
 	}
-	if r.spec != "" {
-		rules = r.parse("", ".", []byte(r.spec), rules)
-	}
-	r.chains[dir] = rules
-	return rules
-}
-
-// parse adds the rules of a file. It records the first mistake.
-func (r *ignoreRules) parse(dir, rel string, data []byte, outer *ignore.Rules) *ignore.Rules {
-	rules, err := ignore.Parse(dir, rel, data, outer)
-	if err == nil {
-		return rules
-	}
-	if d := diag.AsError(err); r.err == nil {
-		r.err = diag.Errorf(diag.Pos{}, "", "line %d of %s: %s", d.Pos.Line, path.Join(dir, sourceIgnore), d.Msg).With(diag.BadValue)
-	}
-	return outer
+	return matched && (!r.dirOnly || len(file) > 0)
 }
 
 // decrypt moves the resources of the file that sops has encrypted to a generator that decrypts
-// them. Those of other layers stay encrypted, and the planner warns about each.
+// them. The resources of other layers stay encrypted, with a warning of the planner.
 func (e *editor) decrypt(f *file, dir gitops.Dir) {
 	var kept, moved []yaml.Value
 	var from []int

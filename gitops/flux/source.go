@@ -12,7 +12,7 @@ import (
 )
 
 // A source is a GitRepository, OCIRepository, HelmRepository or HelmChart. Fields of type
-// yaml.Value do not change what is rendered.
+// yaml.Value do not affect the output.
 type source struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -101,16 +101,17 @@ func (r *root) find(from *gitops.Object, ref reference, field ...any) *gitops.Ob
 	return o
 }
 
-// bootstrapped is the name of the source that flux bootstrap creates for the repository itself. It is
-// often not in the repository.
+// bootstrapped is the name of the source that flux bootstrap creates for the repository itself. It
+// is often not in the repository.
 const bootstrapped = "flux-system"
 
 // searched returns a source for the searched tree itself.
 func (r *root) searched(from *gitops.Object, kind, namespace string, field []any) *gitops.Object {
 	r.f.env.Warn(from.Errorf(field, "%s %s is not in the searched directories: it is taken to be this repository", kind,
 		path.Join(namespace, bootstrapped)).With(diag.NoSuchFile))
+	spec := yaml.MapOf(yaml.Field{Key: "url", Value: yaml.Str(gitops.Searched)})
 	return &gitops.Object{Group: SourceGroup, Kind: kind, Namespace: namespace, Name: bootstrapped, Source: from.Source, Doc: from.Doc,
-		Tree: from.Tree, Near: from.Near, Value: yaml.MapOf(yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "url", Value: yaml.Str(gitops.Searched)})})}
+		Tree: from.Tree, Near: from.Near, Value: yaml.MapOf(yaml.Field{Key: "spec", Value: spec})}
 }
 
 // revision returns the revision of a GitRepository or OCIRepository as the controllers choose it.

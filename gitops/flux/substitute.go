@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +26,16 @@ import (
 // substituteKey is the label or annotation that excludes an object from the substitution.
 const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 
-var variable = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+// isVariable reports whether Flux accepts the name of a variable.
+func isVariable(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
 
 // substitute adds the step for spec.postBuild.
 func (r *root) substitute(k *kustomization) {
@@ -51,7 +60,7 @@ func (r *root) substitute(k *kustomization) {
 		t.vars[name], t.secrets[name] = oneLine(text), false
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
-		if !variable.MatchString(name) {
+		if !isVariable(name) {
 			r.fail(r.Object.Errorf([]any{"spec", "postBuild"}, "%q is not a name of a variable", name).With(diag.BadValue).
 				Hint("use letters, digits and _, and no digit at the start"))
 		}
@@ -241,14 +250,8 @@ func expand(text string, value func(name string) string) (out string, err error)
 // that v was read from a text; then strings lose their style.
 func asJSON(v yaml.Value, parsed bool) yaml.Value {
 	switch v.Type() {
-	case yaml.Int:
-		if len(v.Text()) < 16 {
-			return v
-		}
-		text := string(yaml.AppendJSON(nil, v))
-		if n, err := strconv.ParseFloat(text, 64); err == nil && strconv.FormatFloat(n, 'f', -1, 64) != text {
-			return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'g', -1, 64))
-		}
+	case yaml.Int, yaml.Float:
+		return asFloat(v)
 	case yaml.Time:
 		if parsed {
 			return yaml.QuotedStr(v.Text())
@@ -273,6 +276,18 @@ func asJSON(v yaml.Value, parsed bool) yaml.Value {
 		}
 	}
 	return v
+}
+
+// asFloat returns a number as it is after conversion to a float and back. Only large ones change.
+func asFloat(v yaml.Value) yaml.Value {
+	n, err := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)
+	if err != nil || math.Abs(n) < 1<<53 {
+		return v
+	}
+	if n < 1<<64 && n >= -1<<63 {
+		return yaml.Number(yaml.Int, strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'g', -1, 64))
 }
 
 // taken returns the texts in v that depend on values of Secrets: the values themselves, and other
@@ -323,7 +338,7 @@ func eachLine(v yaml.Value, do func(string)) {
 	}
 }
 
-// undefinedIn returns those of the missing variables that a text uses without a default.
+// undefinedIn returns the missing variables that a text uses without a default.
 func undefinedIn(text string, missing map[string]bool) (names []string) {
 	tree, err := parse.Parse(text)
 	if err != nil {

@@ -28,7 +28,7 @@ type valuesFrom struct {
 // values are the merged values of a HelmRelease.
 type values struct {
 	merged yaml.Value
-	// places are those of values that are not in spec.values. Their paths are relative to merged.
+	// places are the places of the values outside spec.values. Their paths are relative to merged.
 	places []yaml.Place
 	// hidden are the texts from Secrets.
 	hidden []string
@@ -37,7 +37,7 @@ type values struct {
 // maxPlaces limits the number of places of values.
 const maxPlaces = 1000
 
-// values merges the values of a HelmRelease: those of valuesFrom in order, then spec.values.
+// values merges the values of a HelmRelease: first valuesFrom in order, then spec.values.
 func (r *root) values(h *release) *values {
 	all := &values{merged: yaml.MapOf()}
 	own := h.Spec.Values
@@ -118,7 +118,8 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 	if err != nil {
 		// The text may be secret: the message has only the line.
 		e := diag.AsError(err)
-		r.fail(r.Object.Errorf(at, "the key %s of %s is not a file of values (line %d)", key, name, max(e.Pos.Line, 1)).With(diag.BadValues))
+		r.fail(r.Object.Errorf(at, "the key %s of %s is not a file of values (line %d)", key, name, max(e.Pos.Line, 1)).
+			With(diag.BadValues))
 		return
 	}
 	if private {
@@ -155,8 +156,8 @@ func leaves(v yaml.Value, path []any, do func([]any)) {
 	}
 }
 
-// mergeValues merges two mappings as Flux does: lists and scalars of b replace those of a, and a
-// null is a value.
+// mergeValues merges two mappings as Flux does: lists and scalars of b take precedence, and a null
+// is a value.
 func mergeValues(a, b yaml.Value) yaml.Value {
 	for _, f := range b.Fields() {
 		x := f.Value
@@ -232,8 +233,8 @@ func without(own, v yaml.Value) yaml.Value {
 
 // chartFields are the fields of helmCharts with texts. In valuesInline, kustomize makes texts of
 // numbers in fields of these names.
-var chartFields = []string{"name", "version", "repo", "releasename", "namespace", "valuesfile", "valuesmerge", "kubeversion", "nametemplate",
-	"additionalvaluesfiles", "apiversions"}
+var chartFields = []string{"name", "version", "repo", "releasename", "namespace", "valuesfile", "valuesmerge", "kubeversion",
+	"nametemplate", "additionalvaluesfiles", "apiversions"}
 
 // warnText warns about values that helm would get with a different type.
 func (r *root) warnText(all *values) {
@@ -241,8 +242,8 @@ func (r *root) warnText(all *values) {
 		switch f.Value.Type() {
 		case yaml.Int, yaml.Float, yaml.Bool:
 			if slices.Contains(chartFields, strings.ToLower(f.Key)) {
-				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass a %s", f.Value.Type()).
-					With(diag.OddValue))
+				r.f.warn(r.Object.Errorf([]any{"spec", "values", f.Key}, "the chart gets a text, but Flux would pass %s",
+					f.Value.Type().Article()).With(diag.OddValue))
 			}
 		}
 	}

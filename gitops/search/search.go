@@ -41,6 +41,9 @@ const (
 // Modes are all modes.
 var Modes = []Mode{Auto, All, ArgoCD, Flux, None}
 
+// Kinds are the kinds of roots.
+var Kinds = []string{"Application", "HelmRelease", "Kustomization"}
+
 // Options control a search. The zero Options find nothing.
 type Options struct {
 	Mode Mode

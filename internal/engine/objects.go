@@ -101,12 +101,12 @@ func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names [
 
 // isObjectName reports whether an argument is the name of a GitOps object and not a directory.
 func isObjectName(arg string) bool {
-	kind, rest, ok := strings.Cut(arg, "/")
-	if !ok || rest == "" || strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" || kind == "" || kind[0] > 'Z' {
-		return false
-	}
-	_, err := os.Lstat(arg)
-	return err != nil
+	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") }) && !exists(arg)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // findNamed searches the working directory for the GitOps objects among the arguments, unless they
@@ -126,7 +126,11 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 		if isObjectName(arg) && objects[arg] == nil {
 			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
 			e := diag.AsError(err)
-			e.Hints = diag.DidYouMean(arg, slices.Sorted(maps.Keys(objects)))
+			names := slices.Sorted(maps.Keys(objects))
+			several := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, "/"+arg) })
+			if e.Hints = diag.DidYouMean(arg, names); len(several) > 0 {
+				e.Hints = []string{"several objects have this name: write " + strings.Join(several, " or ")}
+			}
 			return e
 		}
 	}
@@ -202,11 +206,8 @@ func (o Objects) Files(root string) (files []string) {
 	if r == nil {
 		return nil
 	}
-	for _, object := range append([]*gitops.Object{r.Object}, r.Uses...) {
-		files = append(files, object.Place().Origin().File)
-	}
-	for _, f := range r.Files {
-		files = append(files, f.File)
+	for _, src := range r.Sources() {
+		files = append(files, src.File)
 	}
 	slices.Sort(files)
 	return slices.Compact(files)

@@ -17,8 +17,9 @@ const MaxFile = 64 << 20
 // A Source is one input file. It is read, hashed and parsed at most once, however many references
 // it has. Its methods are safe for concurrent use. A Source must not be copied.
 type Source struct {
-	// File is the path for messages.
-	File string
+	// File is the path for messages. Folder is the directory that relative paths in the content
+	// start at, "" for that of File.
+	File, Folder string
 	// Data is the content. It must not be changed.
 	Data []byte
 	// answer is true for the output of a function: messages must not show any of it, and its

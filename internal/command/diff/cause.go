@@ -217,7 +217,7 @@ func (x *explainer) patch(step *graph.Node) *yaml.Source {
 	if len(files) != 1 || files[0] == "" {
 		return nil
 	}
-	src := x.now[path.Join(path.Dir(step.Origin.File()), files[0])]
+	src := x.now[path.Join(step.Origin.Folder(), files[0])]
 	if src == nil {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
 	if !ok {
 		return diag.Pos{}
 	}
-	name := func(file string) string { return path.Join(path.Dir(step.Origin.File()), file) }
+	name := func(file string) string { return path.Join(step.Origin.Folder(), file) }
 	place, ok := b.Locate(builtins.Change{Path: e.Path.In(false), Removed: e.Op == diff.Remove,
 		Files: func(file string) *yaml.Source { return x.now[name(file)] }})
 	if !ok || place.File == "" {

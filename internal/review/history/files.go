@@ -64,7 +64,7 @@ func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at [
 	}
 	files, text := p.PatchTexts()
 	for _, name := range files {
-		if src := f[besides(n.Origin.File(), name)]; src != nil {
+		if src := f[besides(n.Origin, name)]; src != nil {
 			if pos, at, ok = inPatch(src, path, has); ok {
 				return pos, at, true
 			}
@@ -77,18 +77,19 @@ func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at [
 	return f.lineOf(n.Origin, pos.Line), at, ok
 }
 
-func besides(file, name string) string { return path.Join(path.Dir(file), name) }
+// besides returns the path of a file that the configuration of a step names.
+func besides(o graph.Origin, name string) string { return path.Join(o.Folder(), name) }
 
 // of returns a function that looks up files by their names in the configuration of a step.
 func (f Files) of(n *graph.Node) builtins.Files {
-	return func(name string) *yaml.Source { return f[besides(n.Origin.File(), name)] }
+	return func(name string) *yaml.Source { return f[besides(n.Origin, name)] }
 }
 
 // place returns the location and the path of a part of the configuration of a step.
 func (f Files) place(n *graph.Node, p builtins.Place) (pos diag.Pos, at []any) {
 	switch {
 	case p.File != "":
-		return diag.Pos{File: besides(n.Origin.File(), p.File), Line: p.Line}, p.Path
+		return diag.Pos{File: besides(n.Origin, p.File), Line: p.Line}, p.Path
 	case n.Origin.Source == nil:
 		return pos, p.Path
 	}

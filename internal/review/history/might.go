@@ -100,7 +100,7 @@ func (f Files) patchSets(n *graph.Node, p builtins.Patcher, field Field) (s Sett
 		return false
 	}
 	for _, name := range files {
-		if src := f[besides(n.Origin.File(), name)]; src != nil && has(src, func(pos diag.Pos) diag.Pos { return pos }) {
+		if src := f[besides(n.Origin, name)]; src != nil && has(src, func(pos diag.Pos) diag.Pos { return pos }) {
 			return s, true
 		}
 	}

@@ -5,7 +5,6 @@ package why
 import (
 	"fmt"
 	"io"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,7 +143,7 @@ func names(n *graph.Node, file string) bool {
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(path.Dir(n.Origin.File()), file)
+	rel, err := filepath.Rel(n.Origin.Folder(), file)
 	for _, at := range n.Origin.Path {
 		switch at := at.(type) {
 		case string:

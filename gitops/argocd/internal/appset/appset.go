@@ -2,7 +2,9 @@
 package appset
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
@@ -57,8 +59,9 @@ func Generate(d *discovery.Discovery, o *gitops.Object) Set {
 			out.Errs = append(out.Errs, err)
 		}
 		for _, r := range results {
+			tmpl := g.template(all.below("spec", "template"), r.template)
 			for _, p := range r.params {
-				app, err := g.render(all.below("spec", "template"), r.template, p, spec.TemplatePatch)
+				app, err := g.render(tmpl, p, spec.TemplatePatch)
 				if err != nil {
 					out.Errs = append(out.Errs, err)
 					continue
@@ -80,30 +83,28 @@ func Generate(d *discovery.Discovery, o *gitops.Object) Set {
 	return out
 }
 
-// render returns the Application for a set of parameters. base is the template of the set, and over
-// that of the generator, whose fields take precedence.
-func (g *generation) render(base, over node, p *params, patch string) (*gitops.Object, error) {
-	v, places, err := g.value(base.value, base.at, p)
-	if err != nil {
-		return nil, err
+// template returns the template base of the set, changed by over, the template of a generator.
+// Fields of over that are not empty take precedence.
+func (g *generation) template(base, over node) node {
+	if over.value.Len() == 0 {
+		return base
 	}
-	places = append([]yaml.Place{discovery.RootPlace(base.at)}, places...)
-	if over.value.Len() > 0 {
-		w, more, err := g.value(over.value, over.at, p)
-		if err != nil {
+	f := filler{at: over.at}
+	v := f.fill(over.value, base.value, nil)
+	places := append([]yaml.Place{discovery.RootPlace(base.at)}, f.places...)
+	return node{v, yaml.Place{Source: yaml.Assemble(g.set.Source.File, v, places...)}}
+}
+
+// render returns the Application for a set of parameters.
+func (g *generation) render(tmpl node, p *params, patch string) (*gitops.Object, error) {
+	v, places := tmpl.value, []yaml.Place(nil)
+	if len(p.values) > 0 { // else Argo CD keeps the text of the template
+		var err error
+		if v, places, err = g.value(tmpl.value, tmpl.at, p); err != nil {
 			return nil, err
 		}
-		f := filler{at: over.at}
-		v = f.fill(w, v, nil)
-		for _, at := range more {
-			if slices.ContainsFunc(f.places, func(o yaml.Place) bool {
-				return len(o.Path) <= len(at.Path) && slices.Equal(o.Path, at.Path[:len(o.Path)])
-			}) {
-				f.places = append(f.places, at)
-			}
-		}
-		places = append(places, f.places...)
 	}
+	places = append([]yaml.Place{discovery.RootPlace(tmpl.at)}, places...)
 	if patch != "" {
 		at := g.set.Place("spec", "templatePatch")
 		text, _, err := g.renderer.Text(patch, p.values)
@@ -124,13 +125,15 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 		}
 		if project.Exists() { // cannot be patched
 			v = v.WithAt(project, "spec", "project")
+		} else {
+			v = v.With("spec", v.Get("spec").Without("project"))
 		}
 		places = append(places, patched.places...)
 	}
 	meta := v.Get("metadata")
 	name := meta.Get("name").Text()
 	if name == "" {
-		return nil, discovery.ErrorAt(base.at.Below("metadata", "name"), "the name of the Application is empty").With(diag.Nameless)
+		return nil, discovery.ErrorAt(tmpl.at.Below("metadata", "name"), "the name of the Application is empty").With(diag.Nameless)
 	}
 	if g.set.Namespace != "" {
 		meta = meta.With("namespace", yaml.Str(g.set.Namespace))
@@ -140,18 +143,45 @@ func (g *generation) render(base, over node, p *params, patch string) (*gitops.O
 	v = yaml.MapOf(yaml.Field{Key: "apiVersion", Value: g.set.Value.Get("apiVersion")},
 		yaml.Field{Key: "kind", Value: yaml.Str("Application")}, yaml.Field{Key: "metadata", Value: meta},
 		yaml.Field{Key: "spec", Value: v.Get("spec")})
-	return &gitops.Object{Group: g.set.Group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
-		Source: yaml.Assemble(g.set.Source.File, v, places...), Tree: g.set.Tree}, nil
+	o := &gitops.Object{Group: g.set.Group, Kind: "Application", Namespace: g.set.Namespace, Name: name, Value: v,
+		Source: yaml.Assemble(g.set.Source.File, v, places...), Tree: g.set.Tree}
+	if !g.renderer.Golang {
+		g.warnKept(o, v, p, nil)
+	}
+	return o, nil
 }
 
-// A filler merges the template of a generator with that of the set, and collects the places of the
-// values taken from the former.
+// warnKept warns about names in the value v of a generated object that are not parameters.
+func (g *generation) warnKept(o *gitops.Object, v yaml.Value, p *params, path []any) {
+	switch v.Type() {
+	case yaml.String:
+		_, rest, _ := strings.Cut(v.Text(), "{{")
+		name, _, found := strings.Cut(rest, "}}")
+		if name = strings.TrimSpace(name); !found || strings.ContainsAny(name, "{\n") {
+			return
+		}
+		e := o.Errorf(path, "no generator has the parameter %q: {{%s}} is kept", name, name).With(diag.BadReference)
+		e.Hints = diag.DidYouMean(name, slices.Sorted(maps.Keys(p.values)))
+		g.Warn(e)
+	case yaml.Seq:
+		for i, x := range v.Items() {
+			g.warnKept(o, x, p, append(path[:len(path):len(path)], i))
+		}
+	case yaml.Map:
+		for _, f := range v.Fields() {
+			g.warnKept(o, f.Value, p, append(path[:len(path):len(path)], f.Key))
+		}
+	}
+}
+
+// A filler merges the template of a generator with the template of the set, and collects the places
+// of the values of the former.
 type filler struct {
 	at     yaml.Place
 	places []yaml.Place
 }
 
-// fill returns v with its empty fields set to those of base.
+// fill returns v with its empty fields set to the values of base.
 func (f *filler) fill(v, base yaml.Value, path []any) yaml.Value {
 	switch {
 	case isZero(v):

@@ -40,8 +40,8 @@ type clusterFile struct {
 	} `json:"metadata"`
 }
 
-// listClusters returns the clusters in the order of their Secrets' namespaces and names, then those of
-// the file, then the local cluster if no other entry has its address.
+// listClusters returns the clusters of Secrets in the order of their namespaces and names, then the
+// clusters of the file, then the local cluster if no other entry has its address.
 func listClusters(d *discovery.Discovery) ([]*cluster, error) {
 	var list []*cluster
 	for _, o := range d.Env.Objects {

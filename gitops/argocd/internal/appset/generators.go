@@ -40,7 +40,11 @@ func (n node) below(path ...any) node {
 		case string:
 			v = v.Get(step)
 		case int:
-			v = v.Items()[step]
+			if items := v.Items(); step < len(items) {
+				v = items[step]
+			} else {
+				v = yaml.Value{}
+			}
 		}
 	}
 	return node{v, n.at.Below(path...)}
@@ -52,12 +56,23 @@ type result struct {
 	template node // None if the generator has no template
 }
 
-// generatorNames are the generators in the order in which Argo CD runs those of one entry.
-var generatorNames = []string{"list", "clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "matrix", "merge", "plugin"}
+// generatorNames are the generators in the order in which Argo CD runs the generators of one entry.
+var generatorNames = []string{"list", "clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "matrix", "merge",
+	"plugin"}
 
 // run runs an entry of generators. depth is the number of generators around it. from are the
 // parameters of the first generator of a matrix, nil elsewhere.
 func (g *generation) run(n node, depth int, from *params) ([]result, error) {
+	// A selector is never a template.
+	var sel *selector
+	if v := n.value.Get("selector"); !v.IsNull() {
+		if errs := g.Decode(v, n.at.Below("selector"), &sel); len(errs) > 0 {
+			return nil, errs[0]
+		}
+		if err := sel.check(n.at.Below("selector")); err != nil {
+			return nil, err
+		}
+	}
 	if from != nil && len(from.values) > 0 {
 		v, places, err := g.value(n.value, n.at, from)
 		if err != nil {
@@ -72,11 +87,6 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 	if errs := g.Decode(n.value, n.at, &gen); len(errs) > 0 {
 		return nil, errs[0]
 	}
-	if gen.Selector != nil {
-		if err := gen.Selector.check(n.at.Below("selector")); err != nil {
-			return nil, err
-		}
-	}
 	var results []result
 	for _, name := range generatorNames {
 		if n.value.Get(name).IsNull() {
@@ -87,8 +97,8 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if gen.Selector != nil {
-			list = slices.DeleteFunc(list, func(p *params) bool { return !gen.Selector.matches(p.flat()) })
+		if sel != nil {
+			list = slices.DeleteFunc(list, func(p *params) bool { return !sel.matches(p.flat()) })
 		}
 		results = append(results, result{list, x.below("template")})
 	}
@@ -324,9 +334,9 @@ func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	return results[0].params, nil
 }
 
-// merge runs a merge generator: the parameters of the first generator, changed by those of the
-// others with the same values of the merge keys. Argo CD has no order here, so that of the first
-// generator is kept.
+// merge runs a merge generator: the parameters of the first generator, changed by parameters of the
+// other generators with the same values of the merge keys. The result has the order of the first
+// generator. The order of Argo CD is random.
 func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, error) {
 	switch {
 	case len(gen.Generators) < 2:
@@ -412,7 +422,8 @@ func (g *generation) gitDirectories(gen *gitGenerator, n node, t *discovery.Tree
 		for i, item := range gen.Directories {
 			ok, err := path.Match(item.Path, dir)
 			if err != nil {
-				g.Warn(discovery.ErrorAt(n.at.Below("directories", i, "path"), "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
+				at := n.at.Below("directories", i, "path")
+				g.Warn(discovery.ErrorAt(at, "%q is not a valid pattern, and matches nothing", item.Path).With(diag.BadValue))
 			}
 			if ok && item.Exclude {
 				exclude = true

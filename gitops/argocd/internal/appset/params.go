@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A params is one set of parameters of a generator. For Go templates, values are those of a JSON
-// document. Otherwise the keys are complete paths, such as path.basename.
+// A params is one set of parameters of a generator. For Go templates, values are a JSON document.
+// Otherwise the keys are complete paths, such as path.basename.
 type params struct {
 	values map[string]any
 	// places are the places of parameters, by their paths (see pathKey). A parameter below one of
@@ -112,8 +112,8 @@ func (p *params) override(o *params, deep bool) {
 	maps.Copy(p.places, o.places)
 }
 
-// mergeMaps returns the mapping a with the values of b. ok is false if they are not both mappings of
-// the same type.
+// mergeMaps returns the mapping a with the values of b. ok is false unless both are mappings of the
+// same type.
 func mergeMaps(a, b any) (merged any, ok bool) {
 	switch b := b.(type) {
 	case map[string]any:

@@ -39,7 +39,7 @@ type generator struct {
 	Matrix                  *matrixGenerator  `json:"matrix"`
 	Merge                   *mergeGenerator   `json:"merge"`
 	Plugin                  *yaml.Value       `json:"plugin"`
-	Selector                *selector         `json:"selector"`
+	Selector                yaml.Value        `json:"selector"` // see generation.run
 }
 
 type listGenerator struct {

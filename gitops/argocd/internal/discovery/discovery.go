@@ -102,6 +102,7 @@ type Tree struct {
 	// Files and Dirs are set by Walk: slash-separated paths, in the order of the walk.
 	Files, Dirs []string
 	walked      bool
+	listed      map[string][]string
 }
 
 // Repo returns the repository at a URL and revision. at is the field with the URL.
@@ -169,6 +170,29 @@ func (t *Tree) Walk() error {
 	})
 	t.walked = err == nil
 	return err
+}
+
+// List returns the names of the files of a directory, without folders. Applications often share a
+// directory, so the result is kept. The error is about a directory that cannot be read.
+func (t *Tree) List(dir string) ([]string, error) {
+	if names, ok := t.listed[dir]; ok {
+		return names, nil
+	}
+	entries, err := fs.ReadDir(t.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if t.listed == nil {
+		t.listed = map[string][]string{}
+	}
+	t.listed[dir] = names
+	return names, nil
 }
 
 // IsDir reports whether a tree has a directory.

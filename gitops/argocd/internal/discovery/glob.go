@@ -113,7 +113,7 @@ func braces(pattern string) []string {
 	return list
 }
 
-// matchPath reports whether the elements of a path match those of a pattern.
+// matchPath reports whether the elements of a path match the elements of a pattern.
 func matchPath(pattern, name []string) (bool, error) {
 	for len(pattern) > 0 && pattern[0] != "**" {
 		if len(name) == 0 {

@@ -14,12 +14,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// functions returns the functions of Go templates in ApplicationSets. Argo CD offers those of
-// sprig, except for env, expandenv and getHostByName, and some of its own.
+// functions returns the functions of Go templates in ApplicationSets. Argo CD has sprig
+// without env, expandenv and getHostByName, and a few more functions.
 //
 // The module sprig is not used: it compiles large regular expressions when a program starts, which
-// costs some milliseconds in every run. The functions below are those that generators need. Any
-// other function of sprig is refused when it is called.
+// costs some milliseconds in every run. The functions that generators need are below. Any other
+// function of sprig is refused when it is called.
 var functions = sync.OnceValue(func() template.FuncMap {
 	all := template.FuncMap{"normalize": Normalize, "slugify": slugify, "toYaml": toYAML, "fromYaml": fromYAML,
 		"fromYamlArray": fromYAMLArray}
@@ -124,7 +124,8 @@ func valueOf(v any) yaml.Value {
 		return yaml.SetStr(r.String())
 	case reflect.Bool:
 		return yaml.BoolValue(r.Bool())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return yaml.Number(yaml.Int, fmt.Sprint(v))
 	case reflect.Float32, reflect.Float64:
 		if f := r.Float(); f == float64(int64(f)) && max(f, -f) < 1<<53 {

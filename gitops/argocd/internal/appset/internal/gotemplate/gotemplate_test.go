@@ -6,7 +6,8 @@ import (
 )
 
 func TestFunctions(t *testing.T) {
-	values := map[string]any{"s": "Hello World_x.y", "l": []any{"b", "a", "b"}, "m": map[string]any{"k": map[string]any{"n": 1.0}}, "n": 3.0}
+	values := map[string]any{"s": "Hello World_x.y", "l": []any{"b", "a", "b"},
+		"m": map[string]any{"k": map[string]any{"n": 1.0}}, "n": 3.0}
 	r := Renderer{Golang: true}
 	for text, want := range map[string]string{
 		`{{ normalize .s }}`:                                   "hello-world-x.y",
