@@ -43,8 +43,6 @@ var imports = map[string][]string{
 	"edit":         {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
-	"gitops":       {"builtins", "diag", "krm/yaml"},
-	"gitops/flux":  {"builtins", "diag", "gitops", "krm", "krm/secret", "krm/yaml"},
 	"graph":        plus(values, "krm/chart", "krm/function"),
 
 	"cache":        {"diag", "krm"},
@@ -58,7 +56,7 @@ var imports = map[string][]string{
 	"gitops/argocd/internal/appset/internal/gotemplate": {"diag", "krm/yaml"},
 	"gitops/argocd/internal/discovery":                  {"diag", "gitops", "krm/yaml"},
 	"gitops/argocd/internal/setvalues":                  {"krm/yaml"},
-	"gitops/flux":                                       plus(values, "builtins", "gitops", "internal/sys/ignore"),
+	"gitops/flux":                                       {"builtins", "diag", "gitops", "krm", "krm/secret", "krm/yaml"},
 	"loaders": {"cache", "diag", "internal/sys/filestat", "krm", "krm/chart", "krm/yaml",
 		"loaders/remote", "reference"},
 	"loaders/git": {"diag", "internal/sys/detach"},
