@@ -10,7 +10,8 @@ import (
 // Application renders a base with its own prefix, namespace, image, replicas and patch. krmflow
 // finds the Applications, which kustomize cannot render.
 func Applications(n, bases int) Tree {
-	t := Tree{Name: fmt.Sprintf("applications-%d", n), Title: fmt.Sprintf("%d Applications over %d bases", n, bases), Files: true, Below: "."}
+	t := Tree{Name: fmt.Sprintf("applications-%d", n), Title: fmt.Sprintf("%d Applications over %d bases", n, bases),
+		Files: true, Below: "."}
 	t.fill = func(w *treeWriter) {
 		shared := w.applicationBases(bases)
 		for i := range n {
@@ -32,7 +33,8 @@ func Applications(n, bases int) Tree {
 // ApplicationOverlays is a tree of n directories with the same output as the Applications of
 // [Applications].
 func ApplicationOverlays(n, bases int) Tree {
-	t := Tree{Name: fmt.Sprintf("applications-%d", n), Title: fmt.Sprintf("%d overlays over %d bases", n, bases), Files: true, Below: "."}
+	t := Tree{Name: fmt.Sprintf("applications-%d", n), Title: fmt.Sprintf("%d overlays over %d bases", n, bases),
+		Files: true, Below: "."}
 	for i := range n {
 		t.Roots = append(t.Roots, fmt.Sprintf("apps/app-%04d", i))
 	}
