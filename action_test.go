@@ -202,8 +202,8 @@ func (j *job) pullRequest() {
 
 // step is a step of action.yml.
 type step struct {
-	If, Run, Uses string
-	Env, With     map[string]string
+	Name, If, Run, Uses string
+	Env, With           map[string]string
 }
 
 // run runs the steps of action.yml as a runner does.

@@ -324,36 +324,6 @@ func TestArgoBinary(t *testing.T) {
 	}
 }
 
-// TestFluxArtifactMatchesKustomization runs the krmflow command of the workflow, and checks that
-// the artifact has the path that Flux's Kustomization names.
-func TestFluxArtifactMatchesKustomization(t *testing.T) {
-	tree := onPath(t)
-	var workflow struct {
-		Jobs map[string]struct {
-			Steps []struct{ Run string }
-		}
-	}
-	decode(t, "deploy/flux/workflow.yaml", &workflow)
-	ran := 0
-	for _, s := range workflow.Jobs["render"].Steps {
-		if strings.HasPrefix(s.Run, "krmflow ") {
-			ran++
-			if out, errs, err := run(t, tree, []string{"CI=true"}, "bash", "-ec", s.Run); err != nil {
-				t.Errorf("%s: %v\n%s%s", s.Run, err, out, errs)
-			}
-		}
-	}
-	var source, app struct {
-		Kind string
-		Spec struct{ Path string }
-	}
-	decode(t, "deploy/flux/app.yaml", &source, &app)
-	if files, err := os.ReadDir(filepath.Join(tree, "rendered", app.Spec.Path)); ran != 1 || source.Kind != "OCIRepository" || err != nil ||
-		len(files) < 20 {
-		t.Errorf("%d steps, %d files, %v", ran, len(files), err)
-	}
-}
-
 // TestPreCommit runs the hooks as pre-commit does: the entry, then args, then files.
 func TestPreCommit(t *testing.T) {
 	tree := onPath(t)
@@ -388,24 +358,32 @@ func TestPreCommit(t *testing.T) {
 	}
 }
 
-// TestDocumentedSwitch runs the commands in docs/from-kustomize.md and docs/flux.md and compares
-// their output.
+// TestDocumentedSwitch runs the commands in docs/from-kustomize.md and compares their output.
 func TestDocumentedSwitch(t *testing.T) {
-	for _, page := range []string{"from-kustomize", "flux"} {
-		tree := onPath(t)
-		text, err := os.ReadFile("docs/" + page + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		block := regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindSubmatch(text)
+	if n := documented(t, "from-kustomize", onPath(t)); n == 0 {
+		t.Error("no commands")
+	}
+}
+
+// documented runs the console blocks of a page in a tree, compares their output, and returns the
+// number of commands.
+func documented(t *testing.T, page, tree string) (commands int) {
+	t.Helper()
+	text, err := os.ReadFile("docs/" + page + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
 		for _, c := range strings.Split("\n"+string(block[1]), "\n$ ")[1:] {
+			commands++
 			command, want, _ := strings.Cut(strings.TrimSuffix(c, "\n"), "\n")
 			out, errs, err := run(t, tree, nil, "sh", "-c", command)
-			if err != nil || strings.TrimSuffix(out+errs, "\n") != want {
+			if err != nil || strings.TrimSuffix(out+errs, "\n") != strings.TrimSuffix(want, "\n") {
 				t.Errorf("%s: %v\n%s%s", command, err, out, errs)
 			}
 		}
 	}
+	return commands
 }
 
 // TestImageRendersReadOnlyTree builds the image and uses it to render a tree that is mounted
