@@ -286,7 +286,8 @@ func registry(t *testing.T) string {
 	address := l.Addr().String()
 	l.Close()
 	dir := t.TempDir()
-	config := fmt.Sprintf("version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n",
+	config := fmt.Sprintf(
+		"version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n",
 		dir, address)
 	file := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o666); err != nil {

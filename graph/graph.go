@@ -16,6 +16,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -107,6 +108,26 @@ func (o Origin) File() string {
 		return ""
 	}
 	return o.Source.File
+}
+
+// ValueIn returns the field below o with the longest value that is part of a text, or o if there is
+// none.
+func (o Origin) ValueIn(text string) Origin {
+	best, longest := o, 0
+	var look func(v yaml.Value, at []any)
+	look = func(v yaml.Value, at []any) {
+		for _, f := range v.Fields() {
+			look(f.Value, append(slices.Clip(at), f.Key))
+		}
+		for i, item := range v.Items() {
+			look(item, append(slices.Clip(at), i))
+		}
+		if v.IsScalar() && len(v.Text()) > longest && strings.Contains(text, v.Text()) {
+			best, longest = Origin{Source: o.Source, Path: at}, len(v.Text())
+		}
+	}
+	look(o.Value(), o.Path)
+	return best
 }
 
 // Folder returns the directory that relative paths in the configuration file start at.

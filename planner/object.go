@@ -42,7 +42,8 @@ func (c *compiler) object(name string, o *gitops.Root) {
 			Summary: fmt.Sprintf("%d lists", len(outs)), Origin: objects.Origin(o, o.Object.Place())})}
 	}
 	for _, step := range o.Steps {
-		outs = []graph.NodeID{b.add(&graph.Node{ID: name + "#" + diag.FieldPath(step.At.At), Op: graph.Transform{Transformer: step.Transformer},
+		outs = []graph.NodeID{b.add(&graph.Node{ID: name + "#" + diag.FieldPath(step.At.At),
+			Op:     graph.Transform{Transformer: step.Transformer},
 			Inputs: outs, Layer: layer, Summary: step.Summary, Origin: objects.Origin(o, step.At)})}
 	}
 	if b.Errs.Len() == 0 {

@@ -92,7 +92,8 @@ func TestGenerators(t *testing.T) {
       - {name: two}
       elementsYaml: |
         - {name: three, x: '{{ 3 }}'}
-`), "a-1 p/a\na-three p/{{ 3 }}\nerror: objects.yaml:14: spec.template.spec.source.path: cannot render the Go template: 1:4: executing \"\" at <.x>: map has no entry for key \"x\"\n"},
+`),
+			"a-1 p/a\na-three p/{{ 3 }}\nerror: objects.yaml:14: spec.template.spec.source.path: cannot render the Go template: 1:4: executing \"\" at <.x>: map has no entry for key \"x\"\n"},
 		"git directories": {set(strings.NewReplacer("{{name}}", "{{path.basenameNormalized}}", "{{x}}", "{{path[1]}}-{{values.v}}").Replace(fastSpec)+`  generators:
   - git:
       repoURL: `+own+`
@@ -102,7 +103,8 @@ func TestGenerators(t *testing.T) {
       - path: apps/c
         exclude: true
       values: {v: '{{path.basename}}!'}
-`) + "-- apps/A_b/x --\n-- apps/b/x --\n-- apps/c/x --\n-- apps/.d/x --\n-- apps/b/e/x --\n", "a-a-b p/A_b-A_b! {{ns}}\na-b p/b-b! {{ns}}\n"},
+`) + "-- apps/A_b/x --\n-- apps/b/x --\n-- apps/c/x --\n-- apps/.d/x --\n-- apps/b/e/x --\n",
+			"a-a-b p/A_b-A_b! {{ns}}\na-b p/b-b! {{ns}}\n"},
 		"git files": {set(strings.NewReplacer("{{.name}}", "{{.g.path.basename}}", "{{.x}}", "{{.x.y}}-{{index .g.path.segments 1}}-{{.g.path.filename}}").Replace(goSpec)+`  generators:
   - git:
       repoURL: `+own+`
@@ -112,7 +114,8 @@ func TestGenerators(t *testing.T) {
       - path: apps/**/config.json
       - path: apps/skip/*
         exclude: true
-`) + "-- apps/one/config.json --\n{\"x\": {\"y\": 1}}\n-- apps/two/d/config.json --\n[{\"x\": {\"y\": 2}}, {\"x\": {\"y\": 3}}]\n-- apps/skip/config.json --\n{}\n",
+`) +
+			"-- apps/one/config.json --\n{\"x\": {\"y\": 1}}\n-- apps/two/d/config.json --\n[{\"x\": {\"y\": 2}}, {\"x\": {\"y\": 3}}]\n-- apps/skip/config.json --\n{}\n",
 			"a-one p/1-one-config.json\na-d p/2-two-config.json\na-d p/3-two-config.json\n"},
 		"clusters": {set(strings.NewReplacer("{{x}}", "{{metadata.labels.env}}/{{server}}/{{nameNormalized}}", "{{ns}}", "{{values.r}}").Replace(fastSpec) + `  generators:
   - clusters:
@@ -159,7 +162,8 @@ a-Two.B p/prod/https://two/two.b eu
           generators:
           - list: {elements: [{c: d}]}
           - merge: {mergeKeys: [name], generators: []}
-`), "error: objects.yaml:22: spec.generators[0].matrix.generators[1].matrix.generators[1]: generators are nested too deeply: at most two levels of matrix and merge are allowed\n"},
+`),
+			"error: objects.yaml:22: spec.generators[0].matrix.generators[1].matrix.generators[1]: generators are nested too deeply: at most two levels of matrix and merge are allowed\n"},
 		"selector": {set(goSpec + `  generators:
   - list: {elements: [{name: one, x: a, n: {m: 1}}, {name: two, x: b}]}
     selector: {matchLabels: {n.m: "1"}}
@@ -178,7 +182,8 @@ a-Two.B p/prod/https://two/two.b eu
   generators:
   - list: {elements: [{name: one, x: a}]}
 `), "a-one p/a one\n"},
-		"duplicate name": {set(goSpec + "  generators:\n  - list: {elements: [{name: one, x: a}, {name: one, x: b}]}\n"), "a-one p/a\na-one p/b\n"},
+		"duplicate name": {set(goSpec + "  generators:\n  - list: {elements: [{name: one, x: a}, {name: one, x: b}]}\n"),
+			"a-one p/a\na-one p/b\n"},
 		"refused": {set(goSpec + "  generators:\n  - pullRequest: {}\n  - list: {elements: [{name: one, x: a}]}\n"),
 			"a-one p/a\nerror: objects.yaml:16: spec.generators[0].pullRequest: the generator pullRequest is not run: it asks a hosting service for pull requests\n"},
 		"bad option": {set(strings.Replace(goSpec, "missingkey=error", "missingkey=eror", 1) + "  generators: []\n"),

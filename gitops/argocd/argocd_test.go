@@ -45,7 +45,8 @@ func newWorld(t testing.TB, archive string) *world {
 				gvk := krm.ParseGVK(d.Value.Get("apiVersion").Text(), d.Value.Get("kind").Text())
 				meta := d.Value.Get("metadata")
 				w.env.Objects = append(w.env.Objects, &gitops.Object{Group: gvk.Group, Kind: gvk.Kind,
-					Namespace: meta.Get("namespace").Text(), Name: meta.Get("name").Text(), Value: d.Value, Source: src, Doc: i, Tree: "/own"})
+					Namespace: meta.Get("namespace").Text(), Name: meta.Get("name").Text(), Value: d.Value, Source: src,
+					Doc: i, Tree: "/own"})
 			}
 		case "clusters.yaml":
 			w.env.Clusters = src
@@ -384,13 +385,16 @@ kind: Kustomization
 			"-- web/kustomization.yaml --\nresources: []\n", "# https://other.example/x//web?ref=v1\nnamePrefix: a-\nresources: []\n"},
 		"remote directory": {strings.Replace(appWith("    path: web\n    targetRevision: v1\n"), own, "https://other.example/x", 1) +
 			"-- web/a.yaml --\nkind: Secret\n", "# https://other.example/x//web?ref=v1\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- a.yaml\n"},
-		"revision": {appWith("    path: web\n    targetRevision: main\n    helm:\n      parameters: [{name: tag, value: $ARGOCD_APP_REVISION}]\n") +
-			"-- web/Chart.yaml --\n", "error: objects.yaml:16: spec.source.helm.parameters[0].value: the variable ARGOCD_APP_REVISION is unknown: the revision is not a commit\n  set targetRevision to a commit\n"},
+		"revision": {appWith(
+			"    path: web\n    targetRevision: main\n    helm:\n      parameters: [{name: tag, value: $ARGOCD_APP_REVISION}]\n") +
+			"-- web/Chart.yaml --\n",
+			"error: objects.yaml:16: spec.source.helm.parameters[0].value: the variable ARGOCD_APP_REVISION is unknown: the revision is not a commit\n  set targetRevision to a commit\n"},
 		"no ref": {appWith("    path: web\n    helm: {valueFiles: [$values/a.yaml]}\n") + "-- web/Chart.yaml --\n",
 			"error: objects.yaml:14: spec.source.helm.valueFiles[0]: no source has the ref \"values\"\n"},
 		"refused repository": {strings.Replace(appWith("    path: web\n"), own, "bad:x", 1),
 			"error: objects.yaml:12: spec.source.repoURL: refused\n"},
-		"wrong type": {appWith("    path: web\n    targetRevision: 1.2\n"), "error: objects.yaml:14: spec.source.targetRevision: must be a string, not a number\n  put it in quotes: \"1.2\"\n"},
+		"wrong type": {appWith("    path: web\n    targetRevision: 1.2\n"),
+			"error: objects.yaml:14: spec.source.targetRevision: must be a string, not a number\n  put it in quotes: \"1.2\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rendered(t, newWorld(t, tc.archive)); got != tc.want {

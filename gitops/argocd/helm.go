@@ -72,7 +72,8 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 		s.Warn(discovery.ErrorAt(s.field("helm", "version"), "the version %q of helm is not used", h.Version))
 	}
 	if h.SkipSchemaValidation {
-		s.Warn(discovery.ErrorAt(s.field("helm", "skipSchemaValidation"), "helm validates the values with the schema of the chart nevertheless"))
+		s.Warn(discovery.ErrorAt(s.field("helm", "skipSchemaValidation"),
+			"helm validates the values with the schema of the chart nevertheless"))
 	}
 	add := func(key string, v yaml.Value, at yaml.Place) {
 		fields = append(fields, yaml.Field{Key: key, Value: v})

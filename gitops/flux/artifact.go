@@ -87,7 +87,8 @@ func (r *root) copied(o *gitops.Object, i int, sub string) (*gitops.Object, stri
 		if !ok1 || !ok2 || !ok3 || !ok4 || !fits || len(c.Exclude) > 0 || c.Strategy != "" && c.Strategy != "Overwrite" ||
 			n > 0 && (alias != a || prefix != p) {
 			r.fail(o.Errorf(at, "this copy is not supported: an artifact must be a directory of one source, or some of its subdirectories").
-				With(diag.Unsupported).Hint("write from: \"@ALIAS/DIR/**\" and to: \"@artifact/\", or to: \"@artifact/DIR/\" for a subdirectory"))
+				With(diag.Unsupported).Hint(
+				"write from: \"@ALIAS/DIR/**\" and to: \"@artifact/\", or to: \"@artifact/DIR/\" for a subdirectory"))
 			return nil, ""
 		}
 		alias, prefix = a, p

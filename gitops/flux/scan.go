@@ -222,7 +222,8 @@ func (e *editor) decrypt(f *file, dir gitops.Dir) error {
 				if src := read(dir, name); src != nil && sealed(src) {
 					src := yaml.Assemble(e.o.Source.File, f.v, f.places...)
 					at := []any{f.key("secretGenerator"), i, keyIn(g, key), n}
-					return diag.Errorf(src.Locate(0, at...), diag.FieldPath(at), "%q is encrypted by sops, and secretGenerator does not decrypt it",
+					return diag.Errorf(src.Locate(0, at...), diag.FieldPath(at),
+						"%q is encrypted by sops, and secretGenerator does not decrypt it",
 						name).With(diag.Encrypted).Hint("list it in a generator of the kind SopsSecretGenerator: see docs/secrets.md")
 				}
 			}

@@ -51,8 +51,9 @@ func writtenKey(file, kind, name string) string { return file + "//" + kind + "/
 // collect returns the roots of all objects.
 func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]*gitops.Root, error) {
 	c := &closure{search: s, env: env, layers: map[string]*roots.Layer{}, marked: map[string]bool{}, reach: map[string]bool{},
-		listed: map[string]bool{}, known: map[string]bool{}, wanted: map[*gitops.Object]bool{}, replaced: map[*gitops.Object]bool{}, rendered: map[string]bool{},
-		written: map[string]*gitops.Object{}, origin: map[*gitops.Object]string{}}
+		listed: map[string]bool{}, known: map[string]bool{}, wanted: map[*gitops.Object]bool{}, replaced: map[*gitops.Object]bool{},
+		rendered: map[string]bool{},
+		written:  map[string]*gitops.Object{}, origin: map[*gitops.Object]string{}}
 	layers, err := s.Layers()
 	if err != nil {
 		return nil, err

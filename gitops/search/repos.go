@@ -58,7 +58,8 @@ func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo
 		return gitops.Repo{Dir: t.top}, nil
 	}
 	if strings.HasPrefix(url, "oci://") {
-		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%s is not a directory of this tree", url).With(diag.NoSuchFile).
+		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%s is not a directory of this tree",
+			url).With(diag.NoSuchFile).
 			Hint("map it to a directory: --source %s=DIR", diag.ShellWord(url))
 	}
 	repo := gitops.Repo{Ref: func(dir string) string {

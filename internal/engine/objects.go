@@ -40,8 +40,10 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	if tree != nil {
 		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
 	}
-	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, []roots.Skipped, error) {
-		o.Layers, o.Render = layers, func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, []roots.Skipped,
+		error) {
+		o.Layers, o.Render = layers, func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List,
+			error) {
 			return e.renderObjects(ctx, tree, names, objects)
 		}
 		list := make([]search.File, len(files))
@@ -63,7 +65,8 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 		var all []roots.Object
 		for _, name := range found.Names {
 			r := found.Roots[name]
-			object := roots.Object{Name: name, File: strings.TrimPrefix(r.Object.Place().Origin().File, o.Prefix), Key: search.Digest(r).String()}
+			object := roots.Object{Name: name, File: strings.TrimPrefix(r.Object.Place().Origin().File, o.Prefix),
+				Key: search.Digest(r).String()}
 			for _, p := range r.Parts {
 				object.Dirs = append(object.Dirs, p.Dir)
 			}
@@ -76,7 +79,8 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 
 // renderObjects renders roots without functions, for their objects. The result lacks the roots that
 // cannot be rendered.
-func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error) {
+func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string,
+	objects map[string]*gitops.Root) (map[string]*krm.List, error) {
 	sources := e.o.Sources
 	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
 	o.Plan.Objects = objects

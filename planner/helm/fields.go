@@ -30,16 +30,16 @@ type Chart struct {
 	ValuesInline          yaml.Value `json:"valuesInline"`
 	// Exact passes ValuesInline to helm unchanged and without other values, even if it is empty. A
 	// GitOps object sets it; a Kustomization cannot.
-	Exact bool `json:"-"`
-	ValuesMerge           string     `json:"valuesMerge"`
-	IncludeCRDs           bool       `json:"includeCRDs"`
-	SkipHooks             bool       `json:"skipHooks"`
-	APIVersions           []string   `json:"apiVersions"`
-	KubeVersion           string     `json:"kubeVersion"`
-	NameTemplate          string     `json:"nameTemplate"`
-	SkipTests             bool       `json:"skipTests"`
-	Debug                 bool       `json:"debug"`
-	Devel                 bool       `json:"devel"`
+	Exact        bool     `json:"-"`
+	ValuesMerge  string   `json:"valuesMerge"`
+	IncludeCRDs  bool     `json:"includeCRDs"`
+	SkipHooks    bool     `json:"skipHooks"`
+	APIVersions  []string `json:"apiVersions"`
+	KubeVersion  string   `json:"kubeVersion"`
+	NameTemplate string   `json:"nameTemplate"`
+	SkipTests    bool     `json:"skipTests"`
+	Debug        bool     `json:"debug"`
+	Devel        bool     `json:"devel"`
 }
 
 // A Generator is a document of the kind HelmChartInflationGenerator.

@@ -432,7 +432,8 @@ func (p *picker) generator(depth int) map[string]any {
 	}
 	if p.Intn(6) == 0 {
 		g["selector"] = map[string]any{"matchExpressions": []any{map[string]any{
-			"key": p.of("name", "m.a", "values.v", "n", "metadata.labels.env"), "operator": p.of("In", "NotIn"), "values": []any{p.of("one0", "prod", "1"), "two"}}}}
+			"key": p.of("name", "m.a", "values.v", "n", "metadata.labels.env"), "operator": p.of("In", "NotIn"),
+			"values": []any{p.of("one0", "prod", "1"), "two"}}}}
 	}
 	return g
 }
@@ -477,7 +478,8 @@ func (p *picker) set() string {
 	}
 	spec["generators"] = list
 	if p.Intn(4) == 0 {
-		spec["templatePatch"] = "metadata: {labels: {patched: '" + p.of("x", "{{name}}") + "', l: null}}\nspec: {project: other, source: {path: p, kustomize: {images: [a]}}}\n"
+		spec["templatePatch"] = "metadata: {labels: {patched: '" + p.of("x", "{{name}}") +
+			"', l: null}}\nspec: {project: other, source: {path: p, kustomize: {images: [a]}}}\n"
 	}
 	data, err := sigsyaml.Marshal(map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
 		"metadata": map[string]any{"name": "all", "namespace": "argocd"}, "spec": spec})

@@ -92,7 +92,8 @@ spec:
 	add("  namePrefix: new-\n")
 	add("  nameSuffix: -new\n")
 	add("  components: [../parts/x]\n")
-	add("  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {name: any}\n      spec: {replicas: 9}\n    target: {kind: Deployment}\n")
+	add(
+		"  patches:\n  - patch: |\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {name: any}\n      spec: {replicas: 9}\n    target: {kind: Deployment}\n")
 	add("  images:\n  - {name: nginx, newName: mirror/nginx}\n  - {name: redis, newTag: '9'}\n")
 	add("  commonMetadata:\n    labels: {team: a, app: other}\n    annotations: {note: \"1\"}\n")
 	if r.sometimes() {
@@ -186,7 +187,8 @@ func TestBuild(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d:\n%s\n%v\nkrmflow:\n%s\nflux:\n%s", seed, object, files, strings.Join(got, "---\n"), strings.Join(want, "---\n"))
+			t.Fatalf("seed %d:\n%s\n%v\nkrmflow:\n%s\nflux:\n%s", seed, object, files, strings.Join(got, "---\n"),
+				strings.Join(want, "---\n"))
 		}
 		same++
 	}

@@ -124,7 +124,8 @@ func (r random) file(name string) string {
 	case base == ".sourceignore":
 		var b strings.Builder
 		for range r.IntN(4) {
-			b.WriteString(r.oneOf("*.yml", "/app/", "sub/", "!b.yaml", "a.yaml", "/app/sub/*.yaml", "**/x", "# note", "", "sub", "!/app/sub") + "\n")
+			b.WriteString(r.oneOf("*.yml", "/app/", "sub/", "!b.yaml", "a.yaml", "/app/sub/*.yaml", "**/x", "# note", "",
+				"sub", "!/app/sub") + "\n")
 		}
 		return b.String()
 	case strings.HasPrefix(strings.ToLower(base), "kustomization"):
@@ -200,7 +201,8 @@ spec:
 	}
 	if version == "v1beta2" {
 		add("  patchesStrategicMerge:\n  - {kind: X, spec: {a: 1, b: [x, null]}}\n")
-		add("  patchesJson6902:\n  - target: {kind: X, version: v1}\n    patch: [{op: add, path: /a, value: {b: 1}}, {op: move, path: /a, from: /b}]\n")
+		add(
+			"  patchesJson6902:\n  - target: {kind: X, version: v1}\n    patch: [{op: add, path: /a, value: {b: 1}}, {op: move, path: /a, from: /b}]\n")
 	}
 	return b.String()
 }
@@ -272,9 +274,11 @@ func comparable(t *testing.T, text []byte) any {
 // TestKustomizationFile compares the edited kustomization file with that of Flux's generator, in
 // random trees without files that the controllers refuse.
 func TestKustomizationFile(t *testing.T) {
-	names := []string{"app/a.yaml", "app/b.yml", "app/c.json", "app/x", "app/kustomization.yaml", "app/sub/kustomization.yml", "app/sub/a.yaml",
+	names := []string{"app/a.yaml", "app/b.yml", "app/c.json", "app/x", "app/kustomization.yaml", "app/sub/kustomization.yml",
+		"app/sub/a.yaml",
 		"app/sub/b.yaml", "app/sub-x.yaml", "app/sub/deep/Kustomization", "app/sub/deep/x.yaml", "app/.github/x.yaml", "app/.sops.yaml",
-		"app/c/kustomization.yaml", "parts/x/kustomization.yaml", ".sourceignore", "app/.sourceignore", "app/sub/.sourceignore", "app/z.yaml/x.yaml"}
+		"app/c/kustomization.yaml", "parts/x/kustomization.yaml", ".sourceignore", "app/.sourceignore", "app/sub/.sourceignore",
+		"app/z.yaml/x.yaml"}
 	generated, edited, failed := 0, 0, 0
 	for seed := range uint64(3000) {
 		r := random{rand.New(rand.NewPCG(seed, 1))}
@@ -381,8 +385,10 @@ func (r random) text(depth int) string {
 	for range 1 + r.IntN(3) {
 		switch r.IntN(7) {
 		case 0:
-			b.WriteString(r.oneOf("a", " ", "x y", "1", "0x1F", "true", ":", "#", "/", "$", "$$", "$$$", "\\", "\\/", "{", "}", "\n", "é", "'", "\"", "-", "~", "2020-01-01",
-				"1e3", "0777", "12345678901234567890", "9007199254740993", "1.10", "null", "yes", "y", ".5", "=", "on:", "- a", "|", "%", "*", "&", "\t"))
+			b.WriteString(r.oneOf("a", " ", "x y", "1", "0x1F", "true", ":", "#", "/", "$", "$$", "$$$", "\\", "\\/", "{", "}", "\n",
+				"é", "'", "\"", "-", "~", "2020-01-01",
+				"1e3", "0777", "12345678901234567890", "9007199254740993", "1.10", "null", "yes", "y", ".5", "=", "on:", "- a", "|",
+				"%", "*", "&", "\t"))
 		case 1:
 			b.WriteString(r.oneOf("plain", "$VAR", "$${a}", "$$$${a}", "word", "/", "x"))
 		case 2:
@@ -466,9 +472,11 @@ spec:
 		if !r.sometimes() {
 			text += "    substituteFrom:\n    - {kind: ConfigMap, name: vars}\n    - {kind: Secret, name: secret}\n    - {kind: Secret, name: nosuch, optional: true}\n"
 		}
-		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": r.oneOf("x", "x-${b}", "${num}"),
-			"annotations": map[string]any{"note": r.text(1)}},
-			"data": map[string]any{"one": r.text(2), "two": r.text(1), "n": r.IntN(1000), r.oneOf("three", "${b}"): []any{r.text(1), true, nil, 1.5}}}
+		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": r.oneOf("x", "x-${b}", "${num}"),
+				"annotations": map[string]any{"note": r.text(1)}},
+			"data": map[string]any{"one": r.text(2), "two": r.text(1), "n": r.IntN(1000),
+				r.oneOf("three", "${b}"): []any{r.text(1), true, nil, 1.5}}}
 		if r.IntN(20) == 0 {
 			object["metadata"].(map[string]any)["labels"] = map[string]any{"kustomize.toolkit.fluxcd.io/substitute": "disabled"}
 		}

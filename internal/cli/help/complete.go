@@ -145,7 +145,8 @@ __%[1]s_filedir()
 func CompleteInBash(bash *cobra.Command) {
 	const needs = "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.\n\n"
 	bash.Long = strings.Replace(bash.Long, needs, "", 1)
-	bash.Long = strings.Replace(bash.Long, "every new session, execute once:", "every new session, add this line to ~/.bashrc. With the 'bash-completion' package, you can instead execute once:", 1)
+	bash.Long = strings.Replace(bash.Long, "every new session, execute once:",
+		"every new session, add this line to ~/.bashrc. With the 'bash-completion' package, you can instead execute once:", 1)
 	bash.RunE = func(cmd *cobra.Command, _ []string) error {
 		bare, err := cmd.Flags().GetBool("no-descriptions")
 		if err != nil {

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -196,29 +195,9 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	if found.Origin.Source != nil && found.Origin.Source.Folder != "" {
 		// The fields of a GitOps object may be in different places, such as the parameters of an
 		// ApplicationSet.
-		return valueIn(found.Origin, string(yaml.AppendJSON(nil, e.New))).Pos()
+		return found.Origin.ValueIn(string(yaml.AppendJSON(nil, e.New))).Pos()
 	}
 	return found.Origin.Pos()
-}
-
-// valueIn returns the field below o with the longest value that is part of a text, or o if there is
-// none.
-func valueIn(o graph.Origin, text string) graph.Origin {
-	best, longest := o, 0
-	var look func(v yaml.Value, at []any)
-	look = func(v yaml.Value, at []any) {
-		for _, f := range v.Fields() {
-			look(f.Value, append(slices.Clip(at), f.Key))
-		}
-		for i, item := range v.Items() {
-			look(item, append(slices.Clip(at), i))
-		}
-		if v.IsScalar() && len(v.Text()) > longest && strings.Contains(text, v.Text()) {
-			best, longest = graph.Origin{Source: o.Source, Path: at}, len(v.Text())
-		}
-	}
-	look(o.Value(), o.Path)
-	return best
 }
 
 // editOf returns an edit in the form of package builtins.

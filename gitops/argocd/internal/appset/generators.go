@@ -322,7 +322,8 @@ func (p *params) combine(a, b *params) error {
 func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	nested := !n.value.Get("matrix").IsNull() || !n.value.Get("merge").IsNull()
 	if nested && depth >= 1 {
-		return nil, discovery.ErrorAt(n.at, "generators are nested too deeply: at most two levels of matrix and merge are allowed").With(diag.BadValue)
+		return nil, discovery.ErrorAt(n.at,
+			"generators are nested too deeply: at most two levels of matrix and merge are allowed").With(diag.BadValue)
 	}
 	results, err := g.run(n, depth+1, from)
 	switch {
