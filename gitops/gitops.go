@@ -101,9 +101,9 @@ func (e *Env) Requested() []*Object {
 // Add adds objects.
 func (e *Env) Add(objects ...*Object) { e.Objects, e.index = append(e.Objects, objects...), nil }
 
-// Find returns the object of a kind by namespace and name, nil if there is none. Several clusters may
-// have an object of this name: Find returns the one that is nearest to the object by, which refers
-// to it.
+// Find returns the object of a kind by namespace and name, nil if there is none. Several clusters
+// may have an object of this name: Find returns the one that is nearest to the object by, which
+// refers to it.
 func (e *Env) Find(by *Object, group, kind, namespace, name string) *Object {
 	if e.index == nil {
 		e.index = map[string][]*Object{}
@@ -173,8 +173,9 @@ type Part struct {
 	At yaml.Place
 	// Chart reports that the kustomization file lists a chart.
 	Chart bool
-	// Unrestricted lets layers read files outside their directory.
-	Unrestricted bool
+	// Within is the directory whose files layers may read, as in Dir; "" means their own
+	// directories.
+	Within string
 	// Edit returns the kustomization file that the controller builds. old is the file in the
 	// directory, nil if there is none. The result is assembled: see [yaml.Assemble]. The error is a
 	// [*diag.Error].

@@ -317,15 +317,15 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	if !ok || filepath.IsAbs(as) && !d.tree.isGiven() {
 		return nil, errOutside(d.tree, as)
 	}
-	if !l.isFree(d) && !diag.Within(abs, d.Real) {
-		return nil, &RestrictedError{Path: as, Root: d.Name}
+	if !l.isFree(d) && !diag.Within(abs, d.bound()) {
+		return nil, &RestrictedError{Path: as, Root: l.boundName(d)}
 	}
 	real, err := d.tree.Real(place)
 	if err != nil {
 		return nil, d.tree.error(err, place, as)
 	}
-	if full := d.tree.abs(real); !l.isFree(d) && !diag.Within(full, d.Real) {
-		return nil, &RestrictedError{Path: as, Target: l.name(full), Root: d.Name}
+	if full := d.tree.abs(real); !l.isFree(d) && !diag.Within(full, d.bound()) {
+		return nil, &RestrictedError{Path: as, Target: l.name(full), Root: l.boundName(d)}
 	}
 	info, err := d.tree.Stat(real)
 	switch {

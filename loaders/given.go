@@ -109,7 +109,7 @@ type sharing interface {
 // sameFile returns an already read file with the content of abs in the run's file system. It
 // returns nil if there is none or if the layer in d must not read it.
 func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
-	if l.same == nil || !d.tree.isGiven() || !l.isFree(d) && !diag.Within(abs, d.Real) {
+	if l.same == nil || !d.tree.isGiven() || !l.isFree(d) && !diag.Within(abs, d.bound()) {
 		return nil
 	}
 	place, ok := d.tree.path(abs)
@@ -117,7 +117,7 @@ func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
 		return nil
 	}
 	real, err := d.tree.Real(place)
-	if err != nil || !l.isFree(d) && !diag.Within(d.tree.abs(real), d.Real) {
+	if err != nil || !l.isFree(d) && !diag.Within(d.tree.abs(real), d.bound()) {
 		return nil
 	}
 	if src := l.same(real); src != nil && int64(len(src.Data)) <= limit {

@@ -4,6 +4,7 @@
 package loaders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,6 +149,7 @@ type Dir struct {
 	root   *os.Root
 	handle *os.File     // of the directory itself
 	owner  string       // of observations, see RootOf
+	within string       // the directory that layers may read files of, "" for Real
 	tree   *fetchedTree // tree that it is part of; nil for a local directory
 	ahead  bool         // see Ahead
 }
@@ -173,20 +175,35 @@ func (d *Dir) Close() {
 
 // A DirKey identifies a Dir, including its permission to read outside.
 type DirKey struct {
-	Real string
-	Free bool
+	Real   string
+	Free   bool
+	within string
 }
 
+// IsUsual reports whether layers may only read files in their directory.
+func (k DirKey) IsUsual() bool { return !k.Free && k.within == "" }
+
 // Key returns the key of d.
-func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
+func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free, d.within} }
+
+// bound returns the directory that layers in d may read files of, unless they are free.
+func (d *Dir) bound() string { return cmp.Or(d.within, d.Real) }
 
 // like gives d, a directory that a layer in by refers to, the permissions of by. It returns d.
 // Both may be nil.
 func (d *Dir) like(by *Dir) *Dir {
 	if d != nil && by != nil {
-		d.Free, d.ahead = by.Free, by.ahead
+		d.Free, d.ahead, d.within = by.Free, by.ahead, by.within
 	}
 	return d
+}
+
+// boundName returns the name of the bound of d in messages.
+func (l *Local) boundName(d *Dir) string {
+	if d.within == "" {
+		return d.Name
+	}
+	return l.name(d.within)
 }
 
 // isFree reports whether layers in d may refer to files outside of it.
@@ -227,10 +244,11 @@ func (l *Local) Root(path string) (*Dir, error) {
 	return d, nil
 }
 
-// RootOf returns the directory at an absolute path for a root with a name of its own. The
-// observations of its layer are separate from those of other layers in the directory: see
+// RootOf returns the directory at an absolute path for a root with a name of its own. Its layers may
+// read files below the directory within, an absolute path without symbolic links; "" means their
+// own directories. The observations of its layer are separate from those of other layers in the directory: see
 // [Local.Observed].
-func (l *Local) RootOf(name, path string) (*Dir, error) {
+func (l *Local) RootOf(name, path, within string) (*Dir, error) {
 	var d *Dir
 	var err error
 	if l.fs != nil {
@@ -241,7 +259,12 @@ func (l *Local) RootOf(name, path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.owner = name
+	if l.fs != nil && within != "" {
+		within = givenPath(within)
+	}
+	if d.owner = name; within != "" && diag.Within(d.Real, within) {
+		d.within = within
+	}
 	if l.seen != nil {
 		l.observe(d, Observation{Path: d.Real, Kind: SawDir, Real: d.Real})
 		l.mu.Lock()
@@ -447,7 +470,7 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		}
 		return content{data: data}, err
 	}
-	if text, ok := l.instead[abs]; ok && (l.isFree(d) || diag.Within(abs, d.Real)) {
+	if text, ok := l.instead[abs]; ok && (l.isFree(d) || diag.Within(abs, d.bound())) {
 		switch {
 		case text == nil:
 			return content{}, pathError(fs.ErrNotExist, as, abs)
@@ -524,13 +547,13 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 		return f, nil
 	}
 	if d.root == nil {
-		root, err := os.OpenRoot(d.Real)
+		root, err := os.OpenRoot(d.bound())
 		if err != nil {
-			return nil, pathError(err, as, d.Real)
+			return nil, pathError(err, as, d.bound())
 		}
 		d.root = root
 	}
-	if rel, err := relative(d.Real, abs); err == nil && filepath.IsLocal(rel) {
+	if rel, err := relative(d.bound(), abs); err == nil && filepath.IsLocal(rel) {
 		// A symbolic link that stays inside is followed. Any other path is checked below.
 		f, err := d.root.OpenFile(rel, openFlags, 0)
 		if err == nil {
@@ -544,14 +567,14 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError(err, as, abs)
 	}
-	if !diag.Within(real, d.Real) {
-		e := &RestrictedError{Path: as, Root: d.Name}
-		if diag.Within(abs, d.Real) {
+	if !diag.Within(real, d.bound()) {
+		e := &RestrictedError{Path: as, Root: l.boundName(d)}
+		if diag.Within(abs, d.bound()) {
 			e.Target = l.name(real)
 		}
 		return nil, e
 	}
-	rel, err := filepath.Rel(d.Real, real)
+	rel, err := filepath.Rel(d.bound(), real)
 	if err != nil {
 		return nil, err
 	}

@@ -232,7 +232,7 @@ func (s fieldSteps) kustomization() {
 // plain one, "" for the plain one. If the directory has a custom schema, own is the previous
 // state of kustomize's own schema.
 func (c *compiler) variant(k layerKey, own schema.Builtin) string {
-	if !k.schemaChosen && !k.tracking && own == schema.Unread && !k.dir.Free {
+	if !k.schemaChosen && !k.tracking && own == schema.Unread && k.dir.IsUsual() {
 		return ""
 	}
 	h := sha256.New()
@@ -246,7 +246,7 @@ func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 	case schema.Read:
 		fmt.Fprint(h, " on top")
 	}
-	if k.dir.Free {
+	if !k.dir.IsUsual() {
 		fmt.Fprint(h, " unrestricted")
 	}
 	if k.schema == nil && k.schemaChosen {

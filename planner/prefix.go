@@ -21,7 +21,7 @@ type prefixKey struct {
 	last         int
 	schema       *schema.Schema
 	schemaChosen bool
-	free         bool // layers may read files outside their directories
+	usual        bool // layers may only read files in their directories
 	// own is the previous state of kustomize's own schema, if an item has a custom one.
 	own schema.Builtin
 }
@@ -41,7 +41,7 @@ func (s itemSteps) shareItems(c *composition.List) {
 	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
 	for _, p := range s.c.compositions.Places(c, s.Warnings) {
-		key := prefixKey{layer: p.Layer, last: p.At, schema: start.schema, schemaChosen: start.schemaChosen, free: s.dir.Free}
+		key := prefixKey{layer: p.Layer, last: p.At, schema: start.schema, schemaChosen: start.schemaChosen, usual: s.dir.Key().IsUsual()}
 		if s.reusePrefix(key) {
 			reused = true
 			continue

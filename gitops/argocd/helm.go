@@ -54,7 +54,7 @@ func (s *appSource) chartDirectory() {
 		}
 		name, parent = filepath.Base(s.repo.Dir), ".."
 	}
-	s.helmPart(gitops.Part{Dir: s.repo.Place(parent), At: s.field("path"), Chart: true, Unrestricted: true},
+	s.helmPart(gitops.Part{Dir: s.repo.Place(parent), At: s.field("path"), Chart: true, Within: s.repo.Dir},
 		[]yaml.Field{{Key: "name", Value: yaml.Str(name)}}, []yaml.Place{s.field("path")})
 }
 

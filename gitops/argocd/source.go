@@ -167,7 +167,7 @@ func (s *appSource) directory() {
 		s.checkKustomize()
 		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Edit: s.editKustomization})
 	default:
-		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Unrestricted: true, Edit: s.editDirectory})
+		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Within: s.repo.Dir, Edit: s.editDirectory})
 	}
 }
 

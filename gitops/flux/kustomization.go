@@ -134,7 +134,7 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 		}
 		if t, ok := r.tree(src, sub); ok {
 			e := &editor{f: f, o: o, k: k, tree: t}
-			r.Parts = []gitops.Part{{Dir: t.dir(), At: at, Unrestricted: true, Edit: e.edit}}
+			r.Parts = []gitops.Part{{Dir: t.dir(), At: at, Within: t.repo.Dir, Edit: e.edit}}
 		}
 	}
 	if d := s.Decryption; d != nil && d.Provider != "sops" {

@@ -79,8 +79,9 @@ func (r *root) substitute(k *kustomization) {
 // oneLine removes line ends, as Flux does in variables.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 
-// data returns the decoded data of a ConfigMap or Secret, and the places of the values. ok is false if the object is missing;
-// data records an error then unless it is optional. at is the field that refers to it.
+// data returns the decoded data of a ConfigMap or Secret, and the places of the values. ok is false
+// if the object is missing; data records an error then unless it is optional. at is the field that
+// refers to it.
 func (r *root) data(at []any, kind, name string, optional bool) (data map[string]string, places map[string]yaml.Place, ok bool) {
 	o := r.f.env.Find(r.Object, "", kind, r.Object.Namespace, name)
 	if o == nil {
@@ -162,7 +163,8 @@ func (t *substitution) PlaceOf(e builtins.Edit) (diag.Pos, bool) {
 	return t.places[names[0]].Pos(), true
 }
 
-// in returns the variables whose values are in the new value of an edit: those with the longest value.
+// in returns the variables whose values are in the new value of an edit: those with the longest
+// value.
 func (t *substitution) in(e builtins.Edit) (names []string) {
 	text := string(yaml.AppendJSON(nil, e.New))
 	longest := 1

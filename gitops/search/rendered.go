@@ -15,8 +15,8 @@ import (
 )
 
 // Objects are often not applied as they are in a file: a Kustomization or an object of a controller
-// renders them, with changes. The search then uses the rendered form. It renders, without functions,
-// the roots that lead to files with objects:
+// renders them, with changes. The search then uses the rendered form. It renders, without
+// functions, the roots that lead to files with objects:
 //
 //   - an object whose directory contains or uses such a file,
 //   - a directory that no other layer uses and no object renders.
@@ -188,8 +188,8 @@ func (c *closure) use(dir string, depth int) {
 // maxUses limits the depth of layers.
 const maxUses = 1000
 
-// reaches reports whether a layer, or a directory without a kustomization file, leads to a file with
-// objects.
+// reaches reports whether a layer, or a directory without a kustomization file, leads to a file
+// with objects.
 func (c *closure) reaches(dir string, depth int) bool {
 	if c.marked[dir] {
 		return true

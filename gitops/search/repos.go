@@ -84,7 +84,11 @@ func (r *repos) open(repo gitops.Repo) (fs.FS, error) {
 	case r.fs != nil:
 		return fs.Sub(r.fs, path.Clean(filepath.ToSlash(repo.Dir)))
 	}
-	return os.DirFS(repo.Dir), nil
+	root, err := os.OpenRoot(repo.Dir) // symbolic links must not lead outside
+	if err != nil {
+		return nil, err
+	}
+	return root.FS(), nil
 }
 
 // is reports whether a revision is that of the tree.

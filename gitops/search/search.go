@@ -307,7 +307,7 @@ func Content(r *gitops.Root) krm.Digest {
 		b = fmt.Appendf(b, "%x", f.Digest())
 	}
 	for _, p := range r.Parts {
-		b = fmt.Appendf(b, "%s %v ", filepath.Base(p.Dir), p.Unrestricted)
+		b = fmt.Appendf(b, "%s %t ", filepath.Base(p.Dir), p.Within != "")
 	}
 	return krm.DigestOf(b)
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/roots"
+	"github.com/krmflow/krmflow/reference"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -84,6 +86,9 @@ func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names [
 	sources := e.o.Sources
 	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
 	o.Plan.Objects = objects
+	o.Plan.Fetch = func(string, reference.Use, remote.Origin) (*remote.Content, error) {
+		return nil, diag.Offline.Errorf("the search for objects fetches nothing")
+	}
 	if tree != nil {
 		o.Plan.FS, o.Plan.FSName = tree, tree.Shown()
 	}
@@ -217,8 +222,8 @@ func (o Objects) Files(root string) (files []string) {
 	return slices.Compact(files)
 }
 
-// NameIn returns the name of a root in a revision: the path of its directory there, or the name of a
-// GitOps object.
+// NameIn returns the name of a root in a revision: the path of its directory there, or the name of
+// a GitOps object.
 func (o Objects) NameIn(tree *revision.Tree, root string) (string, error) {
 	if o.Has(root) {
 		return root, nil

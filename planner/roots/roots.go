@@ -142,7 +142,8 @@ type search struct {
 	files   []File // if there is an Objects function
 	keys    []string
 	skipped []Skipped
-	// readUses requests the references of layers, and haveRead reports that the layers have been read.
+	// readUses requests the references of layers, and haveRead reports that the layers have been
+	// read.
 	readUses, haveRead bool
 }
 
@@ -217,7 +218,7 @@ func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 		if !d.IsDir() && mayMakeLayer(name) && !rules.Ignores(join(rel, name), false) {
 			files = append(files, name)
 		}
-		if s.Objects != nil && !d.IsDir() && IsYAML(name) && !rules.Ignores(join(rel, name), false) {
+		if s.Objects != nil && d.Type().IsRegular() && IsYAML(name) && !rules.Ignores(join(rel, name), false) {
 			s.files = append(s.files, File{filepath.Join(dir, name), t.real, join(rel, name)})
 		}
 	}

@@ -71,11 +71,7 @@ func (p *Part) Open(files *loaders.Local, name string) (*loaders.Dir, error) {
 	if loaders.IsRemote(dir) {
 		return files.FetchDir(nil, dir)
 	}
-	d, err := files.RootOf(name, dir)
-	if err == nil && p.Unrestricted {
-		d.Free = true
-	}
-	return d, err
+	return files.RootOf(name, dir, p.Within)
 }
 
 // Load returns the edited kustomization file of a part in dir, which [Part.Open] has returned, and
