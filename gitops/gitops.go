@@ -198,3 +198,12 @@ type Step struct {
 	At      yaml.Place
 	Summary string
 }
+
+// A Placer is a step that gets values from several places, which are not all in its configuration.
+type Placer interface {
+	builtins.Causer
+	// PlaceOf returns the position of the value that caused an edit, false if it is unknown.
+	PlaceOf(e builtins.Edit) (diag.Pos, bool)
+	// Values returns a text that differs if the values do. It must not be displayed.
+	Values() string
+}

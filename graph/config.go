@@ -44,6 +44,9 @@ func (n *Node) ConfigDigest(files map[string]*yaml.Source, shared ...string) krm
 			text = fmt.Append(text, call.Chart.Digest)
 		}
 	}
+	if p, ok := Maker(n.Op).(interface{ Values() string }); ok { // a gitops.Placer
+		text = append(text, p.Values()...)
+	}
 	origins := append([]Origin{n.Origin}, n.Changes...)
 	for _, field := range shared {
 		origins = append(origins, Origin{Source: n.Origin.Source, Path: []any{field}})

@@ -49,8 +49,8 @@ func (s itemSteps) composed(p composition.Place) {
 	}()
 	x := &steps{
 		build: s.build, dir: it.Dir, roots: it.Roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.Source}},
-		origin: s.originOf(it),
-		prefix: p.Layer, reader: s.c.plan.reading.layer(it.Brought(), layerfile.CompositionKind), label: p.Of.Label(it),
+		origin: s.origin.Declared(s.dir, it.Dir),
+		prefix: p.Layer, reader: s.c.plan.reading.Layer(it.Brought(), layerfile.CompositionKind), label: p.Of.Label(it),
 		catalogs: p.Catalogs,
 		list:     s.list, hasList: s.hasList, config: s.config, vars: s.vars,
 		item: &graph.Item{Kind: it.ID.Kind, Name: it.ID.Name, Place: p.At + 1, Of: len(p.Of.Items)}, changes: originsOf(it),
@@ -78,18 +78,6 @@ func originsOf(it *composition.Item) (list []graph.Origin) {
 		list = append(list, graph.Origin{Source: src})
 	}
 	return list
-}
-
-// originOf returns the place of the directory that declares an item.
-func (s itemSteps) originOf(it *composition.Item) place {
-	if repo, ref, path := it.Dir.Repo(); it.Dir.IsFetched() && !s.dir.IsFetched() {
-		return place{path, repo, ref}
-	}
-	rel, err := filepath.Rel(s.dir.Real, it.Dir.Real)
-	if err != nil {
-		return s.origin
-	}
-	return place{filepath.Join(s.origin.path, rel), s.origin.repo, s.origin.ref}
 }
 
 // accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
@@ -126,7 +114,7 @@ func (s itemSteps) configured(it *composition.Item) {
 	r := krm.NewResource(it.Value, s.schema)
 	r.Pos = it.Source.Locate(0)
 	if s.tracking {
-		r.Origin = s.origin.origin(filepath.Base(it.Source.File))
+		r.Origin = s.origin.Origin(filepath.Base(it.Source.File))
 	}
 	role := function.TransformerRole
 	if strings.HasSuffix(it.ID.Kind, "Validator") {

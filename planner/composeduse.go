@@ -1,52 +1,6 @@
 package planner
 
-import (
-	"path/filepath"
-
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner/layerfile"
-)
-
-// namedComposition returns the directory of the composition file that text names, or "" if text
-// names anything else.
-func (s itemSteps) namedComposition(text string) string {
-	folder, named := layerfile.CompositionDir(text)
-	if !named || loaders.IsRemote(text) {
-		return ""
-	}
-	return s.compositionIn(folder, filepath.Base(text))
-}
-
-// compositionAt returns the directory of the Composition that text names, by its directory or its
-// file (KX-06), or "" if text names anything else.
-func (s itemSteps) compositionAt(text string) string {
-	if text == "" || loaders.IsRemote(text) {
-		return ""
-	}
-	if _, named := layerfile.CompositionDir(text); named {
-		return s.namedComposition(text)
-	}
-	return s.compositionIn(text, "")
-}
-
-// compositionIn returns folder if it contains a Composition, in the file base if that is not
-// empty.
-func (s itemSteps) compositionIn(folder, base string) string {
-	if filepath.IsAbs(folder) || !s.c.files.IsDir(s.dir, folder) {
-		return ""
-	}
-	dir, err := s.c.files.Sub(s.dir, folder)
-	if err != nil {
-		return ""
-	}
-	defer dir.Close()
-	src, err := layerfile.FindComposition(s.c.files, dir, true)
-	if err != nil || src == nil || base != "" && filepath.Base(src.File) != base {
-		return ""
-	}
-	return folder
-}
+import "github.com/krmflow/krmflow/graph"
 
 // addComposition adds the output of a Composition without an input to the list (KX-01, KX-02).
 func (s itemSteps) addComposition(e *entry) {
@@ -88,7 +42,7 @@ func (s itemSteps) onList(e *entry) *layer {
 		s.then(e.path, graph.Merge{}, "no resources")
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
-	l := s.nested(dir, s.origin.at(dir, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
+	l := s.nested(dir, s.origin.At(dir, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
 	if l == nil || l.failed {
 		return nil
 	}

@@ -115,7 +115,7 @@ func (s configSteps) mapping(path []any, v yaml.Value) *document {
 	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
 	d.r.Pos = s.k.Source.Locate(0, path...)
 	if s.tracking {
-		d.r.Origin = s.origin.origin(filepath.Base(s.k.Source.File))
+		d.r.Origin = s.origin.Origin(filepath.Base(s.k.Source.File))
 	}
 	return &d
 }
@@ -134,7 +134,7 @@ func (s configSteps) documents(path []any, text string) (inline, files []documen
 		s.ErrorAt(s.k.Source, path, errors.New(diag.AsError(err).Msg))
 		return nil, nil
 	}
-	if in := s.items().compositionAt(text); in != "" {
+	if in := layerfile.CompositionAt(s.c.files, s.dir, text); in != "" {
 		return nil, []document{{path: path, composition: in}}
 	}
 	return nil, s.configDocuments(path, text)
@@ -155,7 +155,7 @@ func (s configSteps) inline(path []any, text string) ([]*krm.Resource, *yaml.Sou
 	for _, r := range rs {
 		r.Pos = at
 		if s.tracking {
-			r.Origin = s.origin.origin(filepath.Base(s.k.Source.File))
+			r.Origin = s.origin.Origin(filepath.Base(s.k.Source.File))
 		}
 	}
 	return rs, src, nil

@@ -3,8 +3,6 @@ package planner
 import (
 	"crypto/sha256"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -13,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/internal/ownschema"
+	"github.com/krmflow/krmflow/planner/internal/place"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -46,9 +45,9 @@ type layerKey struct {
 	builtinSchema schema.Builtin // build.own before the layer, if the layer has a custom schema
 	schemaChosen  bool           // a schema was chosen, so the layer's own openapi has no effect
 	tracking      bool
-	origin        place  // if origins are tracked
-	charts        string // the inherited namespace, if charts in the layer use it
-	object        string // the name of the part of a GitOps object, for its first layer
+	origin        place.Place // if origins are tracked
+	charts        string      // the inherited namespace, if charts in the layer use it
+	object        string      // the name of the part of a GitOps object, for its first layer
 }
 
 // A layer is a compiled Kustomization or Composition, or a Component or Composition compiled on
@@ -76,13 +75,13 @@ type layerState struct {
 
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is the
 // place of dir. It returns nil after recording mistakes if the layer cannot be compiled.
-func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
+func (b *build) layer(dir *loaders.Dir, origin place.Place, parent *layerState, from *reference) *layer {
 	key := layerKey{dir: dir.Key(), schema: b.schema, schemaChosen: b.schemaChosen, tracking: b.tracking, origin: origin}
 	if !b.tracking {
-		key.origin = place{}
+		key.origin = place.Place{}
 	}
 	if b.part != nil && len(b.stack) == 0 {
-		key.object = b.part.name
+		key.object = b.part.Name
 	}
 	if parent == nil && len(b.stack) > 0 {
 		if l := b.reuse(key); l != nil {
@@ -95,7 +94,7 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	}
 	if len(b.stack) == 0 {
 		b.tracking = len(k.BuildMetadata) > 0
-		key.tracking, key.origin = b.tracking, place{}
+		key.tracking, key.origin = b.tracking, place.Place{}
 		if l := b.reuse(key); l != nil {
 			return l // an earlier root uses this one as a base
 		}
@@ -129,7 +128,7 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 
 // nested compiles a layer that this one uses. It closes this layer's directories first, because
 // layers may be deeply nested.
-func (s *steps) nested(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
+func (s *steps) nested(dir *loaders.Dir, origin place.Place, parent *layerState, from *reference) *layer {
 	if ns := s.k.Namespace; ns != "" {
 		defer func(outer charts) { s.build.charts = outer }(s.build.charts)
 		s.build.charts.namespace = ns
@@ -193,7 +192,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	b.stack = append(b.stack, &frame{dir, k.Source.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 
-	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.Source.File, reader: b.c.plan.reading.layer(k.Source.File, k.Kind)}
+	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.Source.File, reader: b.c.plan.reading.Layer(k.Source.File, k.Kind)}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.Source.File
 	} else if v := b.c.variant(key, b.bringsSchema(k)); v != "" {
@@ -237,9 +236,9 @@ func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 		return ""
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%v %q", k.tracking, k.origin.path)
-	if k.origin.repo != "" {
-		fmt.Fprintf(h, " %q %q", k.origin.repo, k.origin.ref)
+	fmt.Fprintf(h, "%v %q", k.tracking, k.origin.Path)
+	if k.origin.Repo != "" {
+		fmt.Fprintf(h, " %q %q", k.origin.Repo, k.origin.Ref)
 	}
 	switch own {
 	case schema.Deferred:
@@ -254,7 +253,7 @@ func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 		fmt.Fprint(h, " built in")
 	}
 	if k.schema != nil {
-		fmt.Fprintf(h, " %s", c.schemaNames[k.schema])
+		fmt.Fprintf(h, " %s", c.schemas.Name(k.schema))
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:3])
 }
@@ -269,17 +268,8 @@ type reference struct {
 // enter resolves a directory that a layer refers to. It reports a cycle if the directory contains
 // one that is being compiled.
 func (s *steps) enter(path []any, text string) *loaders.Dir {
-	if text == "" {
-		s.ErrorAt(s.k.Source, path, errNoPath)
-		return nil
-	}
-	if err := ambiguousPath(text); err != nil && !loaders.IsRemote(text) {
+	if err := layerfile.CheckReference(text); err != nil {
 		s.ErrorAt(s.k.Source, path, err)
-		return nil
-	}
-	if filepath.IsAbs(text) {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q must not be an absolute path",
-			text).With(diag.AbsolutePath).Hint("write a path that is relative to this directory"))
 		return nil
 	}
 	if len(s.stack) >= layerfile.MaxNested {
@@ -309,29 +299,11 @@ func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	return dir
 }
 
-// cycle describes the chain of references from dir back to dir.
+// cycle returns the error for the references from the directory of stack[i] to dir.
 func (b *build) cycle(i int, dir *loaders.Dir) error {
-	var names []string
+	var dirs []*loaders.Dir
 	for _, f := range b.stack[i:] {
-		names = append(names, f.dir.Name)
+		dirs = append(dirs, f.dir)
 	}
-	if b.stack[i].dir.Real == dir.Real {
-		return diag.Errorf(diag.Pos{}, "", "cycle: %s", strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).
-			Hint("remove one of these references; move shared content to a directory that both list")
-	}
-	return diag.Errorf(diag.Pos{}, "", "cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
-		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint(
-		"a layer may not use a directory above it: move the files it needs to a sibling directory")
-}
-
-// ambiguousPath rejects text that YAML folds from two list entries of different indentation:
-// "../../base - ../../prod".
-func ambiguousPath(path string) error {
-	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
-		if part != ".." && strings.Contains(part, "..") {
-			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one",
-				path).With(diag.InvalidYAML).Hint("start all items of a list in the same column")
-		}
-	}
-	return nil
+	return layerfile.ErrCycle(append(dirs, dir))
 }

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"fmt"
-
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -32,7 +30,7 @@ func (s fieldSteps) openapi() {
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {
-			s.schema, err = s.c.parseSchema(src, v, s.own())
+			s.schema, err = s.c.schemas.Parse(src, v, s.own())
 		}
 		if err != nil {
 			s.ErrorAt(s.k.Source, []any{"openapi", "path"}, err)
@@ -60,21 +58,4 @@ func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 		return schema.Unread
 	}
 	return b.own()
-}
-
-// parseSchema returns the custom schema in a file. own is the state of kustomize's own schema.
-// The same file and state give the same pointer, so that layers are shared.
-func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, own schema.Builtin) (*schema.Schema, error) {
-	key := schemaKey{src, own}
-	if known := c.schemas[key]; known != nil {
-		return known, nil
-	}
-	parsed, err := schema.Parse(v)
-	if err != nil {
-		return nil, err
-	}
-	parsed = parsed.With(own)
-	c.schemas[key] = parsed
-	c.schemaNames[parsed] = fmt.Sprint(src.Digest(), own)
-	return parsed, nil
 }

@@ -185,7 +185,7 @@ func (s fieldSteps) transformers() {
 func (s fieldSteps) labels() {
 	for i, l := range s.k.Labels {
 		path := []any{"labels", i}
-		specs, err := s.labelSpecs(l)
+		specs, err := s.c.labels.Of(s.config, l)
 		if err != nil {
 			s.ErrorAt(s.k.Source, path, err)
 			continue
@@ -202,50 +202,6 @@ func (s fieldSteps) labels() {
 		// it.
 		s.transform([]any{"commonLabels"}, &builtins.LabelTransformer{}, "")
 	}
-}
-
-// A labelsKey determines the fields of an entry of labels that lists no fields itself.
-type labelsKey struct {
-	config                       *builtins.Config
-	selectors, templates, claims bool
-}
-
-// labelSpecs returns the fields of an entry of labels. Entries with equal settings share them.
-func (s fieldSteps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, error) {
-	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
-	if len(l.FieldSpecs.All()) > 0 {
-		return key.fields(l.FieldSpecs)
-	}
-	if specs, ok := s.c.labels[key]; ok {
-		return specs, nil
-	}
-	specs, err := key.fields(nil)
-	if err == nil {
-		s.c.labels[key] = specs
-	}
-	return specs, err
-}
-
-// fields returns specs merged with the default fields for the settings of k.
-func (k labelsKey) fields(specs *builtins.FieldSpecs) (_ *builtins.FieldSpecs, err error) {
-	more := []*builtins.FieldSpecs{k.config.Labels}
-	if k.selectors {
-		more = append(more, k.config.CommonLabels)
-	} else {
-		if k.templates {
-			more = append(more, k.config.TemplateLabels)
-		}
-		if k.claims {
-			more = append(more, k.config.VolumeClaimTemplateLabels)
-		}
-		more = append(more, builtins.NewFieldSpecs(builtins.FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true}))
-	}
-	for _, m := range more {
-		if specs, err = specs.Merge(m); err != nil {
-			return nil, err
-		}
-	}
-	return specs, nil
 }
 
 // validators appends the layer's validators.

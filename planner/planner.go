@@ -29,9 +29,12 @@ import (
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/internal/ahead"
+	"github.com/krmflow/krmflow/planner/internal/objects"
 	"github.com/krmflow/krmflow/planner/internal/ownschema"
+	"github.com/krmflow/krmflow/planner/internal/place"
 	"github.com/krmflow/krmflow/planner/internal/summary"
 	"github.com/krmflow/krmflow/planner/internal/trusted"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/layers"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
@@ -127,7 +130,7 @@ type Plan struct {
 	Compiled, Shared int
 
 	files   *loaders.Local
-	reading *reading
+	reading *layers.Reading
 	objects []*yaml.Source // files of GitOps objects
 }
 
@@ -175,7 +178,7 @@ func (p *Plan) Err() error {
 			roots[err.Error()] = append(roots[err.Error()], f.Dir)
 		}
 	}
-	all = distinct(all)
+	all = report.Distinct(all)
 	for i, err := range all {
 		var more diag.MoreError
 		if dirs := roots[err.Error()]; len(dirs) > 1 && !errors.As(err, &more) {
@@ -199,7 +202,7 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 		}
 		return c.finish()
 	}
-	c.ahead = ahead.Start(c.files, partDirs(dirs, o.Objects), o.Jobs, o.Functions.Policy.Helm)
+	c.ahead = ahead.Start(c.files, objects.Dirs(dirs, o.Objects), o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.End()
 	// Roots are compiled one after the other: sharing, and the order of ids, warnings and
 	// schemas, depend on the previous roots. Most of the work is reading and parsing, which the
@@ -248,7 +251,7 @@ func (c *compiler) pointers() {
 // failed records that a root cannot be planned, if b has mistakes.
 func (c *compiler) failed(name string, b *build) {
 	if b.Errs.Len() > 0 {
-		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.Errs.Errors())})
+		c.plan.Failed = append(c.plan.Failed, RootError{name, report.Distinct(b.Errs.Errors())})
 	}
 }
 
@@ -270,10 +273,8 @@ type compiler struct {
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
 	warnings      report.Warnings
-	// schemas are the parsed schemas by file.
-	schemas     map[schemaKey]*schema.Schema
-	schemaNames map[*schema.Schema]string // distinguishes schemas in node ids
-	labels      map[labelsKey]*builtins.FieldSpecs
+	schemas       ownschema.Custom
+	labels        layerfile.LabelFields
 	// own holds the lists of nodes that planning had to compute.
 	own ownschema.Lists
 }
@@ -282,16 +283,15 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Roots: rootFiles(dirs, o.Objects), Unrestricted: o.Unrestricted,
-		Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
-	reading := newReading()
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Roots: objects.Files(dirs, o.Objects),
+		Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
+	reading := layers.NewReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
 		files:        files, ahead: &ahead.Reader{}, draft: newDraft(len(dirs)),
-		plan:    &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
-		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
-		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
+		plan:  &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: layerfile.LabelFields{},
 		helm:         o.Functions.Helm.Find(files),
 		own:          ownschema.Lists{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
@@ -302,11 +302,6 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },
 	})
 	return c
-}
-
-type schemaKey struct {
-	src *yaml.Source
-	own schema.Builtin
 }
 
 // root plans one directory that the user named.
@@ -331,16 +326,6 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 		return c.files.FetchDir(nil, name)
 	}
 	return dir, err
-}
-
-// distinct returns errs without errors of equal text: several layers may report the same mistake
-// in one file.
-func distinct(errs []error) []error {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(errs), func(err error) (again bool) {
-		again, seen[err.Error()] = seen[err.Error()], true
-		return again
-	})
 }
 
 func rootError(name string, err error) error {
@@ -369,7 +354,7 @@ type build struct {
 	// tracking is set if the root has buildMetadata: kustomize then records origins.
 	tracking bool
 	stack    []*frame
-	part     *objectPart // of the root, if it is a GitOps object
+	part     *objects.Part // of the root, if it is a GitOps object
 	// layers and nodes count the compiled layers and added nodes; ids is the total length of the
 	// ids.
 	layers, nodes, ids int
@@ -395,13 +380,13 @@ type frame struct {
 
 // root plans a directory.
 func (b *build) root(name string, dir *loaders.Dir) {
-	l := b.layer(dir, place{}, nil, nil)
+	l := b.layer(dir, place.Place{}, nil, nil)
 	if l == nil {
 		return
 	}
 	if id, ok := b.finish(l); ok {
 		b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
-		b.c.plan.reading.roots = append(b.c.plan.reading.roots, layers.Use{Field: name, Layer: l.k.Source.File})
+		b.c.plan.reading.AddRoot(name, l.k.Source.File)
 	}
 }
 

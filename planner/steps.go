@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/internal/place"
 	"github.com/krmflow/krmflow/planner/internal/trusted"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/layers"
@@ -27,7 +28,7 @@ type steps struct {
 	*build
 	dir    *loaders.Dir
 	k      *kustomizationFile
-	origin place         // if origins are tracked
+	origin place.Place   // if origins are tracked
 	prefix string        // of node ids
 	reader *layers.Layer // the record of the layer's files and references
 	// catalogs are searched first for the layer's functions.
@@ -115,11 +116,9 @@ func (s *steps) ErrorAt(src *yaml.Source, path []any, err error) {
 	}
 }
 
-var errNoPath = builtins.Missing("the path must not be empty")
-
 func (s *steps) read(path string) (*yaml.Source, error) {
 	if path == "" {
-		return nil, errNoPath
+		return nil, layerfile.ErrNoPath
 	}
 	dir, path := s.place(path)
 	src, err := s.c.files.Read(dir, path)
@@ -206,10 +205,10 @@ func (s fieldSteps) absorbLayer(path []any, l *layer) {
 // layer). It returns -1 after recording an error.
 func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
-		s.ErrorAt(s.k.Source, path, errNoPath)
+		s.ErrorAt(s.k.Source, path, layerfile.ErrNoPath)
 		return -1, nil
 	}
-	if dir := s.items().namedComposition(text); dir != "" {
+	if dir := layerfile.NamedComposition(s.c.files, s.dir, text); dir != "" {
 		text = dir
 	}
 	dir, src, err := s.readUnlessDir(text)
@@ -293,7 +292,7 @@ func (s fieldSteps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 		return nil
 	}
 	defer dir.Close()
-	l := s.nested(dir, s.origin.at(dir, text), nil, &reference{s.k.Source, path, text})
+	l := s.nested(dir, s.origin.At(dir, text), nil, &reference{s.k.Source, path, text})
 	if l == nil {
 		return nil
 	}
@@ -310,7 +309,7 @@ func (s *steps) fileOrigin(text string) *krm.Origin {
 	if !s.tracking {
 		return nil
 	}
-	return s.origin.origin(text)
+	return s.origin.Origin(text)
 }
 
 // builtinOrigin returns the origin that kustomize records for resources generated or changed by
@@ -320,8 +319,8 @@ func (s *steps) builtinOrigin(kind string) *krm.Origin {
 		return nil
 	}
 	return &krm.Origin{
-		Repo: s.origin.repo, Ref: s.origin.ref,
-		ConfiguredIn: filepath.Join(s.origin.path, filepath.Base(s.k.Source.File)),
+		Repo: s.origin.Repo, Ref: s.origin.Ref,
+		ConfiguredIn: filepath.Join(s.origin.Path, filepath.Base(s.k.Source.File)),
 		ConfiguredBy: krm.ID{GVK: krm.ParseGVK("builtin", kind)},
 	}
 }
@@ -428,7 +427,7 @@ func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
-	l := s.nested(dir, s.origin.at(dir, text), parent, nil)
+	l := s.nested(dir, s.origin.At(dir, text), parent, nil)
 	if l == nil {
 		return
 	}

@@ -74,7 +74,9 @@ func (e *editor) edit(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 		f.set("buildMetadata", textList(s.BuildMetadata), e.o.Place("spec", "buildMetadata"))
 	}
 	if s.Decryption != nil && s.Decryption.Provider == "sops" {
-		e.decrypt(f, dir)
+		if err := e.decrypt(f, dir); err != nil {
+			return nil, err
+		}
 	}
 	return yaml.Assemble(name, f.v, f.places...), nil
 }

@@ -290,6 +290,21 @@ patches:
 	}
 }
 
+func TestEncryptedValues(t *testing.T) {
+	x := newFixture(t, map[string]string{"clusters/app.yaml": app("decryption: {provider: sops}\n"),
+		"app/kustomization.yaml": "secretGenerator:\n- name: s\n  envs: [a.env]\n",
+		"app/a.env":              "a=ENC[AES256_GCM,data:x]\nsops_lastmodified=2024\n"})
+	old, err := localDir(filepath.Join(x.dir, "app")).Read("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = only(t, x).Parts[0].Edit(localDir(filepath.Join(x.dir, "app")), old)
+	const want = `kustomization.yaml:3: secretGenerator[0].envs[0]: "a.env" is encrypted by sops`
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	tests := []struct {
 		name, objects string

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -208,8 +209,25 @@ func (r *ignoreRule) matches(file []string) bool {
 }
 
 // decrypt moves the resources of the file that sops has encrypted to a generator that decrypts
-// them. The resources of other layers stay encrypted, with a warning of the planner.
-func (e *editor) decrypt(f *file, dir gitops.Dir) {
+// them. The resources of other layers stay encrypted, with a warning of the planner. Flux also
+// decrypts the files of secretGenerator: decrypt returns an error for them.
+func (e *editor) decrypt(f *file, dir gitops.Dir) error {
+	for i, g := range f.get("secretGenerator").Items() {
+		for _, key := range []string{"envs", "files"} {
+			for n, x := range field(g, key).Items() {
+				_, name, found := strings.Cut(x.Text(), "=")
+				if !found {
+					name = x.Text()
+				}
+				if src := read(dir, name); src != nil && sealed(src) {
+					src := yaml.Assemble(e.o.Source.File, f.v, f.places...)
+					at := []any{f.key("secretGenerator"), i, keyIn(g, key), n}
+					return diag.Errorf(src.Locate(0, at...), diag.FieldPath(at), "%q is encrypted by sops, and secretGenerator does not decrypt it",
+						name).With(diag.Encrypted).Hint("list it in a generator of the kind SopsSecretGenerator: see docs/secrets.md")
+				}
+			}
+		}
+	}
 	var kept, moved []yaml.Value
 	var from []int
 	for i, x := range f.get("resources").Items() {
@@ -221,7 +239,7 @@ func (e *editor) decrypt(f *file, dir gitops.Dir) {
 		from = append(from, i)
 	}
 	if len(moved) == 0 {
-		return
+		return nil
 	}
 	key := f.key("resources")
 	var base yaml.Place
@@ -250,19 +268,34 @@ func (e *editor) decrypt(f *file, dir gitops.Dir) {
 		yaml.Field{Key: "metadata", Value: textFields("name", "flux-decryption")},
 		yaml.Field{Key: "manifests", Value: yaml.SeqOf(moved...)})
 	f.add("generators", yaml.Str(string(yaml.AppendFile(nil, config))), e.o.Place("spec", "decryption"))
+	return nil
+}
+
+// read returns a file in or below the directory, nil if there is none.
+func read(dir gitops.Dir, name string) *yaml.Source {
+	if name = path.Clean(name); path.IsAbs(name) || strings.HasPrefix(name, "..") {
+		return nil
+	}
+	src, err := dir.Read(name)
+	if err != nil {
+		return nil
+	}
+	return src
+}
+
+// sealed reports whether sops has encrypted a file of values: its metadata is at the end.
+func sealed(src *yaml.Source) bool {
+	text := src.Text()
+	return strings.Contains(text, "ENC[AES256_GCM,") && strings.Contains(text, "lastmodified")
 }
 
 // encrypted reports whether all objects in a file are encrypted by sops.
 func encrypted(dir gitops.Dir, name string) bool {
-	if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" || path.IsAbs(name) {
+	if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return false
 	}
-	name = path.Clean(name)
-	if strings.HasPrefix(name, "..") {
-		return false
-	}
-	src, err := dir.Read(name)
-	if err != nil || !strings.Contains(src.Text(), "lastmodified") {
+	src := read(dir, name)
+	if src == nil || !strings.Contains(src.Text(), "lastmodified") {
 		return false
 	}
 	docs, err := src.Documents()

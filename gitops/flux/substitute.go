@@ -39,7 +39,7 @@ func isVariable(name string) bool {
 
 // substitute adds the step for spec.postBuild.
 func (r *root) substitute(k *kustomization) {
-	t := &substitution{vars: map[string]string{}, secrets: map[string]bool{}}
+	t := &substitution{vars: map[string]string{}, secrets: map[string]bool{}, places: map[string]yaml.Place{}}
 	sources := 0
 	for i, ref := range k.Spec.PostBuild.SubstituteFrom {
 		at := []any{"spec", "postBuild", "substituteFrom", i}
@@ -47,17 +47,18 @@ func (r *root) substitute(k *kustomization) {
 			r.fail(r.Object.Errorf(append(at, "kind"), "must be ConfigMap or Secret, not %q", ref.Kind).With(diag.BadValue))
 			continue
 		}
-		data, ok := r.data(at, ref.Kind, ref.Name, ref.Optional)
+		data, places, ok := r.data(at, ref.Kind, ref.Name, ref.Optional)
 		if !ok {
 			continue
 		}
 		sources++
 		for name, text := range data {
-			t.vars[name], t.secrets[name] = oneLine(text), ref.Kind == "Secret"
+			t.vars[name], t.secrets[name], t.places[name] = oneLine(text), ref.Kind == "Secret", places[name]
 		}
 	}
 	for name, text := range k.Spec.PostBuild.Substitute {
 		t.vars[name], t.secrets[name] = oneLine(text), false
+		t.places[name] = r.Object.Place("spec", "postBuild", "substitute", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
 		if !isVariable(name) {
@@ -78,24 +79,29 @@ func (r *root) substitute(k *kustomization) {
 // oneLine removes line ends, as Flux does in variables.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 
-// data returns the decoded data of a ConfigMap or Secret. ok is false if the object is missing;
+// data returns the decoded data of a ConfigMap or Secret, and the places of the values. ok is false if the object is missing;
 // data records an error then unless it is optional. at is the field that refers to it.
-func (r *root) data(at []any, kind, name string, optional bool) (data map[string]string, ok bool) {
+func (r *root) data(at []any, kind, name string, optional bool) (data map[string]string, places map[string]yaml.Place, ok bool) {
 	o := r.f.env.Find(r.Object, "", kind, r.Object.Namespace, name)
 	if o == nil {
 		if !optional {
 			r.fail(r.Object.Errorf(at, "%s %s is not in the searched directories", kind, path.Join(r.Object.Namespace, name)).
 				With(diag.NoSuchFile).Hint("search the directory that declares it as well, or set optional: true"))
 		}
-		return nil, false
+		return nil, nil, false
 	}
 	r.use(o)
-	data = map[string]string{}
+	data, places = map[string]string{}, map[string]yaml.Place{}
+	for _, field := range []string{"data", "stringData"} {
+		for _, f := range o.Value.Get(field).Fields() {
+			places[f.Key] = o.Place(field, f.Key)
+		}
+	}
 	if kind == "ConfigMap" {
 		for _, f := range o.Value.Get("data").Fields() {
 			data[f.Key] = f.Value.Text()
 		}
-		return data, true
+		return data, places, true
 	}
 	o.Source.HoldSecret()
 	if isEncrypted(o.Value) {
@@ -106,7 +112,7 @@ func (r *root) data(at []any, kind, name string, optional bool) (data map[string
 				data[f.Key] = "ENCRYPTED_" + f.Key
 			}
 		}
-		return data, true
+		return data, places, true
 	}
 	for _, f := range o.Value.Get("data").Fields() {
 		text, err := base64.StdEncoding.DecodeString(f.Value.Text())
@@ -119,7 +125,7 @@ func (r *root) data(at []any, kind, name string, optional bool) (data map[string
 	for _, f := range o.Value.Get("stringData").Fields() {
 		data[f.Key] = f.Value.Text()
 	}
-	return data, true
+	return data, places, true
 }
 
 // A substitution replaces variables in resources: it writes each as YAML, replaces the variables in
@@ -127,6 +133,50 @@ func (r *root) data(at []any, kind, name string, optional bool) (data map[string
 type substitution struct {
 	vars    map[string]string
 	secrets map[string]bool // the variables with values of Secrets
+	places  map[string]yaml.Place
+}
+
+// Values implements [gitops.Placer].
+func (t *substitution) Values() string {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
+		b = fmt.Appendf(b, "%q=%q ", name, t.vars[name])
+	}
+	return string(b)
+}
+
+// Causes implements [gitops.Placer]: a variable's value is in the new text.
+func (t *substitution) Causes(e builtins.Edit) builtins.Likelihood {
+	if len(t.in(e)) == 0 {
+		return builtins.Unlikely
+	}
+	return builtins.Possible
+}
+
+// PlaceOf implements [gitops.Placer].
+func (t *substitution) PlaceOf(e builtins.Edit) (diag.Pos, bool) {
+	names := t.in(e)
+	if len(names) != 1 {
+		return diag.Pos{}, false
+	}
+	return t.places[names[0]].Pos(), true
+}
+
+// in returns the variables whose values are in the new value of an edit: those with the longest value.
+func (t *substitution) in(e builtins.Edit) (names []string) {
+	text := string(yaml.AppendJSON(nil, e.New))
+	longest := 1
+	for _, name := range slices.Sorted(maps.Keys(t.vars)) {
+		value := t.vars[name]
+		switch {
+		case len(value) < longest || !strings.Contains(text, value):
+		case len(value) > longest:
+			longest, names = len(value), []string{name}
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Configure implements builtins.Builtin.

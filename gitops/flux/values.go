@@ -63,7 +63,7 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 		r.fail(r.Object.Errorf(append(at, "kind"), "must be ConfigMap or Secret, not %q", ref.Kind).With(diag.BadValue))
 		return
 	}
-	data, ok := r.data(at, ref.Kind, ref.Name, ref.Optional)
+	data, _, ok := r.data(at, ref.Kind, ref.Name, ref.Optional)
 	if !ok {
 		return
 	}

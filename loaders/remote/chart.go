@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders/remote/internal/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -147,7 +148,7 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 	if err != nil {
 		return krm.Digest{}, err
 	}
-	m, err := parseManifest(data)
+	m, err := artifact.Parse(data)
 	if err != nil {
 		return krm.Digest{}, err
 	}
@@ -157,7 +158,7 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 			if err != nil {
 				return krm.Digest{}, err
 			}
-			return layer.digest()
+			return layer.Sum()
 		}
 	}
 	return krm.Digest{}, errors.New("the artifact is not a chart: none of its layers is " + ChartLayer)

@@ -2,8 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,37 +9,12 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
 // maxManifest is the size limit for a manifest, in bytes.
 const maxManifest = 4 << 20
-
-// A descriptor refers to content in a manifest.
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int64             `json:"size"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-// digest returns the digest of the content. Only sha256 is supported.
-func (d descriptor) digest() (krm.Digest, error) {
-	sum, err := krm.ParseDigest(d.Digest)
-	if err != nil {
-		return sum, fmt.Errorf("the registry uses the digest %q, but only sha256 is supported", d.Digest)
-	}
-	return sum, nil
-}
-
-// A manifest lists the layers of an artifact.
-type manifest struct {
-	Layers    []descriptor      `json:"layers"`
-	Manifests []json.RawMessage `json:"manifests"` // entries of an image index
-}
-
-// titleAnnotation is the annotation with the file name of a layer.
-const titleAnnotation = "org.opencontainers.image.title"
 
 // resolveOCI asks a registry for the digest of a tag.
 func (s *Session) resolveOCI(ctx context.Context, r reference.Reference, from Origin) (v reference.Version, err error) {
@@ -100,7 +73,7 @@ func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v referen
 					return err
 				}
 			}
-			m, err := parseManifest(data)
+			m, err := artifact.Parse(data)
 			if err != nil {
 				return err
 			}
@@ -122,7 +95,7 @@ func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v referen
 const maxLayers = 1000
 
 // checkSize returns an error if an artifact exceeds the limits for layers or bytes.
-func (s *Session) checkSize(m manifest) error {
+func (s *Session) checkSize(m artifact.Manifest) error {
 	if len(m.Layers) > maxLayers {
 		return diag.Limitf("the artifact has more than %s", diag.Count(maxLayers, "layer"))
 	}
@@ -136,8 +109,8 @@ func (s *Session) checkSize(m manifest) error {
 	return nil
 }
 
-func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descriptor) error {
-	d, err := layer.digest()
+func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer artifact.Descriptor) error {
+	d, err := layer.Sum()
 	if err != nil {
 		return err
 	}
@@ -174,20 +147,6 @@ func (e *digestError) Unwrap() error { return ErrVerification }
 
 func (e *digestError) Error() string { return fmt.Sprintf("expected %s, got %s", e.want, e.got) }
 
-// parseManifest decodes the manifest of an artifact with at least one layer.
-func parseManifest(data []byte) (m manifest, err error) {
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("cannot read the manifest: %w", err)
-	}
-	if len(m.Manifests) > 0 {
-		return m, errors.New("it is an index of several artifacts: name one by its digest")
-	}
-	if len(m.Layers) == 0 {
-		return m, errors.New("the artifact has no layers")
-	}
-	return m, nil
-}
-
 // storedArtifact returns the content of an artifact from the cache. The error wraps
 // fs.ErrNotExist if it is not there.
 func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
@@ -195,12 +154,12 @@ func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(data)
+	m, err := artifact.Parse(data)
 	if err != nil {
 		return nil, err
 	}
-	if layer := m.Layers[0]; len(m.Layers) == 1 && !isTar(layer.MediaType) {
-		d, err := layer.digest()
+	if layer := m.Layers[0]; len(m.Layers) == 1 && !layer.IsTar() {
+		d, err := layer.Sum()
 		if err != nil {
 			return nil, err
 		}
@@ -214,16 +173,6 @@ func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 	return &Content{Tree: tree}, err
 }
 
-// isTar reports whether a layer is an archive.
-func isTar(mediaType string) bool {
-	for _, suffix := range []string{".tar", "+tar", "tar+gzip", ".tar.gzip"} {
-		if strings.HasSuffix(mediaType, suffix) {
-			return true
-		}
-	}
-	return false
-}
-
 // unpacked creates the tree of an artifact in the cache: from the archive in its only layer, or
 // from its layers, each of which is a file.
 func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
@@ -231,7 +180,7 @@ func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(data)
+	m, err := artifact.Parse(data)
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +198,8 @@ func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	return tree, s.opt.Cache.Record("oci", d.String(), tree.Digest)
 }
 
-func (s *Session) layer(desc descriptor) ([]byte, error) {
-	d, err := desc.digest()
+func (s *Session) layer(desc artifact.Descriptor) ([]byte, error) {
+	d, err := desc.Sum()
 	if err != nil {
 		return nil, err
 	}
@@ -258,15 +207,15 @@ func (s *Session) layer(desc descriptor) ([]byte, error) {
 }
 
 // files creates a tree from layers with file names.
-func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
+func (s *Session) files(layers []artifact.Descriptor) (*cache.Tree, error) {
 	w, err := s.opt.Cache.NewTree(s.opt.MaxTree)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Discard()
 	for _, layer := range layers {
-		name := layer.Annotations[titleAnnotation]
-		if name == "" || isTar(layer.MediaType) {
+		name := layer.Title()
+		if name == "" || layer.IsTar() {
 			return nil, fmt.Errorf("the artifact has %d layers, but one with the media type %q is not a named file", len(layers),
 				layer.MediaType)
 		}

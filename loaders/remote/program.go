@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote/internal/archive"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -113,13 +114,13 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(data)
+	m, err := artifact.Parse(data)
 	if err != nil {
 		return nil, err
 	}
 	layer := m.Layers[0]
 	for _, l := range m.Layers {
-		if title := l.Annotations[titleAnnotation]; len(m.Layers) > 1 && (title == member || title == path.Base(member)) {
+		if title := l.Title(); len(m.Layers) > 1 && (title == member || title == path.Base(member)) {
 			layer = l
 			break
 		}

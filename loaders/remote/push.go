@@ -2,12 +2,12 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -53,7 +53,7 @@ func (s *Session) Push(ctx context.Context, r reference.Reference, a Artifact) (
 					return err
 				}
 			}
-			return reg.put(ctx, reg.url("manifests/"+r.Ref), manifestType, text)
+			return reg.put(ctx, reg.url("manifests/"+r.Ref), artifact.ManifestType, text)
 		})
 	})
 	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(text)}, err
@@ -65,44 +65,22 @@ func (a *Artifact) Digest() (krm.Digest, error) {
 	return krm.DigestOf(text), err
 }
 
-const manifestType = "application/vnd.oci.image.manifest.v1+json"
-
 // config returns the configuration, which is empty by default.
 func (a *Artifact) config() Layer {
 	if a.Config.MediaType == "" {
-		return Layer{MediaType: "application/vnd.oci.empty.v1+json", Data: []byte("{}")}
+		return Layer{MediaType: artifact.EmptyType, Data: []byte("{}")}
 	}
 	return a.Config
 }
 
 // manifest returns the JSON text of the manifest.
 func (a *Artifact) manifest() ([]byte, error) {
-	if len(a.Layers) == 0 {
-		return nil, errors.New("an artifact must have a layer")
-	}
-	m := struct {
-		SchemaVersion int               `json:"schemaVersion"`
-		MediaType     string            `json:"mediaType"`
-		ArtifactType  string            `json:"artifactType,omitempty"`
-		Config        descriptor        `json:"config"`
-		Layers        []descriptor      `json:"layers"`
-		Annotations   map[string]string `json:"annotations,omitempty"`
-	}{2, manifestType, a.Type, describe(a.config()), nil, a.Annotations}
+	var layers []artifact.Descriptor
 	for _, layer := range a.Layers {
-		if layer.Name == "" && len(a.Layers) > 1 {
-			return nil, errors.New("each layer of an artifact with several layers must have a name")
-		}
-		m.Layers = append(m.Layers, describe(layer))
+		layers = append(layers, artifact.Describe(layer.MediaType, layer.Name, layer.Data))
 	}
-	return json.Marshal(m)
-}
-
-func describe(layer Layer) descriptor {
-	d := descriptor{MediaType: layer.MediaType, Digest: krm.DigestOf(layer.Data).String(), Size: int64(len(layer.Data))}
-	if layer.Name != "" {
-		d.Annotations = map[string]string{titleAnnotation: layer.Name}
-	}
-	return d
+	config := a.config()
+	return artifact.Text(a.Type, artifact.Describe(config.MediaType, "", config.Data), layers, a.Annotations)
 }
 
 // upload uploads a blob unless the registry already has it.

@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote/internal/address"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/loaders/remote/internal/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -76,10 +77,6 @@ func (reg *registry) explain(r reference.Reference, err error) error {
 	}
 	return wrap(r, err)
 }
-
-// manifestTypes are the accepted media types of manifests.
-const manifestTypes = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json, " +
-	"application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
 
 // resolve returns the digest of the manifest with a tag.
 func (reg *registry) resolve(ctx context.Context, tag string) (krm.Digest, error) {
@@ -143,7 +140,7 @@ func (reg *registry) send(ctx context.Context, method, address, mediaType string
 		if err != nil {
 			return nil, err
 		}
-		req.Header.Set("Accept", manifestTypes)
+		req.Header.Set("Accept", artifact.Accepted)
 		if mediaType != "" {
 			req.Header.Set("Content-Type", mediaType)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/loaders/remote/internal/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -24,7 +25,7 @@ import (
 // names, with the user's stored credentials.
 func TestTokensComeFromRealm(t *testing.T) {
 	blob := []byte("1")
-	text, err := json.Marshal(manifest{Layers: []descriptor{{MediaType: catalogType, Digest: krm.DigestOf(blob).String(), Size: 1}}})
+	text, err := json.Marshal(artifact.Manifest{Layers: []artifact.Descriptor{artifact.Describe(catalogType, "", blob)}})
 	if err != nil {
 		t.Fatal(err)
 	}

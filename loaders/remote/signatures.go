@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -94,7 +95,7 @@ func (reg *registry) signatures(ctx context.Context, of krm.Digest) (list []Sign
 		return nil, err
 	}
 	for _, data := range manifests {
-		var m manifest
+		var m artifact.Manifest
 		if json.Unmarshal(data, &m) != nil {
 			continue // not a manifest
 		}
@@ -141,7 +142,7 @@ func (reg *registry) signatureManifests(ctx context.Context, of krm.Digest) (lis
 	}
 	var referrers struct {
 		Manifests []struct {
-			descriptor
+			artifact.Descriptor
 			ArtifactType string `json:"artifactType"`
 		} `json:"manifests"`
 	}
@@ -155,7 +156,7 @@ func (reg *registry) signatureManifests(ctx context.Context, of krm.Digest) (lis
 		if len(list) > maxSignatures {
 			return nil, diag.Limitf("more than %s refer to the artifact", diag.Count(maxSignatures, "signature"))
 		}
-		d, err := desc.digest()
+		d, err := desc.Sum()
 		if err != nil {
 			return nil, err
 		}
@@ -186,8 +187,8 @@ func (reg *registry) find(ctx context.Context, path string) ([]byte, error) {
 }
 
 // signedData returns the verified content of a layer.
-func (reg *registry) signedData(ctx context.Context, layer descriptor) ([]byte, error) {
-	d, err := layer.digest()
+func (reg *registry) signedData(ctx context.Context, layer artifact.Descriptor) ([]byte, error) {
+	d, err := layer.Sum()
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package layerfile finds the file that makes a directory a layer, and decodes a Kustomization or
-// Component. Package composition decodes Compositions.
+// Package layerfile finds the file that makes a directory a layer, decodes a Kustomization or
+// Component, and checks its references to other layers. Package composition decodes Compositions.
 package layerfile
 
 import (

@@ -1,6 +1,7 @@
 // Package layers is the graph of the layers of a plan: the references between their files. It
 // answers which layers a layer uses and which use it, by which references one layer leads to
-// another, which layers lead back to themselves, and which references follow from others.
+// another, which layers lead back to themselves, and which references follow from others. A Reading
+// collects the layers during planning.
 //
 // Each query takes time in proportion to the number of layers and references.
 package layers

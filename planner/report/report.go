@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -175,4 +176,14 @@ func Hints(err error) []string {
 		return h.Hints()
 	}
 	return nil
+}
+
+// Distinct returns errs without errors of equal text: several layers may report the same mistake
+// in one file.
+func Distinct(errs []error) []error {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(errs), func(err error) (again bool) {
+		again, seen[err.Error()] = seen[err.Error()], true
+		return again
+	})
 }

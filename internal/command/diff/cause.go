@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
@@ -186,7 +187,21 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 			return pos
 		}
 	}
+	if p, ok := graph.Maker(found.Op).(gitops.Placer); ok {
+		if pos, ok := p.PlaceOf(editOf(r, e)); ok {
+			return pos
+		}
+	}
 	return found.Origin.Pos()
+}
+
+// editOf returns an edit in the form of package builtins.
+func editOf(r *diff.Resource, e *diff.Edit) builtins.Edit {
+	last := ""
+	if n := len(e.Path); n > 0 {
+		last = e.Path[n-1].Field
+	}
+	return builtins.Edit{Kind: r.New.ID.Kind, Name: r.New.ID.Name, Field: last, New: e.New}
 }
 
 // may returns the likelihood that a step made an edit.
@@ -197,11 +212,7 @@ func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) builti
 			return builtins.Unlikely
 		}
 	case builtins.Causer:
-		last := ""
-		if n := len(e.Path); n > 0 {
-			last = e.Path[n-1].Field
-		}
-		return b.Causes(builtins.Edit{Kind: r.New.ID.Kind, Name: r.New.ID.Name, Field: last, New: e.New})
+		return b.Causes(editOf(r, e))
 	}
 	return builtins.Possible
 }

@@ -45,9 +45,16 @@ func GlobExpression(pattern string, braces bool) (*regexp.Regexp, error) {
 				b.WriteString("^")
 				body = body[1:]
 			}
-			b.WriteString(strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(body))
+			if braces && (len(body) != 3 || body[1] != '-') { // a list, not a range
+				body = strings.ReplaceAll(body, "-", "\x00")
+			}
+			body = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(body)
+			b.WriteString(strings.ReplaceAll(body, "\x00", `\-`))
 			b.WriteString("]")
 			i += 1 + end
+		case braces && c == '{' && (i+1 == len(pattern) || pattern[i+1] == '}'):
+			i++
+			b.WriteString(`[^\x00-\x{10FFFF}]`) // no alternatives
 		case braces && c == '{':
 			depth++
 			b.WriteString("(?:")
@@ -62,9 +69,7 @@ func GlobExpression(pattern string, braces bool) (*regexp.Regexp, error) {
 			b.WriteByte(c)
 		}
 	}
-	if depth > 0 {
-		return nil, ErrBadPattern
-	}
+	b.WriteString(strings.Repeat(")", depth)) // as in gobwas/glob, braces need not be closed
 	b.WriteString(`)\z`)
 	return regexp.Compile(b.String())
 }

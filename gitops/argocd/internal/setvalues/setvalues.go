@@ -82,6 +82,9 @@ func (p *setParser) pair() (a Assignment, err error) {
 		case 0, ',':
 			return a, fmt.Errorf("key %q has no value", key)
 		case '=':
+			if key == "" && !inList && len(a.Path) > 1 {
+				return a, errors.New("a key after a dot is empty")
+			}
 			a.Value, err = p.value()
 			return a, err
 		case '.':
