@@ -29,8 +29,7 @@ type app struct {
 // A ref is a source that value files refer to by $ref/path.
 type ref struct {
 	source
-	at   yaml.Place
-	repo *discovery.Repo
+	at yaml.Place
 }
 
 // applicationRoot returns the root of an Application.

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,8 @@ type closure struct {
 	marked map[string]bool         // real paths of files with objects
 	reach  map[string]bool         // layers that lead to marked files; see reaches
 	listed map[string]bool         // files that layers list
+	// files are the keys of marked, and dirs those of layers, sorted.
+	files, dirs []string
 
 	roots    []*gitops.Root
 	known    map[string]bool           // objects that have a root, by Near and name
@@ -80,6 +83,7 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 			wanted, c.wanted[o] = append(wanted, o), true
 		}
 	}
+	c.files, c.dirs = slices.Sorted(maps.Keys(c.marked)), slices.Sorted(maps.Keys(c.layers))
 	if err := c.add(ctx, wanted); err != nil {
 		return nil, err
 	}
@@ -178,11 +182,20 @@ func (c *closure) use(dir string, depth int) {
 		}
 		return
 	}
-	for other := range c.layers { // a directory without a kustomization file uses the layers below it
-		if strings.HasPrefix(other, dir+string(filepath.Separator)) {
-			c.use(other, depth+1)
-		}
+	for _, other := range below(c.dirs, dir) { // a directory without a kustomization file uses the layers below it
+		c.use(other, depth+1)
 	}
+}
+
+// below returns the paths below a directory in a sorted list.
+func below(paths []string, dir string) []string {
+	dir += string(filepath.Separator)
+	from, _ := slices.BinarySearch(paths, dir)
+	to := from
+	for to < len(paths) && strings.HasPrefix(paths[to], dir) {
+		to++
+	}
+	return paths[from:to]
 }
 
 // maxUses limits the depth of layers.
@@ -191,8 +204,8 @@ const maxUses = 1000
 // reaches reports whether a layer, or a directory without a kustomization file, leads to a file
 // with objects.
 func (c *closure) reaches(dir string, depth int) bool {
-	if c.marked[dir] {
-		return true
+	if c.marked[dir] || roots.IsYAML(dir) {
+		return c.marked[dir]
 	}
 	if known, ok := c.reach[dir]; ok || depth > maxUses {
 		return known
@@ -204,9 +217,7 @@ func (c *closure) reaches(dir string, depth int) bool {
 			found = found || c.reaches(used, depth+1)
 		}
 	} else {
-		for file := range c.marked {
-			found = found || strings.HasPrefix(file, dir+string(filepath.Separator))
-		}
+		found = len(below(c.files, dir)) > 0
 	}
 	c.reach[dir] = found
 	return found

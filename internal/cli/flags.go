@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/planner/helm"
@@ -43,6 +44,7 @@ type Flags struct {
 	reports []string // values of --report
 
 	cacheSecrets bool
+	gitops       search.Options
 
 	enableHelm bool
 	// Helm has the options for rendering charts.
@@ -82,6 +84,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions",
 		"API `version` for charts that do not set apiVersions; may be repeated")
 	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `version` for charts that do not set kubeVersion")
+	fs.Var(&sourceDirs{&f.gitops.Sources}, "source", "directory of a repository that GitOps objects name: `URL=DIR`; repeatable")
+	fs.StringVar(&f.gitops.Clusters, "clusters", "", "`FILE` with the clusters of ApplicationSets")
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "print helm's debug output for charts that fail")
 }
 

@@ -22,7 +22,6 @@ type RootFlags struct {
 	KeepGoing bool
 
 	selection roots.Selection
-	gitops    search.Options
 }
 
 // RegisterRendering adds the flags shared by all commands that plan or render several roots.
@@ -30,7 +29,9 @@ func (a *Invocation) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	a.RegisterRoots(cmd, "find every Kustomization and Composition at or below the directories")
-	a.registerGitOps(cmd)
+	a.gitops.Mode = search.Auto
+	cmd.Flags().Var((*gitopsMode)(&a.gitops.Mode), "gitops",
+		"with -R, also render objects of `CONTROLLER`: argocd, flux, all, auto or none")
 	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "continue with the other roots after a failure")
 }
 
@@ -44,15 +45,6 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.Var((*options.Repeated)(&f.selection.Only), "only", "with -R, only roots at or below this `PATH`; * and ** match; repeatable")
 	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "with -R, no roots at or below this `PATH`; * and ** match; repeatable")
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
-}
-
-// registerGitOps adds the flags about GitOps objects to a command that plans.
-func (f *RootFlags) registerGitOps(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	f.gitops.Mode = search.Auto
-	fs.Var((*gitopsMode)(&f.gitops.Mode), "gitops", "with -R, also render objects of `CONTROLLER`: argocd, flux, all, auto or none")
-	fs.Var(&sourceDirs{&f.gitops.Sources}, "source", "with -R, the directory of a repository: `URL=DIR`; repeatable")
-	fs.StringVar(&f.gitops.Clusters, "clusters", "", "with -R, a `FILE` with the clusters of ApplicationSets")
 }
 
 // gitopsMode is the value of --gitops.
@@ -143,7 +135,7 @@ func (f *RootFlags) checkSelection(cmd *cobra.Command) error {
 	if f.Recursive {
 		return nil
 	}
-	for _, name := range []string{"leaves", "only", "exclude", "hidden", "gitops", "source", "clusters"} {
+	for _, name := range []string{"leaves", "only", "exclude", "hidden", "gitops"} {
 		if cmd.Flags().Changed(name) {
 			return options.UsageError(fmt.Errorf("--%s is about the roots that -R finds: add -R", name))
 		}

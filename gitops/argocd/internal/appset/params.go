@@ -36,9 +36,6 @@ func (p *params) set(key string, v any, at yaml.Place) {
 	}
 }
 
-// clone returns a copy of p. Nested mappings are shared.
-func (p *params) clone() *params { return &params{maps.Clone(p.values), maps.Clone(p.places)} }
-
 // place returns the place of the parameter at a path.
 func (p *params) place(path []string) (at yaml.Place, ok bool) {
 	for n := len(path); n > 0; n-- {
