@@ -244,10 +244,10 @@ func (l *Local) Root(path string) (*Dir, error) {
 	return d, nil
 }
 
-// RootOf returns the directory at an absolute path for a root with a name of its own. Its layers may
-// read files below the directory within, an absolute path without symbolic links; "" means their
-// own directories. The observations of its layer are separate from those of other layers in the directory: see
-// [Local.Observed].
+// RootOf returns the directory at an absolute path for a root with a name of its own. Its layers
+// may read files below the directory within, an absolute path without symbolic links; "" means
+// their own directories. The observations of its layer are separate from those of other layers in
+// the directory: see [Local.Observed].
 func (l *Local) RootOf(name, path, within string) (*Dir, error) {
 	var d *Dir
 	var err error
