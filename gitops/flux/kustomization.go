@@ -134,6 +134,7 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 		}
 		if t, ok := r.tree(src, sub); ok {
 			e := &editor{f: f, o: o, k: k, tree: t}
+			r.Files = append(r.Files, t.ignoreFiles(f.env)...)
 			r.Parts = []gitops.Part{{Dir: t.dir(), At: at, Within: t.repo.Dir, Edit: e.edit}}
 		}
 	}

@@ -3,6 +3,7 @@ package flux
 import (
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -91,6 +92,22 @@ type ignoreRule struct {
 	steps  []string // the names in the pattern
 	include, dirOnly,
 	anchored bool
+}
+
+// ignoreFiles returns the .sourceignore files above the directory.
+func (t tree) ignoreFiles(env *gitops.Env) (list []*yaml.Source) {
+	files := t.files(env)
+	if files == nil {
+		return nil
+	}
+	sub := stepsOf(t.sub)
+	for i := range sub {
+		name := path.Join(path.Join(sub[:i]...), sourceIgnore)
+		if data, err := fs.ReadFile(files, name); err == nil {
+			list = append(list, &yaml.Source{File: filepath.Join(t.repo.Dir, name), Data: data})
+		}
+	}
+	return list
 }
 
 // rules reads the rules that apply to the files of a directory.

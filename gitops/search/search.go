@@ -143,6 +143,8 @@ func (s *search) leaveOut(r *gitops.Root) string {
 		switch {
 		case p.Chart && !s.Charts:
 			return "charts need --enable-helm"
+		case p.Chart && p.Dir == "":
+			// helm fetches it, as for a Kustomization with a chart.
 		case p.Dir == "" || loaders.IsRemote(p.Dir) || !s.isDir(p.Dir):
 			return "its source is not in these directories"
 		}
@@ -251,10 +253,16 @@ func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, e
 		}
 		docs, err := src.Documents()
 		if err != nil {
-			continue // a template of a chart, for example; planning reports it, if a root needs the file
+			if slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(src.Data, m) }) {
+				s.warn(diag.AsError(err)) // possibly a template of a chart
+			}
+			continue
 		}
 		for n, doc := range docs {
 			if o := objectOf(doc.Value); o != nil {
+				if o.Kind == "Secret" {
+					src.HoldSecret()
+				}
 				o.Source, o.Doc, o.Tree, o.Near = src, n, files[i].Tree, path.Dir(files[i].Rel)
 				all = append(all, o)
 			}
@@ -307,7 +315,7 @@ func Content(r *gitops.Root) krm.Digest {
 		b = fmt.Appendf(b, "%x", f.Digest())
 	}
 	for _, p := range r.Parts {
-		b = fmt.Appendf(b, "%s %t ", filepath.Base(p.Dir), p.Within != "")
+		b = fmt.Appendf(b, "%s %t %t ", filepath.Base(p.Dir), p.Within != "", p.Chart)
 	}
 	return krm.DigestOf(b)
 }
