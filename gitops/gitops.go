@@ -171,8 +171,9 @@ type Part struct {
 	Dir string
 	// At is the field that names the directory.
 	At yaml.Place
-	// Chart reports that the kustomization file lists a chart.
-	Chart bool
+	// Chart reports that the kustomization file lists a chart, and Secret that its values contain
+	// those of a Secret: helm's output is then not cached.
+	Chart, Secret bool
 	// Within is the directory whose files layers may read, as in Dir; "" means their own
 	// directories.
 	Within string

@@ -195,7 +195,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.Source.File, reader: b.c.plan.reading.Layer(k.Source.File, k.Kind)}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.Source.File
-	} else if v := b.c.variant(key, b.bringsSchema(k)); v != "" {
+	} else if v := b.c.variant(key, b.bringsSchema(k)); v != "" && key.object == "" {
 		s.prefix += "@" + v
 	}
 	l := &layer{name: s.prefix, k: k}

@@ -91,7 +91,7 @@ func (b *build) loadPart(dir *loaders.Dir) *kustomizationFile {
 	}
 	if p.Chart {
 		for i := range f.HelmCharts {
-			f.HelmCharts[i].Exact = true
+			f.HelmCharts[i].Exact, f.HelmCharts[i].Secret = true, p.Secret
 		}
 	}
 	k := &kustomizationFile{File: f}

@@ -30,7 +30,9 @@ type Chart struct {
 	ValuesInline          yaml.Value `json:"valuesInline"`
 	// Exact passes ValuesInline to helm unchanged and without other values, even if it is empty. A
 	// GitOps object sets it; a Kustomization cannot.
-	Exact        bool     `json:"-"`
+	Exact bool `json:"-"`
+	// Secret reports that values come from a Secret, so that the output is not cached.
+	Secret       bool     `json:"-"`
 	ValuesMerge  string   `json:"valuesMerge"`
 	IncludeCRDs  bool     `json:"includeCRDs"`
 	SkipHooks    bool     `json:"skipHooks"`

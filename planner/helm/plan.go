@@ -66,7 +66,8 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 		dec.Function.Args = dec.Args
 		dec.NotReused = cmp.Or(dec.NotReused, g.notReused(c))
 	}
-	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == ""},
+	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == "",
+		Granted: g.Secret},
 		&dec, nil
 }
 

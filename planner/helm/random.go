@@ -26,6 +26,9 @@ var changing = map[string]bool{
 // can be created from any file and from values. It can report a reason where none exists; helm
 // then renders the chart each time.
 func (g *Generator) notReused(c *chart.Chart) string {
+	if g.Secret {
+		return "values of a Secret"
+	}
 	if g.ReleaseName == "" && g.NameTemplate == "" {
 		return "no releaseName"
 	}

@@ -338,6 +338,9 @@ func (s *search) empty() error {
 		if t.ignored > 0 {
 			err.Hint("%s excludes %s below it", ignore.File, diag.Count(t.ignored, "folder"))
 		}
+		if n := len(s.skipped); n > 0 {
+			err.Hint("%s left out, the first because: %s; to see all reasons: --gitops all", diag.Count(n, "GitOps object"), s.skipped[0].Reason)
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
