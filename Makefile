@@ -17,7 +17,7 @@ FUNCTIONS ?= bin/functions
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build release image functions functions-test krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
+.PHONY: prose build release image functions functions-test gitops-test krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo

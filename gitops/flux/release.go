@@ -126,9 +126,10 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 	}
 	if ok {
 		r.defaults(&c, values)
-		r.Parts = []gitops.Part{{Dir: c.dir, At: c.at, Chart: true, Secret: len(values.hidden) > 0, Edit: func(gitops.Dir, *yaml.Source) (*yaml.Source, error) {
-			return r.file(h, c, values), nil
-		}}}
+		r.Parts = []gitops.Part{{Dir: c.dir, At: c.at, Chart: true, Secret: len(values.hidden) > 0,
+			Edit: func(gitops.Dir, *yaml.Source) (*yaml.Source, error) {
+				return r.file(h, c, values), nil
+			}}}
 	}
 	r.hide(values)
 	r.commonMetadata(s.CommonMetadata)
