@@ -262,9 +262,10 @@ func (l *Local) RootOf(name, path, within string) (*Dir, error) {
 	if l.fs != nil && within != "" {
 		within = givenPath(within)
 	}
-	if d.owner = name; within != "" && diag.Within(d.Real, within) {
-		d.within = within
+	if within != "" && !diag.Within(d.Real, within) { // a symbolic link
+		return nil, &RestrictedError{Path: d.Name, Target: l.name(d.Real), Root: l.name(within)}
 	}
+	d.owner, d.within = name, within
 	if l.seen != nil {
 		l.observe(d, Observation{Path: d.Real, Kind: SawDir, Real: d.Real})
 		l.mu.Lock()

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"path/filepath"
@@ -107,9 +108,18 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 			return nil, err
 		}
 	}
+	// An object in the output of a directory is a root twice if an object also renders the directory.
+	again := func(r *gitops.Root) bool {
+		l := dirs[c.origin[r.Object]]
+		return l != nil && c.rendered[l.Real]
+	}
+	once := map[string]bool{}
+	for _, r := range c.roots {
+		once[nameOf(r.Object)] = once[nameOf(r.Object)] || !again(r)
+	}
 	return slices.DeleteFunc(c.roots, func(r *gitops.Root) bool {
-		if l := dirs[c.origin[r.Object]]; l != nil && c.rendered[l.Real] {
-			return true // an object in the output of this directory renders it
+		if again(r) && once[nameOf(r.Object)] {
+			return true
 		}
 		return c.replaced[r.Object] || slices.ContainsFunc(r.Uses, func(o *gitops.Object) bool {
 			return o.Kind == "ApplicationSet" && c.replaced[o]
@@ -131,7 +141,8 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 					r.Object.Near, r.Object.By, c.origin[r.Object] = o.Near, o.By, c.origin[o]
 				}
 			}
-			key := r.Object.Near + "//" + nameOf(r.Object)
+			key := fmt.Sprintf("%s//%s//%s//%x", r.Object.Tree, r.Object.Near, nameOf(r.Object),
+				krm.DigestOf(yaml.AppendJSON(nil, r.Object.Value)))
 			if c.known[key] && r.Object.By != "" {
 				continue
 			}
@@ -248,6 +259,9 @@ func (c *closure) objectsIn(list *krm.List, by, near string, producer *gitops.Ob
 			at = producer.Place()
 		}
 		o.By, o.Near, o.Tree, o.Source = by, near, c.tree, yaml.Assemble(by, o.Value, at)
+		if producer != nil {
+			o.Tree = producer.Tree
+		}
 		c.origin[o] = by
 		if producer != nil {
 			c.origin[o] = c.origin[producer]

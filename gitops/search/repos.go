@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 )
 
 // repos decides which directory a repository is. It must be used by one goroutine at a time.
@@ -61,6 +61,11 @@ func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo
 		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%s is not a directory of this tree",
 			url).With(diag.NoSuchFile).
 			Hint("map it to a directory: --source %s=DIR", diag.ShellWord(url))
+	}
+	if !loaders.IsRemote(strings.TrimSuffix(url, "/") + "//x") {
+		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "%q is not the address of a repository",
+			diag.Redact(url)).With(diag.BadValue).Hint("name the directory of the repository: --source %s=DIR",
+			diag.ShellWord(diag.Redact(url)))
 	}
 	repo := gitops.Repo{Ref: func(dir string) string {
 		ref := strings.TrimSuffix(url, "/") + "//" + strings.TrimPrefix(path.Clean("/"+dir), "/")
@@ -125,7 +130,7 @@ func (r *repos) tree(searched string) *tree {
 // readGit reads the remotes and branches of a working tree. git is its file or directory .git.
 func (t *tree) readGit(git string, isDir bool) {
 	if !isDir { // a worktree or submodule
-		data, _ := os.ReadFile(git)
+		data, _ := readSmall(git)
 		dir, _ := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
 		dir = strings.TrimSpace(dir)
 		if !filepath.IsAbs(dir) {
@@ -134,7 +139,7 @@ func (t *tree) readGit(git string, isDir bool) {
 		git = dir
 	}
 	t.branch(filepath.Join(git, "HEAD"), "refs/heads/")
-	if data, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
+	if data, err := readSmall(filepath.Join(git, "commondir")); err == nil {
 		common := strings.TrimSpace(string(data))
 		if !filepath.IsAbs(common) {
 			common = filepath.Join(git, common)
@@ -148,14 +153,13 @@ func (t *tree) readGit(git string, isDir bool) {
 	if len(names) == 0 {
 		t.branches = append(t.branches, "main", "master") // a clone without the default branch of its remote
 	}
-	f, err := os.Open(filepath.Join(git, "config"))
+	config, err := readSmall(filepath.Join(git, "config"))
 	if err != nil {
 		return
 	}
-	defer f.Close()
 	remote := false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
+	for line := range strings.Lines(string(config)) {
+		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			remote = strings.HasPrefix(line, "[remote ")
 			continue
@@ -166,9 +170,12 @@ func (t *tree) readGit(git string, isDir bool) {
 	}
 }
 
+// readSmall reads a file of git, which must be regular and small: archives may contain anything.
+func readSmall(name string) ([]byte, error) { return loaders.ReadFile(name, 1<<20) }
+
 // branch adds the branch that a symbolic reference names.
 func (t *tree) branch(file, prefix string) {
-	data, _ := os.ReadFile(file)
+	data, _ := readSmall(file)
 	if name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: "+prefix); ok {
 		t.branches = append(t.branches, name)
 	}

@@ -58,6 +58,9 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 		}
 		if tree == nil {
 			e.objects.here = found.Roots
+			if w := e.host.Watch; w != nil {
+				w.gitops = found.Roots // for the next round, which has a different engine
+			}
 		} else {
 			if e.objects.there == nil {
 				e.objects.there = map[*revision.Tree]Objects{}

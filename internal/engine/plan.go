@@ -135,6 +135,9 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	if err != nil {
 		return nil, 0, err
 	}
+	if w := e.host.Watch; w != nil {
+		e.objects.here = w.gitops
+	}
 	for _, w := range found.Warnings {
 		e.host.Log.Warn(planner.WarningOf(w))
 	}

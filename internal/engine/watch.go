@@ -38,6 +38,7 @@ type Watch struct {
 
 	search  func(ctx context.Context) (*roots.Found, error) // nil without -R
 	objects bool                                            // it also finds GitOps objects
+	gitops  Objects                                         // those that search has found
 	// The result of search, nil if it must be repeated.
 	found    *roots.Found
 	searched map[string]bool

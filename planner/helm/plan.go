@@ -67,7 +67,7 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 		dec.NotReused = cmp.Or(dec.NotReused, g.notReused(c))
 	}
 	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == "",
-		Granted: g.Secret},
+			Granted: g.Secret},
 		&dec, nil
 }
 

@@ -124,8 +124,7 @@ type partFiles struct {
 }
 
 func (p partFiles) Files() ([]string, error) {
-	p.files.Uses(p.dir, p.dir.Real) // new files change the result
-	files, err := p.files.Files(p.dir)
+	files, err := p.files.ObservedFiles(p.dir)
 	for i := range files {
 		files[i] = filepath.ToSlash(files[i])
 	}

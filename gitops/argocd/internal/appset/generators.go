@@ -296,11 +296,17 @@ func (g *generation) matrix(gen *matrixGenerator, n node, depth int) ([]*params,
 			} else if err := p.combine(a, b); err != nil {
 				return nil, discovery.ErrorAt(n.at, "%w", err).With(diag.BadValue)
 			}
-			list = append(list, p)
+			if list = append(list, p); len(list) > maxParams {
+				return nil, discovery.ErrorAt(n.at, "%w", diag.Limitf("the generator makes more than %d sets of parameters", maxParams)).
+					With(diag.Limit)
+			}
 		}
 	}
 	return list, nil
 }
+
+// maxParams limits the sets of parameters of a matrix generator, whose number is a product.
+const maxParams = 10_000
 
 // combine sets p to the parameters of a and b, as texts. They must not have different values for
 // one parameter.
