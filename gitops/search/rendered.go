@@ -108,7 +108,8 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 			return nil, err
 		}
 	}
-	// An object in the output of a directory is a root twice if an object also renders the directory.
+	// An object in the output of a directory is a root twice if an object also renders the
+	// directory.
 	again := func(r *gitops.Root) bool {
 		l := dirs[c.origin[r.Object]]
 		return l != nil && c.rendered[l.Real]

@@ -185,8 +185,8 @@ func (f *Found) name(list []*gitops.Root) {
 // nameOf returns the name of an object, which is also that of its output folder.
 func nameOf(o *gitops.Object) string { return path.Join(o.Kind, folder(o.Namespace), folder(o.Name)) }
 
-// folder returns a text as the name of a folder. Valid names of objects stay unchanged. Others, such
-// as ../x, must not lead to a different folder.
+// folder returns a text as the name of a folder. Valid names of objects stay unchanged. Others,
+// such as ../x, must not lead to a different folder.
 func folder(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' {
