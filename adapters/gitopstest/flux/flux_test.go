@@ -271,8 +271,8 @@ func comparable(t *testing.T, text []byte) any {
 	return []any{string(out), parsed}
 }
 
-// TestKustomizationFile compares the edited kustomization file with that of Flux's generator, in
-// random trees without files that the controllers refuse.
+// TestKustomizationFile compares the edited kustomization file with the file from Flux's generator,
+// in random trees without files that the controllers refuse.
 func TestKustomizationFile(t *testing.T) {
 	names := []string{"app/a.yaml", "app/b.yml", "app/c.json", "app/x", "app/kustomization.yaml", "app/sub/kustomization.yml",
 		"app/sub/a.yaml",

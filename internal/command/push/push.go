@@ -47,7 +47,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 folder. The command prints the reference of the artifact with its digest. It uses the credentials of podman login or docker login.
 
 The artifact names its origin: --source, by default the address of the git remote, and --revision, by default BRANCH@sha1:COMMIT, of the repository of
-the folder or else of the working directory. Its time is that of the checked-out commit, or 1970 without a repository. The bytes depend only on these
+the folder or else of the working directory. Its time is the time of the checked-out commit, or 1970 without a repository. The bytes depend only on these
 three values and on the names and contents of the files, so the same folder has the same digest.
 
 As in flux, the artifact has all files and folders, with .krmflow-manifest and other names that begin with a dot, except for .git/, .gitignore,
