@@ -1,8 +1,9 @@
-// Package gitops describes what the controllers of Argo CD and Flux render for their objects. The
-// packages argocd and flux decode the objects. Nothing here runs a function or a chart.
+// Package gitops describes how the controllers of Argo CD and Flux render their objects. Packages
+// argocd and flux decode the objects. Decoding runs no functions and no charts.
 //
 // A controller edits the kustomization file of a directory, builds the directory, and changes the
-// result. A [Root] is a description of this: package planner compiles it into a graph.
+// resulting resources. A [Root] describes these steps, and package planner compiles it into a
+// graph.
 package gitops
 
 import (
@@ -16,29 +17,30 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Object is one object of a cluster, as written in a file or produced by an ApplicationSet or
-// a rendered root.
+// An Object is an object of a cluster. It comes from a file, from an ApplicationSet that generates
+// it, or from the output of a rendered root.
 type Object struct {
 	Group, Kind, Namespace, Name string
-	// Value is the object. It is document Doc of Source.
+	// Value is the content of the object: document Doc of Source.
 	Value  yaml.Value
 	Source *yaml.Source
 	Doc    int
 	// Tree is the absolute path of the searched directory, without symbolic links.
 	Tree string
-	// Near is the slash-separated directory of the object's file, below the searched directory. For
-	// an object in the output of a root, it is the directory that leads to the root.
+	// Near is the directory of the object's file: a slash-separated path below the searched
+	// directory. For an object in the output of a root, it is the directory of the root or, if the
+	// root is an object, Near of that object.
 	Near string
-	// By is the name of the root whose output contains the object, "" for an object in a file.
+	// By identifies the root whose output contains the object. It is "" for an object in a file.
 	By string
 }
 
-// Place returns the place of a field of o.
+// Place returns the place of the field at path.
 func (o *Object) Place(path ...any) yaml.Place {
 	return yaml.Place{Source: o.Source, Doc: o.Doc, At: path}
 }
 
-// Part returns o as a Source of its own.
+// Part returns a Source that contains only o.
 func (o *Object) Part() *yaml.Source {
 	return yaml.Assemble(o.Source.File, o.Value, yaml.Place{Source: o.Source, Doc: o.Doc})
 }
@@ -49,19 +51,21 @@ func (o *Object) Errorf(path []any, format string, args ...any) *diag.Error {
 	return diag.Errorf(p.Pos(), p.Source.Field(path), format, args...)
 }
 
-// A Repo is the content of a repository at a revision.
+// A Repo is a repository at a revision.
 type Repo struct {
-	// Dir is an absolute directory on this machine without symbolic links. If it is empty, Ref
-	// returns the reference that package loaders fetches for a directory of the repository.
+	// Dir is the directory of the repository on this machine: an absolute path without symbolic
+	// links. In a search of a git revision, it is a path in the revision. If Dir is empty, Ref
+	// returns the remote reference to a directory of the repository, for package loaders.
 	Dir string
 	Ref func(path string) string
-	// Guessed reports that Dir is the searched tree, which may be a different repository: nothing
-	// tells its address.
+	// Guessed reports that Dir is the searched tree although the address of the tree is unknown.
+	// The tree may be a different repository.
 	Guessed bool
 }
 
-// Place returns the directory at a slash-separated path in the repository: an absolute directory on
-// this machine, or a reference. The whole tree is not taken for a different repository.
+// Place returns the directory at a slash-separated path in the repository: a directory on this
+// machine, or a reference. If Dir is a guess, Place returns a reference for the path ".", because
+// the whole tree may be a different repository.
 func (r Repo) Place(path string) string {
 	if r.Dir == "" || r.Guessed && path == "." {
 		return r.Ref(path)
@@ -69,20 +73,20 @@ func (r Repo) Place(path string) string {
 	return filepath.Join(r.Dir, filepath.FromSlash(path))
 }
 
-// Searched is the URL of the searched tree itself for [Env.Repo].
+// Searched is a URL for [Env.Repo]. It selects the searched tree itself.
 const Searched = "."
 
-// An Env finds what objects refer to.
+// An Env resolves references from objects to other objects and to repositories.
 type Env struct {
-	// Objects are all objects found. They include ConfigMaps, Secrets and sources. Wanted are those
-	// of them whose roots are requested, nil for all.
+	// Objects are all objects found, including ConfigMaps, Secrets and sources. Wanted are the
+	// objects with requested roots; nil means all Objects.
 	Objects, Wanted []*Object
-	// Repo returns the repository at a URL and revision; an empty revision means its default. The
-	// place names the field with the URL. The error says why it is refused.
+	// Repo returns the repository at a URL and revision. An empty revision selects the default
+	// revision. at is the field with the URL. The error is the reason for a refusal.
 	Repo func(at yaml.Place, url, revision string) (Repo, error)
-	// Open returns the files of a Repo whose directory is on this machine.
+	// Open returns the files of a Repo with a directory on this machine.
 	Open func(Repo) (fs.FS, error)
-	// Clusters is a file with clusters for ApplicationSets, or nil.
+	// Clusters is a file that lists clusters for ApplicationSets. It may be nil.
 	Clusters *yaml.Source
 	// Warn reports a likely mistake.
 	Warn func(*diag.Error)
@@ -90,7 +94,7 @@ type Env struct {
 	index map[string][]*Object
 }
 
-// Requested returns the objects whose roots are requested.
+// Requested returns the objects with requested roots.
 func (e *Env) Requested() []*Object {
 	if e.Wanted == nil {
 		return e.Objects
@@ -98,12 +102,12 @@ func (e *Env) Requested() []*Object {
 	return e.Wanted
 }
 
-// Add adds objects.
+// Add appends to Objects.
 func (e *Env) Add(objects ...*Object) { e.Objects, e.index = append(e.Objects, objects...), nil }
 
-// Find returns the object of a kind by namespace and name, nil if there is none. Several clusters
-// may have an object of this name: Find returns the one that is nearest to the object by, which
-// refers to it.
+// Find returns the object with a kind, namespace and name, or nil if there is none. If several
+// clusters declare such an object, Find returns the nearest object to by, which contains the
+// reference.
 func (e *Env) Find(by *Object, group, kind, namespace, name string) *Object {
 	if e.index == nil {
 		e.index = map[string][]*Object{}
@@ -122,7 +126,7 @@ func (e *Env) Find(by *Object, group, kind, namespace, name string) *Object {
 	return found
 }
 
-// near returns the length of the path that two directories have in common.
+// near returns the length of the longest directory path that both directories begin with.
 func near(a, b string) (n int) {
 	for i := 0; i <= len(a) && i <= len(b); i++ {
 		if i == len(a) || i == len(b) || a[i] != b[i] {
@@ -138,23 +142,24 @@ func near(a, b string) (n int) {
 	return n
 }
 
-// A Root is what a controller renders for an object.
+// A Root describes the rendering of an object by its controller.
 type Root struct {
 	Object *Object
-	// Parts are rendered separately. Their resources follow one another.
+	// Parts are rendered separately. The output has their resources in this order.
 	Parts []Part
 	// Steps change the resources of all parts.
 	Steps []Step
-	// Errs say why the root cannot be rendered as the controller would.
+	// Errs are the reasons why krmflow cannot render the root as the controller does.
 	Errs []error
-	// Uses are the other objects that determine the root, and Files the files read for it so far.
+	// Uses are the other objects that determine the root. Files are the other files read for it so
+	// far.
 	Uses  []*Object
 	Files []*yaml.Source
-	// After are the objects that must be applied before this one.
+	// After are the dependencies of the object. They must be applied first.
 	After []*Object
 }
 
-// Sources returns the files of the object of r, of the objects that it uses, and of Files.
+// Sources returns the files that determine r: the files of its object and of Uses, and Files.
 func (r *Root) Sources() []*yaml.Source {
 	var list []*yaml.Source
 	for _, o := range append([]*Object{r.Object}, r.Uses...) {
@@ -167,45 +172,48 @@ func (r *Root) Sources() []*yaml.Source {
 
 // A Part is a directory with an edited kustomization file.
 type Part struct {
-	// Dir is an absolute path on this machine or the reference of a remote directory.
+	// Dir is an absolute path on this machine, or the reference of a remote directory. It is empty
+	// for a chart from a Helm repository.
 	Dir string
 	// At is the field that names the directory.
 	At yaml.Place
-	// Chart reports that the kustomization file lists a chart, and Secret that its values contain
-	// those of a Secret: helm's output is then not cached.
+	// Chart reports that the kustomization file lists a chart. Secret reports that the values of
+	// the chart include values of a Secret; helm's output is then not cached.
 	Chart, Secret bool
-	// Within is the directory whose files layers may read, as in Dir; "" means their own
-	// directories.
+	// Within is a directory, in the form of Dir. Layers may read only files in it. If it is empty,
+	// a layer may read only files in its own directory.
 	Within string
-	// Edit returns the kustomization file that the controller builds. old is the file in the
-	// directory, nil if there is none. The result is assembled: see [yaml.Assemble]. The error is a
+	// Edit returns the kustomization file that the controller builds. old is the existing file in
+	// the directory, or nil. The result is a Source of [yaml.Assemble]. The error is a
 	// [*diag.Error].
 	Edit func(dir Dir, old *yaml.Source) (*yaml.Source, error)
 }
 
 // A Dir is the directory of a [Part].
 type Dir interface {
-	// Files returns the slash-separated paths of the regular files at and below the directory, in
-	// lexical order.
+	// Files returns the slash-separated paths of all regular files in the directory and below it,
+	// in lexical order.
 	Files() ([]string, error)
-	// Read returns a file.
+	// Read returns the file at a slash-separated path.
 	Read(path string) (*yaml.Source, error)
 }
 
-// A Step is a change of the resources that a root has rendered.
+// A Step changes the resources that a root has rendered.
 type Step struct {
 	builtins.Transformer
-	// At is the field that configures the step, and Summary describes it in a plan, without values
-	// of Secrets.
+	// At is the field that configures the step. Summary describes the step in a plan, without
+	// values of Secrets.
 	At      yaml.Place
 	Summary string
 }
 
-// A Placer is a step that gets values from several places, which are not all in its configuration.
+// A Placer is a step with values from several places, some of them outside its configuration.
 type Placer interface {
 	builtins.Causer
-	// PlaceOf returns the position of the value that caused an edit, false if it is unknown.
+	// PlaceOf returns the position of the value that caused an edit. It returns false if the
+	// position is unknown.
 	PlaceOf(e builtins.Edit) (diag.Pos, bool)
-	// Values returns a text that differs if the values do. It must not be displayed.
+	// Values returns a string that changes whenever the values change. It may contain values of
+	// Secrets and must not be displayed.
 	Values() string
 }
