@@ -13,7 +13,7 @@ import (
 // extensionsGroup is the API group of ArtifactGenerator.
 const extensionsGroup = "source.extensions.fluxcd.io"
 
-// An artifactGenerator is an object of the kind ArtifactGenerator. It makes ExternalArtifacts.
+// An artifactGenerator is the content of an ArtifactGenerator, which creates ExternalArtifacts.
 type artifactGenerator struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -39,8 +39,8 @@ type artifactGenerator struct {
 	} `json:"spec"`
 }
 
-// artifact returns the origin of a path in an ExternalArtifact: a source and a directory in it. The
-// source is nil after an error. field refers to the ExternalArtifact.
+// artifact returns the origin of the path sub in an ExternalArtifact: a source and a directory in
+// it. field is the field that refers to the ExternalArtifact. After an error, the source is nil.
 func (r *root) artifact(ref reference, sub string, field ...any) (*gitops.Object, string) {
 	namespace := cmp.Or(ref.Namespace, r.Object.Namespace)
 	for _, o := range r.f.env.Objects {
@@ -59,9 +59,10 @@ func (r *root) artifact(ref reference, sub string, field ...any) (*gitops.Object
 	return nil, ""
 }
 
-// copied returns the origin of the directory sub in artifact i of an ArtifactGenerator. All copies
-// must come from one source and keep their relative paths: then the layers of the artifact refer to
-// one another as in the source.
+// copied returns the origin of the directory sub in artifact i of an ArtifactGenerator. It supports
+// only artifacts whose copies all come from one source and keep their relative paths. The layers of
+// such an artifact refer to one another as in the source, so the source can be rendered in place of
+// the artifact.
 func (r *root) copied(o *gitops.Object, i int, sub string) (*gitops.Object, string) {
 	g := &artifactGenerator{}
 	errs := r.f.decode(o, g)
@@ -110,8 +111,8 @@ func (r *root) copied(o *gitops.Object, i int, sub string) (*gitops.Object, stri
 	return nil, ""
 }
 
-// base returns the directory of a source that an artifact is a copy of, if the directory dir is
-// copied to the path to.
+// base returns the directory of a source that corresponds to the root of an artifact, if the
+// artifact has a copy of dir at the path to. ok is false if the copy changes the relative path.
 func base(dir, to string) (prefix string, ok bool) {
 	if to == "." {
 		return dir, true

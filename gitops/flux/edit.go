@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An editor writes the kustomization file that kustomize-controller builds, in the way of
+// An editor writes the kustomization file that kustomize-controller builds. It follows
 // Generator.WriteFile of github.com/fluxcd/pkg/kustomize.
 type editor struct {
 	f    *finder
@@ -21,7 +21,7 @@ type editor struct {
 	tree tree
 }
 
-// A file is a kustomization file that is edited.
+// A file is a kustomization file during its edits, with the places of its values.
 type file struct {
 	v      yaml.Value
 	places []yaml.Place
@@ -37,7 +37,7 @@ func (e *editor) edit(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 			return nil, diag.AsError(err)
 		}
 		if !v.IsNull() && v.Type() != yaml.Map {
-			return yaml.Assemble(old.File, v, yaml.Place{Source: old}), nil // the planner reports it
+			return yaml.Assemble(old.File, v, yaml.Place{Source: old}), nil // the planner reports the error
 		}
 		f.v, f.places[0], name = v, yaml.Place{Source: old}, old.File
 	}
@@ -53,8 +53,8 @@ func (e *editor) edit(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 			return nil, e.at("path", err)
 		}
 		if len(list) == 0 {
-			// Flux writes this name into a file without resources, because kustomize refuses an
-			// empty one.
+			// Flux sets this namespace in a file without resources, because kustomize refuses an
+			// empty file.
 			f.set("namespace", yaml.Str("_placeholder"), e.o.Place("spec"))
 		} else {
 			f.set("resources", yaml.SeqOf(list...), e.o.Place("spec"))
@@ -81,7 +81,7 @@ func (e *editor) edit(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 	return yaml.Assemble(name, f.v, f.places...), nil
 }
 
-// at returns err as an error about a field of spec.
+// at adds the position of a field of spec to err, unless err has a position.
 func (e *editor) at(field string, err error) *diag.Error {
 	d := diag.AsError(err)
 	if d.Pos.File != "" {
@@ -120,7 +120,7 @@ func exists(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// isLocal reports whether Flux takes the path of a component for a relative path.
+// isLocal reports whether Flux accepts the path of a component as local and relative.
 func isLocal(p string) bool {
 	lower := strings.ToLower(p)
 	for _, prefix := range []string{"git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/"} {
@@ -131,7 +131,7 @@ func isLocal(p string) bool {
 	return !filepath.IsAbs(p) && !filepath.IsAbs(strings.TrimPrefix(lower, "file://"))
 }
 
-// render adds the patches and images of a post renderer, which is at path in the object.
+// render adds the patches and images of a post renderer. at is its path in the object.
 func (f *file) render(p postRenderer, at ...any) {
 	place := func(path ...any) yaml.Place { return f.o.Place(slices.Concat(at, path)...) }
 	for i, p := range p.Patches {
@@ -180,8 +180,8 @@ func operations(list []jsonOperation) yaml.Value {
 	return yaml.SeqOf(items...)
 }
 
-// image adds an entry of images, or changes the first existing entry of that name. A new tag or
-// digest replaces both of the existing entry.
+// image adds an entry to images, or changes the first entry with the same name. A new tag or digest
+// replaces both the tag and the digest of that entry.
 func (f *file) image(img image, at yaml.Place) {
 	for i, x := range f.get("images").Items() {
 		if x.Type() != yaml.Map || field(x, "name").Text() != img.Name {
@@ -211,7 +211,7 @@ func (f *file) image(img image, at yaml.Place) {
 	f.add("images", textFields("name", img.Name, "newName", img.NewName, "newTag", img.NewTag, "digest", img.Digest), at)
 }
 
-// textFields returns a mapping of keys and texts, without the empty ones.
+// textFields returns a mapping of the pairs with non-empty values.
 func textFields(pairs ...string) yaml.Value {
 	var fields []yaml.Field
 	for i := 0; i < len(pairs); i += 2 {
@@ -230,7 +230,7 @@ func textList(texts []string) yaml.Value {
 	return yaml.SeqOf(items...)
 }
 
-// keyIn returns the spelling of a key in a mapping: kustomize ignores case.
+// keyIn returns the spelling of key in a mapping. Like kustomize, it ignores case.
 func keyIn(v yaml.Value, key string) string {
 	if v.Get(key).Exists() {
 		return key
@@ -248,7 +248,7 @@ func field(v yaml.Value, key string) yaml.Value { return v.Get(keyIn(v, key)) }
 func (f *file) key(key string) string     { return keyIn(f.v, key) }
 func (f *file) get(key string) yaml.Value { return f.v.Get(f.key(key)) }
 
-// set sets a field to a value that is written at a place.
+// set sets a field to v. at is the place of v.
 func (f *file) set(key string, v yaml.Value, at yaml.Place) {
 	key = f.key(key)
 	f.v = f.v.With(key, v)
@@ -257,21 +257,21 @@ func (f *file) set(key string, v yaml.Value, at yaml.Place) {
 	f.places = append(f.places, at)
 }
 
-// fill sets a field that is missing.
+// fill sets a field that is missing or null.
 func (f *file) fill(key, text string) {
 	if f.get(key).IsNull() {
 		f.v = f.v.With(f.key(key), yaml.Str(text))
 	}
 }
 
-// setText sets a field to the text of a field of spec, unless it is empty.
+// setText sets a field to text, the value of a field of spec. It ignores an empty text.
 func (f *file) setText(key, text, field string) {
 	if text != "" {
 		f.set(key, yaml.Str(text), f.o.Place("spec", field))
 	}
 }
 
-// add appends an item to a list. at is its place.
+// add appends an item to a list. at is the place of the item.
 func (f *file) add(key string, item yaml.Value, at yaml.Place) {
 	key = f.key(key)
 	list := f.v.Get(key)

@@ -1,5 +1,5 @@
-// Package flux decodes the objects of Flux and describes what its controllers render for them: a
-// Kustomization as kustomize-controller, and a HelmRelease as helm-controller.
+// Package flux decodes objects of Flux and describes their rendering: Kustomizations as in
+// kustomize-controller, and HelmReleases as in helm-controller.
 package flux
 
 import (
@@ -17,9 +17,9 @@ const (
 	SourceGroup    = "source.toolkit.fluxcd.io"
 )
 
-// Roots returns a root for each Kustomization and HelmRelease of Flux in env, in the order of
-// env.Objects. Suspended objects are not applied: Roots reports them with env.Warn and leaves them
-// out. Unknown fields are warnings as well. All other mistakes are in Errs of the root.
+// Roots returns a root for each requested Kustomization and HelmRelease of Flux, in the order of
+// env.Requested. It warns about suspended objects and leaves them out, because Flux does not apply
+// them. It also warns about unknown fields. All other errors are in Errs of the root.
 func Roots(env *gitops.Env) []*gitops.Root {
 	f := &finder{env: env, decoded: map[*gitops.Object]*source{}}
 	var list []*gitops.Root
@@ -38,13 +38,13 @@ func Roots(env *gitops.Env) []*gitops.Root {
 	return list
 }
 
-// A finder finds the objects that others refer to.
+// A finder resolves references between objects. It decodes each source once.
 type finder struct {
 	env     *gitops.Env
 	decoded map[*gitops.Object]*source
 }
 
-// A root collects the parts and steps for an object.
+// A root collects the parts, steps and errors for an object.
 type root struct {
 	*gitops.Root
 	f *finder
@@ -54,7 +54,7 @@ func (f *finder) root(o *gitops.Object) *root { return &root{&gitops.Root{Object
 
 func (r *root) fail(err *diag.Error) { r.Errs = append(r.Errs, err) }
 
-// use records that another object determines the root.
+// use adds an object to Uses, unless Uses contains it.
 func (r *root) use(o *gitops.Object) {
 	for _, u := range r.Uses {
 		if u == o {
@@ -64,7 +64,7 @@ func (r *root) use(o *gitops.Object) {
 	r.Uses = append(r.Uses, o)
 }
 
-// after records the objects that must be ready before the root is applied.
+// after records the dependencies of the object. A missing dependency is an error.
 func (r *root) after(group, kind string, list []dependency) {
 	for i, d := range list {
 		namespace := d.Namespace
@@ -90,7 +90,7 @@ type dependency struct {
 	ReadyExpr  yaml.Value `json:"readyExpr"`
 }
 
-// A reference names an object, by default in the namespace of the object that refers to it.
+// A reference names an object, by default in the namespace of the referring object.
 type reference struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -103,8 +103,8 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// decode stores an object in the struct that into points to. It reports unknown fields as warnings
-// and returns the other mistakes.
+// decode stores an object in the struct that into points to. It warns about unknown fields and
+// returns all other errors.
 func (f *finder) decode(o *gitops.Object, into any) (errs []*diag.Error) {
 	for _, m := range yaml.Decode(o.Value, into) {
 		e := o.Errorf(m.Path, "%s", m.Msg).With(m.Code)
@@ -124,7 +124,7 @@ func (f *finder) warn(e *diag.Error) {
 	}
 }
 
-// suspended reports whether a controller ignores the object, with a warning.
+// suspended returns suspend, and warns that a suspended object is left out.
 func (f *finder) suspended(o *gitops.Object, suspend bool) bool {
 	if suspend {
 		f.warn(o.Errorf([]any{"spec", "suspend"}, "%s %s is suspended: Flux does not apply it, and it is left out", o.Kind,

@@ -16,14 +16,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A fixture is a directory that is the repository https://example.com/fleet.
+// A fixture is a directory that serves as the repository https://example.com/fleet.
 type fixture struct {
 	*gitops.Env
 	dir      string
 	warnings []string
 }
 
-// newFixture writes files. Objects are those of the files below the directory clusters.
+// newFixture writes files, and reads objects from the files below the directory clusters.
 func newFixture(t *testing.T, files map[string]string) *fixture {
 	t.Helper()
 	x := &fixture{dir: t.TempDir()}
@@ -117,7 +117,7 @@ func only(t *testing.T, x *fixture) *gitops.Root {
 	return roots[0]
 }
 
-// errsOf returns the errors of a root as texts.
+// errsOf returns the messages of the errors of a root.
 func errsOf(r *gitops.Root) (list []string) {
 	for _, err := range r.Errs {
 		list = append(list, err.Error())
@@ -133,7 +133,7 @@ metadata: {name: fleet, namespace: flux-system}
 spec: {url: https://example.com/fleet, interval: 1m, ref: {branch: main}}
 `
 
-// app returns a Kustomization with more fields of spec, and its source.
+// app returns a Kustomization with additional fields in spec, and its source.
 func app(spec string) string {
 	return `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization

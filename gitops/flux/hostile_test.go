@@ -9,8 +9,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestHostileObjects replaces parts of valid objects by other values. Nothing panics, and every
-// error has a place.
+// TestHostileObjects replaces random parts of valid objects and checks that nothing panics.
 func TestHostileObjects(t *testing.T) {
 	junk := []yaml.Value{yaml.NullValue, yaml.Str(""), yaml.Str("../../x"), yaml.Str("${"),
 		yaml.Number(yaml.Int, "-1"), yaml.BoolValue(true), yaml.SeqOf(), yaml.SeqOf(yaml.NullValue),

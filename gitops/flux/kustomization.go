@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A kustomization is an object of the kind Kustomization. Fields of type yaml.Value at the end do
-// not affect the output.
+// A kustomization is the content of a Kustomization of Flux. The fields after decryption do not
+// affect the output.
 type kustomization struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -101,7 +101,7 @@ type image struct {
 	Digest  string `json:"digest"`
 }
 
-// kustomization returns the root of a Kustomization, nil if it is suspended.
+// kustomization returns the root of a Kustomization, or nil if it is suspended.
 func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 	r := f.root(o)
 	k := &kustomization{}
@@ -149,8 +149,8 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 	return r.Root
 }
 
-// deprecated reports the patches of v1beta2. The API v1 does not have them, and the API server
-// drops them.
+// deprecated removes the patches of v1beta2 from an object of version v1, with a warning. The API
+// server drops them, because v1 does not have these fields.
 func (r *root) deprecated(k *kustomization) {
 	version := path.Base(k.APIVersion)
 	drop := func(field string) {

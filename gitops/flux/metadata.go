@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// commonMetadata adds the step for spec.commonMetadata. Unlike kustomize's labels, these appear
-// only in metadata of the objects.
+// commonMetadata adds the step for spec.commonMetadata. Unlike kustomize's labels, the step changes
+// only the metadata of objects, not selectors or templates.
 func (r *root) commonMetadata(m metadata) {
 	if len(m.Labels)+len(m.Annotations) > 0 {
 		r.Steps = append(r.Steps, gitops.Step{Transformer: &commonMetadata{m}, At: r.Object.Place("spec", "commonMetadata"),

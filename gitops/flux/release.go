@@ -13,8 +13,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A release is an object of the kind HelmRelease. Fields of type yaml.Value at the end do not
-// affect the output.
+// A release is the content of a HelmRelease. The fields after postRenderers do not affect the
+// output.
 type release struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -81,7 +81,7 @@ type chartSpec struct {
 	Verify                   yaml.Value `json:"verify"`
 }
 
-// A helmAction has the common fields of install and upgrade.
+// A helmAction has the fields that install and upgrade share.
 type helmAction struct {
 	CleanupOnFail            yaml.Value `json:"cleanupOnFail"`
 	CreateNamespace          yaml.Value `json:"createNamespace"`
@@ -100,7 +100,7 @@ type helmAction struct {
 	Timeout                  yaml.Value `json:"timeout"`
 }
 
-// release returns the root of a HelmRelease, nil if it is suspended.
+// release returns the root of a HelmRelease, or nil if it is suspended.
 func (f *finder) release(o *gitops.Object) *gitops.Root {
 	r := f.root(o)
 	h := &release{}
@@ -136,7 +136,7 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 	return r.Root
 }
 
-// file returns the kustomization file with the chart.
+// file returns a kustomization file with the chart and the post renderers.
 func (r *root) file(h *release, c chart, values *values) *yaml.Source {
 	s := &h.Spec
 	f := &file{o: r.Object, v: yaml.MapOf(), places: []yaml.Place{r.Object.Place("spec")}}
@@ -188,7 +188,7 @@ func (r *root) file(h *release, c chart, values *values) *yaml.Source {
 	return yaml.Assemble("kustomization.yaml", f.v, f.places...)
 }
 
-// releaseName returns the name of the release. Helm limits its length.
+// releaseName returns the name of the release. A name above helm's limit is cut and ends in a hash.
 func (h *release) releaseName(o *gitops.Object) string {
 	name := h.Spec.ReleaseName
 	if name == "" {
@@ -206,25 +206,24 @@ func (h *release) releaseName(o *gitops.Object) string {
 
 // A chart is the chart of a HelmRelease.
 type chart struct {
-	// name, version and repo are the fields of helmCharts. repo is "" for a chart in a directory.
+	// name, version and repo are fields of helmCharts. repo is "" for a chart in a directory.
 	name, version, repo string
-	// dir is the directory that contains the directory of the chart, in the form of
-	// [gitops.Part].
+	// dir is the parent directory of a chart in a directory, as in [gitops.Part].
 	dir string
-	// tree is the directory of the chart.
+	// tree is the directory of the chart in its repository.
 	tree tree
 	at   yaml.Place
-	// places are the places of these fields.
+	// places are the places of name, version and repo.
 	places map[string]yaml.Place
-	// valuesFiles replace the file values.yaml of the chart. from is the object that names them, at
-	// the path field.
+	// valuesFiles replace the file values.yaml of the chart. from is the object with the chartSpec,
+	// and field is the path of the chartSpec in from.
 	valuesFiles   []string
 	ignoreMissing bool
 	from          *gitops.Object
 	field         []any
 }
 
-// chart returns the chart that a HelmRelease refers to.
+// chart returns the chart of a HelmRelease.
 func (r *root) chart(h *release) (c chart, ok bool) {
 	o := r.Object
 	switch ref := h.Spec.ChartRef; {
@@ -273,7 +272,8 @@ func (r *root) chartInRegistry(o *gitops.Object) (c chart, ok bool) {
 	return c, true
 }
 
-// chartOf returns the chart that is described at a path of from.
+// chartOf returns the chart that s describes. s is the chartSpec at the path field of from. valid
+// reports that from was decoded without errors.
 func (r *root) chartOf(from *gitops.Object, s chartSpec, valid bool, field ...any) (c chart, ok bool) {
 	at := func(path ...any) yaml.Place { return from.Place(slices.Concat(field, path)...) }
 	if !valid {

@@ -12,11 +12,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// kustomizationFiles are the names of kustomization files.
+// kustomizationFiles are the names that kustomize accepts for a kustomization file.
 var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // resources returns the resources of the kustomization file that Flux generates for a directory
-// without one: the directories below it that have one, and the YAML files outside of those.
+// without one: the outermost directories below it that have a kustomization file, and all YAML
+// files outside of these directories.
 func (e *editor) resources(dir gitops.Dir) ([]yaml.Value, error) {
 	names, err := dir.Files()
 	if err != nil {
@@ -53,7 +54,7 @@ func (e *editor) resources(dir gitops.Dir) ([]yaml.Value, error) {
 	return items, nil
 }
 
-// outermost returns the outermost of some directories that contains a file, "" if none does.
+// outermost returns the outermost directory in dirs that contains a file, or "" if none does.
 func outermost(dirs map[string]bool, name string) string {
 	for i := range len(name) {
 		if name[i] == '/' && dirs[name[:i]] {
@@ -63,25 +64,25 @@ func outermost(dirs map[string]bool, name string) string {
 	return ""
 }
 
-// inWalk compares two paths in the order in which filepath.Walk visits them.
+// inWalk compares two paths by the order of filepath.Walk.
 func inWalk(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) }
 
-// sourceIgnore is the name of files that list paths that source-controller leaves out, in the
-// syntax of .gitignore.
+// sourceIgnore is the name of the files with patterns of paths that source-controller excludes.
+// They have the syntax of .gitignore.
 const sourceIgnore = ".sourceignore"
 
-// defaultIgnore are the patterns of source-controller itself.
+// defaultIgnore are the patterns built into source-controller.
 const defaultIgnore = `.git/ .gitignore .gitmodules .gitattributes
 *.jpg *.jpeg *.gif *.png *.wmv *.flv *.tar.gz *.zip
 .github/ .circleci/ .travis.yml .gitlab-ci.yml appveyor.yml .drone.yml cloudbuild.yaml codeship-services.yml codeship-steps.yml
 **/.goreleaser.yml **/.sops.yaml **/.flux.yaml`
 
-// ignoreRules are the rules for the files of a directory in a repository, those with the lowest
-// precedence first: the defaults, the .sourceignore files, and spec.ignore of the source.
+// ignoreRules are the rules for the files of a directory in a repository, in increasing order of
+// precedence: the defaults, the .sourceignore files, and spec.ignore of the source.
 //
-// Flux reads patterns in the way of the library go-git, which differs from git: a pattern for a
-// directory also matches all paths below it. A later pattern can therefore include a file of an
-// excluded directory, and users write "*" with "!/deploy".
+// Like the library go-git, and unlike git, Flux also applies a pattern for a directory to all paths
+// below the directory. A later pattern can therefore include a file of an excluded directory, and
+// users write "*" with "!/deploy".
 type ignoreRules struct {
 	sub  []string // the path of the directory in the repository
 	list []ignoreRule
@@ -94,7 +95,7 @@ type ignoreRule struct {
 	anchored bool
 }
 
-// ignoreFiles returns the .sourceignore files above the directory.
+// ignoreFiles returns the .sourceignore files in the directories above t.
 func (t tree) ignoreFiles(env *gitops.Env) (list []*yaml.Source) {
 	files := t.files(env)
 	if files == nil {
@@ -136,7 +137,7 @@ func (e *editor) rules(dir gitops.Dir, names []string) (*ignoreRules, error) {
 	return r, nil
 }
 
-// stepsOf returns the names in a path, none for the current directory.
+// stepsOf returns the elements of a path. The current directory has none.
 func stepsOf(p string) []string {
 	if p == "." || p == "" {
 		return nil
@@ -144,7 +145,7 @@ func stepsOf(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// read adds the patterns in a file.
+// read adds the patterns in text. domain is the directory of its file.
 func (r *ignoreRules) read(domain []string, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
@@ -166,7 +167,7 @@ func (r *ignoreRules) add(domain []string, p string) {
 	r.list = append(r.list, one)
 }
 
-// ignores reports whether a file below the directory is left out.
+// ignores reports whether the rules exclude a file below the directory.
 func (r *ignoreRules) ignores(name string) bool {
 	full := slices.Concat(r.sub, strings.Split(name, "/"))
 	for _, one := range slices.Backward(r.list) {
@@ -177,7 +178,7 @@ func (r *ignoreRules) ignores(name string) bool {
 	return false
 }
 
-// matches reports whether the pattern matches a file or a directory that contains it.
+// matches reports whether the pattern matches a file or one of its parent directories.
 func (r *ignoreRule) matches(file []string) bool {
 	if !r.anchored {
 		for i, name := range file {
@@ -225,9 +226,10 @@ func (r *ignoreRule) matches(file []string) bool {
 	return matched && (!r.dirOnly || len(file) > 0)
 }
 
-// decrypt moves the resources of the file that sops has encrypted to a generator that decrypts
-// them. The resources of other layers stay encrypted, with a warning of the planner. Flux also
-// decrypts the files of secretGenerator: decrypt returns an error for them.
+// decrypt moves resources that are encrypted by sops from the kustomization file to a generator
+// that decrypts them. Resources of other layers stay encrypted, and the planner warns about them.
+// Flux also decrypts files of secretGenerator. krmflow does not: decrypt returns an error for such
+// a file.
 func (e *editor) decrypt(f *file, dir gitops.Dir) error {
 	for i, g := range f.get("secretGenerator").Items() {
 		for _, key := range []string{"envs", "files"} {
@@ -289,7 +291,7 @@ func (e *editor) decrypt(f *file, dir gitops.Dir) error {
 	return nil
 }
 
-// read returns a file in or below the directory, nil if there is none.
+// read returns a file in the directory or below it, or nil if it cannot be read.
 func read(dir gitops.Dir, name string) *yaml.Source {
 	if name = path.Clean(name); path.IsAbs(name) || strings.HasPrefix(name, "..") {
 		return nil
@@ -301,13 +303,13 @@ func read(dir gitops.Dir, name string) *yaml.Source {
 	return src
 }
 
-// sealed reports whether sops has encrypted a file of values: its metadata is at the end.
+// sealed reports whether a file contains values encrypted by sops and the metadata of sops.
 func sealed(src *yaml.Source) bool {
 	text := src.Text()
 	return strings.Contains(text, "ENC[AES256_GCM,") && strings.Contains(text, "lastmodified")
 }
 
-// encrypted reports whether all objects in a file are encrypted by sops.
+// encrypted reports whether sops has encrypted all objects in a file.
 func encrypted(dir gitops.Dir, name string) bool {
 	if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return false

@@ -10,15 +10,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An assignment is one key=value of helm's --set.
+// An assignment is one KEY=VALUE pair of helm's --set.
 type assignment struct {
 	path  []any // mapping keys and list indexes
 	value yaml.Value
 }
 
-// parseSet parses a target path with its value as Flux does: in the syntax of helm's --set, or
-// --set-string if the value is in quotes. A value may contain further assignments after commas.
-// With literal, the value is taken as it is. Errors have no text of the value.
+// parseSet parses a target path and its value as Flux does. The syntax is helm's --set, or
+// --set-string for a value in quotes. The value may contain further assignments after commas. If
+// literal is set, the value is used unchanged. Errors contain no text of the value.
 func parseSet(target, value string, literal bool) (list []assignment, err error) {
 	p := &setParser{rest: target + "=" + value, literal: literal, start: len(target)}
 	if !literal {
@@ -50,8 +50,8 @@ type setParser struct {
 
 var errSet = errors.New("the path is not valid in helm's --set: write it as a.b[0].c")
 
-// until returns the unescaped text up to one of the characters in stops, and that character, 0 at
-// the end.
+// until returns the unescaped text before the first character of stops, and this character. At the
+// end of the input, the character is 0.
 func (p *setParser) until(stops string) (string, byte) {
 	var b strings.Builder
 	for i := 0; i < len(p.rest); i++ {
@@ -72,7 +72,7 @@ func (p *setParser) until(stops string) (string, byte) {
 	return b.String(), 0
 }
 
-// assignment parses one assignment with the comma after it.
+// assignment parses one assignment and the comma after it.
 func (p *setParser) assignment() (a assignment, err error) {
 	stops := "=[,."
 	if p.literal {
@@ -140,7 +140,7 @@ func (p *setParser) value() (yaml.Value, error) {
 	}
 }
 
-// scalar returns a text as a boolean, null, integer or string, as helm does.
+// scalar converts text to a boolean, null, integer or string, as helm does.
 func (p *setParser) scalar(text string) yaml.Value {
 	switch {
 	case p.text:
@@ -158,7 +158,7 @@ func (p *setParser) scalar(text string) yaml.Value {
 	return yaml.QuotedStr(text)
 }
 
-// apply returns v with the assignment.
+// apply returns v after the assignment.
 func (a assignment) apply(v yaml.Value) (yaml.Value, error) { return assign(v, a.path, a.value) }
 
 func assign(v yaml.Value, path []any, x yaml.Value) (yaml.Value, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A source is a GitRepository, OCIRepository, HelmRepository or HelmChart. Fields of type
-// yaml.Value do not affect the output.
+// A source is the content of a GitRepository, OCIRepository, HelmRepository or HelmChart. Fields of
+// type yaml.Value do not affect the output.
 type source struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -55,7 +55,7 @@ type source struct {
 	errs []*diag.Error
 }
 
-// source returns a decoded source. Its mistakes are returned once per root.
+// source returns a decoded source, and records its errors in r.
 func (r *root) source(o *gitops.Object) *source {
 	s := r.f.decoded[o]
 	if s == nil {
@@ -70,7 +70,8 @@ func (r *root) source(o *gitops.Object) *source {
 	return s
 }
 
-// find returns the source that a field refers to. It records an error if there is none.
+// find returns the source that a field of from refers to. If there is none, it records an error and
+// returns nil.
 func (r *root) find(from *gitops.Object, ref reference, field ...any) *gitops.Object {
 	namespace := cmp.Or(ref.Namespace, from.Namespace)
 	name := path.Join(namespace, ref.Name)
@@ -101,11 +102,11 @@ func (r *root) find(from *gitops.Object, ref reference, field ...any) *gitops.Ob
 	return o
 }
 
-// bootstrapped is the name of the source that flux bootstrap creates for the repository itself. It
-// is often not in the repository.
+// bootstrapped is the name of the source that flux bootstrap creates for the repository itself. The
+// repository often does not contain this source.
 const bootstrapped = "flux-system"
 
-// searched returns a source for the searched tree itself.
+// searched returns a source for the searched tree itself, with a warning.
 func (r *root) searched(from *gitops.Object, kind, namespace string, field []any) *gitops.Object {
 	r.f.env.Warn(from.Errorf(field, "%s %s is not in the searched directories: it is taken to be this repository", kind,
 		path.Join(namespace, bootstrapped)).With(diag.NoSuchFile))
@@ -114,7 +115,7 @@ func (r *root) searched(from *gitops.Object, kind, namespace string, field []any
 		Tree: from.Tree, Near: from.Near, Value: yaml.MapOf(yaml.Field{Key: "spec", Value: spec})}
 }
 
-// revision returns the revision of a GitRepository or OCIRepository as the controllers choose it.
+// revision returns the revision that the controllers choose for a GitRepository or OCIRepository.
 func (s *source) revision() string {
 	ref := s.Spec.Ref
 	if s.Kind == "OCIRepository" {
@@ -127,13 +128,13 @@ func (s *source) revision() string {
 // A tree is a directory of a repository.
 type tree struct {
 	repo gitops.Repo
-	// sub is the slash-separated path of the directory in the repository, "." for its root.
+	// sub is the slash-separated path of the directory in the repository. The root is "" or ".".
 	sub string
-	// ignore are the patterns of spec.ignore of the source.
+	// ignore is the field spec.ignore of the source.
 	ignore string
 }
 
-// tree returns the directory sub of the repository that a source describes.
+// tree returns the directory sub in the repository of a source.
 func (r *root) tree(o *gitops.Object, sub string) (tree, bool) {
 	s := r.source(o)
 	if len(s.errs) > 0 {
@@ -161,12 +162,12 @@ func (r *root) tree(o *gitops.Object, sub string) (tree, bool) {
 	return tree{repo, strings.TrimPrefix(path.Clean("/"+sub), "/"), s.Spec.Ignore}, true
 }
 
-// dir returns the directory in the form of [gitops.Part].
+// dir returns the directory as in [gitops.Part].
 func (t tree) dir() string {
 	return t.repo.Place(t.sub)
 }
 
-// files returns the files of the repository, nil if they are not on this machine.
+// files returns the files of the repository, or nil if they cannot be read on this machine.
 func (t tree) files(env *gitops.Env) fs.FS {
 	if t.repo.Dir == "" || env.Open == nil {
 		return nil

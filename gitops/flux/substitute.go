@@ -23,10 +23,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// substituteKey is the label or annotation that excludes an object from the substitution.
+// substituteKey is the label or annotation that excludes an object from substitution.
 const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 
-// isVariable reports whether Flux accepts the name of a variable.
+// isVariable reports whether Flux accepts name as the name of a variable.
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -76,12 +76,12 @@ func (r *root) substitute(k *kustomization) {
 	r.Steps = append(r.Steps, gitops.Step{Transformer: t, At: r.Object.Place("spec", "postBuild"), Summary: summary})
 }
 
-// oneLine removes line ends, as Flux does in variables.
+// oneLine removes line feeds, as Flux does for values of variables.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "") }
 
-// data returns the decoded data of a ConfigMap or Secret, and the places of the values. ok is false
-// if the object is missing; data records an error then unless it is optional. at is the field that
-// refers to it.
+// data returns the decoded data of a ConfigMap or Secret, and the places of the values. If the
+// object is missing, ok is false, and data records an error unless optional is set. at is the field
+// that refers to the object.
 func (r *root) data(at []any, kind, name string, optional bool) (data map[string]string, places map[string]yaml.Place, ok bool) {
 	o := r.f.env.Find(r.Object, "", kind, r.Object.Namespace, name)
 	if o == nil {
@@ -129,8 +129,9 @@ func (r *root) data(at []any, kind, name string, optional bool) (data map[string
 	return data, places, true
 }
 
-// A substitution replaces variables in resources: it writes each as YAML, replaces the variables in
-// the text and reads it again, as kustomize-controller does. Strings may become numbers.
+// A substitution replaces variables in resources as kustomize-controller does: it writes each
+// resource as YAML, replaces the variables in the text, and parses the result. Strings may become
+// numbers.
 type substitution struct {
 	vars    map[string]string
 	secrets map[string]bool // the variables with values of Secrets
@@ -146,7 +147,8 @@ func (t *substitution) Values() string {
 	return string(b)
 }
 
-// Causes implements [gitops.Placer]: a variable's value is in the new text.
+// Causes implements [gitops.Placer]. A substitution is a possible cause of an edit if the new text
+// contains the value of a variable.
 func (t *substitution) Causes(e builtins.Edit) builtins.Likelihood {
 	if len(t.in(e)) == 0 {
 		return builtins.Unlikely
@@ -163,8 +165,8 @@ func (t *substitution) PlaceOf(e builtins.Edit) (diag.Pos, bool) {
 	return t.places[names[0]].Pos(), true
 }
 
-// in returns the variables whose values are in the new value of an edit: those with the longest
-// value.
+// in returns the variables whose values occur in the new value of an edit. Among these, it selects
+// the variables with the longest value.
 func (t *substitution) in(e builtins.Edit) (names []string) {
 	text := string(yaml.AppendJSON(nil, e.New))
 	longest := 1
@@ -184,10 +186,11 @@ func (t *substitution) in(e builtins.Edit) (names []string) {
 // Configure implements builtins.Builtin.
 func (t *substitution) Configure(builtins.Env) error { return nil }
 
-// Transform replaces the variables. It warns about each undefined one, which becomes an empty text.
+// Transform replaces the variables. It warns once about each undefined variable, which becomes
+// empty.
 func (t *substitution) Transform(list *krm.List, warn builtins.Warn) error {
 	var mu sync.Mutex
-	undefined := map[string]int{} // -> the first resource
+	undefined := map[string]int{} // variable -> index of the first resource
 	err := list.Parts(func(part *krm.List) error {
 		for i, r := range part.All() {
 			v, taken, names, err := t.resource(r)
@@ -220,8 +223,8 @@ func (t *substitution) Transform(list *krm.List, warn builtins.Warn) error {
 	return list.CheckUnique()
 }
 
-// resource returns the object of r after the substitution, the texts in it that come from Secrets,
-// and the undefined variables.
+// resource returns the object of r after the substitution, the strings in it that come from
+// Secrets, and the undefined variables.
 func (t *substitution) resource(r *krm.Resource) (v yaml.Value, taken, undefined []string, err error) {
 	v = r.Value()
 	if r.Labels().Get(substituteKey).Text() == "disabled" || r.Annotations().Get(substituteKey).Text() == "disabled" {
@@ -258,15 +261,15 @@ func (t *substitution) resource(r *krm.Resource) (v yaml.Value, taken, undefined
 	return v, taken, undefined, nil
 }
 
-// The limits of a text with variables. The parser calls itself for each variable and copies the
-// text for each escaped dollar sign.
+// Limits of a text with variables. The parser recurses for each variable, and copies the text for
+// each escaped dollar sign.
 const (
 	maxVariables = 100_000
 	maxCopied    = 1 << 34
 )
 
-// evaluate replaces the variables in a text and reads the result as an object. The error has no
-// text of values.
+// evaluate replaces the variables in a text and parses the result as an object. Errors contain no
+// values.
 func (t *substitution) evaluate(text string, value func(name string) string) (v yaml.Value, err error) {
 	if strings.Count(text, "${") > maxVariables || strings.Count(text, "$$")*len(text) > maxCopied {
 		return v, diag.TooLarge.Errorf("it has too many variables")
@@ -298,8 +301,8 @@ func expand(text string, value func(name string) string) (out string, err error)
 	return envsubst.Eval(text, func(name string) (string, bool) { return value(name), true })
 }
 
-// asJSON returns v after conversion to JSON and back: numbers are floats of 64 bits. parsed reports
-// that v was read from a text; then strings lose their style.
+// asJSON returns v after a conversion to JSON and back: numbers are 64-bit floats. If parsed is
+// set, v was parsed from a text, and strings lose their style.
 func asJSON(v yaml.Value, parsed bool) yaml.Value {
 	switch v.Type() {
 	case yaml.Int, yaml.Float:
@@ -330,7 +333,7 @@ func asJSON(v yaml.Value, parsed bool) yaml.Value {
 	return v
 }
 
-// asFloat returns a number as it is after conversion to a float and back. Only large ones change.
+// asFloat returns a number after a conversion to a float and back. Only large numbers change.
 func asFloat(v yaml.Value) yaml.Value {
 	n, err := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)
 	if err != nil || math.Abs(n) < 1<<53 {
@@ -342,8 +345,9 @@ func asFloat(v yaml.Value) yaml.Value {
 	return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'g', -1, 64))
 }
 
-// taken returns the texts in v that depend on values of Secrets: the values themselves, and other
-// texts that differ if the values do. hidden are the variables that were used.
+// taken returns the strings in v that depend on values of Secrets: the values, and all other
+// strings that different values would change. hidden are the variables in text with values of
+// Secrets.
 func (t *substitution) taken(text string, v yaml.Value, hidden map[string]bool) (taken []string) {
 	var values []string
 	for name := range hidden {
@@ -372,7 +376,7 @@ func (t *substitution) taken(text string, v yaml.Value, hidden map[string]bool) 
 	return slices.Compact(taken)
 }
 
-// eachLine calls do for each line of the scalars and keys in v.
+// eachLine calls do for each non-empty line of the scalars and keys in v.
 func eachLine(v yaml.Value, do func(string)) {
 	for _, x := range v.Items() {
 		eachLine(x, do)

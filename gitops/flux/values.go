@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// valuesFrom is an entry of spec.valuesFrom.
+// A valuesFrom is an entry of spec.valuesFrom.
 type valuesFrom struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
@@ -28,16 +28,16 @@ type valuesFrom struct {
 // values are the merged values of a HelmRelease.
 type values struct {
 	merged yaml.Value
-	// places are the places of the values outside spec.values. Their paths are relative to merged.
+	// places are the places of values outside of spec.values, with paths relative to merged.
 	places []yaml.Place
-	// hidden are the texts from Secrets.
+	// hidden are the strings that come from Secrets.
 	hidden []string
 }
 
 // maxPlaces limits the number of places of values.
 const maxPlaces = 1000
 
-// values merges the values of a HelmRelease: first valuesFrom in order, then spec.values.
+// values merges the values of a HelmRelease: the entries of valuesFrom in order, then spec.values.
 func (r *root) values(h *release) *values {
 	all := &values{merged: yaml.MapOf()}
 	own := h.Spec.Values
@@ -57,7 +57,7 @@ func (r *root) values(h *release) *values {
 	return all
 }
 
-// valuesFrom merges the values that an entry of valuesFrom refers to.
+// valuesFrom merges the values of an entry of valuesFrom. at is the path of the entry.
 func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 	if ref.Kind != "ConfigMap" && ref.Kind != "Secret" {
 		r.fail(r.Object.Errorf(append(at, "kind"), "must be ConfigMap or Secret, not %q", ref.Kind).With(diag.BadValue))
@@ -109,14 +109,14 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 		return
 	}
 	if ref.Kind == "Secret" && !private {
-		return // the placeholder of an encrypted file has no values
+		return // the placeholder for an encrypted Secret contains no values
 	}
 	v, err := yaml.NewAnswer(name, []byte(text)).Value()
 	if err == nil && !v.IsNull() && v.Type() != yaml.Map {
 		err = errors.New("not a mapping")
 	}
 	if err != nil {
-		// The text may be secret: the message has only the line.
+		// The text may be secret, so the message contains only the line number.
 		e := diag.AsError(err)
 		r.fail(r.Object.Errorf(at, "the key %s of %s is not a file of values (line %d)", key, name, max(e.Pos.Line, 1)).
 			With(diag.BadValues))
@@ -129,12 +129,12 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 	leaves(v, nil, func(path []any) { all.record(path, place) })
 }
 
-// hide adds the texts in v to those that are not shown.
+// hide adds the strings in v to hidden.
 func (all *values) hide(v yaml.Value) {
 	eachLine(v, func(line string) { all.hidden = append(all.hidden, line) })
 }
 
-// record records the place of a value.
+// record sets the place of the value at path.
 func (all *values) record(path []any, at yaml.Place) {
 	all.places = slices.DeleteFunc(all.places, func(p yaml.Place) bool { return slices.Equal(p.Path, path) })
 	if len(all.places) < maxPlaces {
@@ -143,7 +143,7 @@ func (all *values) record(path []any, at yaml.Place) {
 	}
 }
 
-// leaves calls do for the path of each value in nested mappings that is not a mapping.
+// leaves calls do for the path of each value that is not a mapping, in nested mappings.
 func leaves(v yaml.Value, path []any, do func([]any)) {
 	if v.Type() != yaml.Map {
 		if len(path) > 0 {
@@ -156,8 +156,8 @@ func leaves(v yaml.Value, path []any, do func([]any)) {
 	}
 }
 
-// mergeValues merges two mappings as Flux does: lists and scalars of b take precedence, and a null
-// is a value.
+// mergeValues merges two mappings as Flux does. Lists and scalars of b take precedence, and null is
+// a value like any other.
 func mergeValues(a, b yaml.Value) yaml.Value {
 	for _, f := range b.Fields() {
 		x := f.Value
@@ -169,8 +169,8 @@ func mergeValues(a, b yaml.Value) yaml.Value {
 	return a
 }
 
-// defaults applies valuesFiles, which replace the file values.yaml of a chart. Helm reads that file
-// anyway, so its other values are removed by nulls.
+// defaults applies valuesFiles, which replace the file values.yaml of a chart. Helm reads
+// values.yaml in any case, so defaults sets its other values to null.
 func (r *root) defaults(c *chart, all *values) {
 	if len(c.valuesFiles) == 0 || slices.Equal(c.valuesFiles, []string{"values.yaml"}) {
 		return
@@ -188,7 +188,7 @@ func (r *root) defaults(c *chart, all *values) {
 		return
 	}
 	read := func(name string, field ...any) (yaml.Value, bool) {
-		// The paths are relative to the repository. Charts themselves read values.yaml.
+		// Paths are relative to the repository, not to the chart.
 		data, err := fs.ReadFile(files, path.Clean(name))
 		if errors.Is(err, fs.ErrNotExist) && c.ignoreMissing {
 			return yaml.MapOf(), true
@@ -218,7 +218,7 @@ func (r *root) defaults(c *chart, all *values) {
 	}
 }
 
-// without returns v with nulls for the values of own that v does not have.
+// without returns v with a null for each value of own that v lacks.
 func without(own, v yaml.Value) yaml.Value {
 	for _, f := range own.Fields() {
 		switch x := v.Get(f.Key); {
@@ -231,8 +231,8 @@ func without(own, v yaml.Value) yaml.Value {
 	return v
 }
 
-// hide adds a step that marks the values of Secrets in the output of the chart, so that they are
-// not shown.
+// hide adds a step that marks the values of Secrets in the output of the chart. Marked values are
+// not displayed.
 func (r *root) hide(all *values) {
 	set := &secret.Set{}
 	var texts []string
@@ -252,7 +252,7 @@ func (r *root) hide(all *values) {
 		Summary: "hides values of Secrets"})
 }
 
-// hiding marks texts that came from Secrets.
+// hiding marks strings that come from Secrets.
 type hiding struct {
 	texts []string
 	set   *secret.Set
@@ -261,7 +261,7 @@ type hiding struct {
 // Configure implements builtins.Builtin.
 func (t *hiding) Configure(builtins.Env) error { return nil }
 
-// Transform marks the texts in each resource that has one of them. It changes no object.
+// Transform marks each resource that contains one of the texts. It does not change objects.
 func (t *hiding) Transform(list *krm.List, _ builtins.Warn) error {
 	for i, r := range list.All() {
 		if !t.set.HideValue(r.Value()).Same(r.Value()) {
