@@ -39,7 +39,7 @@ const (
 `
 )
 
-// generated returns name, path and namespace of the Applications, and the errors of the set.
+// generated returns the name, path and namespace of each Application, and the errors of the set.
 func generated(w *world) string {
 	var b strings.Builder
 	for _, r := range Roots(&w.env) {

@@ -1,11 +1,10 @@
-// Package argocd describes what Argo CD renders for the Applications and ApplicationSets in a tree.
-// It follows Argo CD v3.3.0. It runs nothing: it refuses config management
-// plugins and jsonnet.
+// Package argocd describes the rendering of Applications and ApplicationSets by Argo CD. It follows
+// Argo CD v3.3.0 and runs no programs: config management plugins and Jsonnet are errors.
 //
-// Files are read in two places. Files that decide about the sources of an Application are read
-// while roots are found: overrides (.argocd-source.yaml), value files, and the files of git
-// generators. The kustomization file and the manifests of a directory are read by the planner,
-// which calls [gitops.Part.Edit] for the edited file.
+// Files are read in two places. Files that determine the sources of an Application are read while
+// roots are found: overrides (.argocd-source.yaml), value files, and the files of git generators.
+// The planner reads the kustomization file and the manifests of a directory, and calls
+// [gitops.Part.Edit] for the edited file.
 package argocd
 
 import (
@@ -20,9 +19,9 @@ import (
 // group is the API group of Argo CD.
 const group = "argoproj.io"
 
-// Roots returns a root for each Application in env.Objects and for each Application that an
-// ApplicationSet there generates, in the order of env.Objects. An ApplicationSet with mistakes has
-// a root of its own, whose Errs report them.
+// Roots returns a root for each requested Application, and for each Application that a requested
+// ApplicationSet generates, in the order of env.Requested. An ApplicationSet with errors also has a
+// root, with the errors in Errs.
 func Roots(env *gitops.Env) []*gitops.Root {
 	d := discovery.New(env)
 	var roots []*gitops.Root
@@ -38,7 +37,8 @@ func Roots(env *gitops.Env) []*gitops.Root {
 	return roots
 }
 
-// setRoots returns the roots of the Applications that an ApplicationSet generates.
+// setRoots returns the roots of the Applications that an ApplicationSet generates, and a root with
+// the errors of the set, if any.
 func setRoots(d *discovery.Discovery, o *gitops.Object) []*gitops.Root {
 	set := appset.Generate(d, o)
 	var roots []*gitops.Root
@@ -60,7 +60,7 @@ func setRoots(d *discovery.Discovery, o *gitops.Object) []*gitops.Root {
 	return roots
 }
 
-// uses adds objects that determine a root.
+// uses adds objects to Uses, without duplicates.
 func uses(root *gitops.Root, objects []*gitops.Object) {
 	for _, o := range objects {
 		if !slices.Contains(root.Uses, o) {
@@ -69,7 +69,7 @@ func uses(root *gitops.Root, objects []*gitops.Object) {
 	}
 }
 
-// reads adds files that determine a root.
+// reads adds files to Files, without duplicates.
 func reads(root *gitops.Root, files ...*yaml.Source) {
 	for _, src := range files {
 		if !slices.Contains(root.Files, src) {

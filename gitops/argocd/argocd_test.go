@@ -19,11 +19,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// own is the address of the repository that is on this machine.
+// own is the address of the repository on this machine.
 const own = "https://git.example/own.git"
 
-// A world is an environment of a test. The file objects.yaml of its archive holds the objects, and
-// all other files are the repository.
+// A world is the environment of a test. In its archive, the file objects.yaml contains the objects,
+// and all other files are the repository.
 type world struct {
 	env      gitops.Env
 	files    fstest.MapFS

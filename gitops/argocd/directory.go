@@ -12,7 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// skipMarker is a text in manifests that Argo CD ignores.
+// skipMarker marks manifests that Argo CD ignores.
 var skipMarker = []byte("+argocd:skip-file-rendering")
 
 // editDirectory returns a kustomization file that lists the manifests of the directory.
@@ -60,16 +60,16 @@ func isManifest(name string) bool {
 		strings.HasSuffix(name, ".jsonnet")
 }
 
-// walkOrder sorts paths as a walk visits them: the files of a folder by name, with folders among
-// them.
+// walkOrder sorts paths in the order of a walk: entries of a folder by name, each folder followed
+// by its content.
 func walkOrder(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortFunc(names, func(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) })
 	return names
 }
 
-// holdsManifests reports whether the file may hold resources. Argo CD ignores a YAML file whose
-// first document is not a resource, if no part of the file looks like one.
+// holdsManifests reports whether the file may contain resources. Argo CD ignores a YAML file whose
+// first document has no kind, unless the text contains apiVersion, kind and metadata.
 func holdsManifests(name string, src *yaml.Source) bool {
 	if strings.HasSuffix(name, ".json") {
 		return true
@@ -92,7 +92,7 @@ func holdsManifests(name string, src *yaml.Source) bool {
 	return docs[0].Value.Get("kind").Text() != ""
 }
 
-// A fileGlob is a pattern of the fields include and exclude. The zero fileGlob matches nothing.
+// A fileGlob is a pattern of the field include or exclude. The zero fileGlob matches nothing.
 type fileGlob struct{ exp *regexp.Regexp }
 
 func (g fileGlob) matches(name string) bool { return g.exp != nil && g.exp.MatchString(name) }

@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// chart adds the part of a chart in a Helm repository.
+// chart adds the part for a chart in a Helm repository.
 func (s *appSource) chart() {
 	for _, f := range []struct {
 		name string
@@ -44,7 +44,7 @@ func (s *appSource) chart() {
 	s.helmPart(gitops.Part{At: s.field("chart"), Chart: true}, fields, places)
 }
 
-// chartDirectory adds the part of a chart in a directory.
+// chartDirectory adds the part for a chart in a directory.
 func (s *appSource) chartDirectory() {
 	name, parent := path.Base(s.path), path.Dir(s.path)
 	if s.path == "." {
@@ -58,7 +58,7 @@ func (s *appSource) chartDirectory() {
 		[]yaml.Field{{Key: "name", Value: yaml.Str(name)}}, []yaml.Place{s.field("path")})
 }
 
-// helmPart adds a part with one chart. fields and places are the first fields of the chart.
+// helmPart adds a part with one chart. fields are the first fields of the chart, with their places.
 func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.Place) {
 	h := helmSource{}
 	if s.Helm != nil {
@@ -102,7 +102,7 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 	if h.SkipTests {
 		add("skipTests", yaml.BoolValue(true), s.field("helm", "skipTests"))
 	}
-	// The values of a repository on this machine are read now, any other when the part is edited.
+	// Values from a repository on this machine are read now, all others when the part is edited.
 	values := &valueFiles{appSource: s, helm: h}
 	if s.repo == nil || s.repo.Tree != nil {
 		if err := values.merge(nil); err != nil {
@@ -137,7 +137,8 @@ func (s *appSource) helmPart(p gitops.Part, fields []yaml.Field, places []yaml.P
 	s.add(p)
 }
 
-// helmPlace returns the field helm, or the source if there is none, as the place of a value.
+// helmPlace returns the place of the value at a path in the assembled file: the field helm, or the
+// source if helm is missing.
 func (s *appSource) helmPlace(of ...any) yaml.Place {
 	at := s.at
 	if s.Helm != nil {
@@ -147,7 +148,7 @@ func (s *appSource) helmPlace(of ...any) yaml.Place {
 	return at
 }
 
-// A valueFiles is the merged values of a chart.
+// A valueFiles merges the values of a chart.
 type valueFiles struct {
 	*appSource
 	helm   helmSource
@@ -158,7 +159,7 @@ type valueFiles struct {
 
 // merge merges the values in the order in which Argo CD passes them to helm: value files, the
 // values of the Application, parameters, parameters with forceString, and file parameters. dir is
-// the parent directory of the chart in a repository that is fetched, else nil.
+// the parent directory of the chart in a fetched repository, and nil otherwise.
 func (m *valueFiles) merge(dir gitops.Dir) error {
 	m.value, m.merged = yaml.MapOf(), true
 	for i, name := range m.helm.ValueFiles {
@@ -193,13 +194,13 @@ func (m *valueFiles) merge(dir gitops.Dir) error {
 			return err
 		}
 		for i := before; i < len(m.places); i++ {
-			m.places[i].At = at.At // a text has no fields
+			m.places[i].At = at.At // a value in a text has the place of the text
 		}
 	}
 	return m.parameters(dir)
 }
 
-// add merges the values v at a place.
+// add merges v. at is the place of v, and problem describes a v that is not a mapping.
 func (m *valueFiles) add(v yaml.Value, at yaml.Place, problem string, args ...any) error {
 	if v.IsNull() {
 		return nil
@@ -216,8 +217,8 @@ func (m *valueFiles) add(v yaml.Value, at yaml.Place, problem string, args ...an
 	return nil
 }
 
-// parameters sets the parameters, each kind in the order of its fields. Of parameters with the same
-// name, the last one applies.
+// parameters sets the parameters, each kind in the order of its fields. If several parameters have
+// the same name, the last one applies.
 func (m *valueFiles) parameters(dir gitops.Dir) error {
 	type set struct {
 		name string
@@ -274,9 +275,9 @@ func (m *valueFiles) parameters(dir gitops.Dir) error {
 	return nil
 }
 
-// resolve returns the files that an entry of valueFiles or fileParameters names: a path in the
-// chart's directory, a path in the repository that begins with a slash, or $ref/path. For value
-// files, it expands patterns and may ignore missing files.
+// resolve returns the files that an entry of valueFiles or fileParameters refers to. An entry is a
+// path in the chart's directory, a path in the repository with a leading slash, or $ref/path. If
+// values is set, an entry may be a pattern, and missing files may be ignored.
 func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values bool) ([]*yaml.Source, error) {
 	from, base := m.repo, m.path
 	if first, rest, _ := strings.Cut(name, "/"); m.refs[first] != nil {
@@ -306,7 +307,7 @@ func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values 
 		return nil, discovery.Refused(at, "files are not read from %s addresses", u.Scheme)
 	}
 	if from == nil {
-		// A chart from a repository has only its own files, which are not fetched yet.
+		// A chart in a Helm repository has only its own files, and they are not fetched yet.
 		return nil, discovery.Refused(at, "%q is a file of a chart that is fetched", name).
 			Hint("copy its values into the field values, or refer to a repository by $ref/path")
 	}
@@ -344,8 +345,8 @@ func (m *valueFiles) resolve(name string, at yaml.Place, dir gitops.Dir, values 
 	return list, nil
 }
 
-// resolveRemote returns the file p of a repository that is fetched, which must be in or below the
-// parent directory of the chart.
+// resolveRemote returns the file p of a fetched repository. The file must be in the parent
+// directory of the chart, or below it.
 func (m *valueFiles) resolveRemote(p string, at yaml.Place, dir gitops.Dir, values bool) ([]*yaml.Source, error) {
 	parent := path.Dir(m.path)
 	if parent != "." {

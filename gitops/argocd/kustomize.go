@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// checkKustomize warns about fields without an effect here.
+// checkKustomize warns about fields that krmflow ignores.
 func (s *appSource) checkKustomize() {
 	if s.Kustomize == nil {
 		return
@@ -29,13 +29,13 @@ func (s *appSource) checkKustomize() {
 // field returns the place of a field of the source.
 func (s *appSource) field(path ...any) yaml.Place { return s.at.Below(path...) }
 
-// An edited file is a kustomization file with changes, and the places of the changes.
+// An edited is a kustomization file with changes, and the places of the changes.
 type edited struct {
 	value  yaml.Value
 	places []yaml.Place
 }
 
-// set sets a top-level field to a value at a place.
+// set sets a top-level field. at is the place of the value.
 func (e *edited) set(key string, v yaml.Value, at yaml.Place) {
 	e.value = e.value.With(key, v)
 	e.place(at, key)
@@ -53,7 +53,7 @@ type entry struct {
 	at    yaml.Place
 }
 
-// entries returns the items of a list of the file.
+// entries returns the items of a list in the file, with their places in old.
 func (e *edited) entries(old *yaml.Source, key string) []entry {
 	var list []entry
 	for i, v := range e.value.Get(key).Items() {
@@ -62,7 +62,7 @@ func (e *edited) entries(old *yaml.Source, key string) []entry {
 	return list
 }
 
-// setEntries sets a list.
+// setEntries sets a list, unless the list is empty.
 func (e *edited) setEntries(key string, list []entry) {
 	if len(list) == 0 {
 		return
@@ -75,8 +75,8 @@ func (e *edited) setEntries(key string, list []entry) {
 	e.value = e.value.With(key, yaml.SeqOf(items...))
 }
 
-// editKustomization returns the kustomization file with the changes of the field kustomize. Argo
-// CD runs `kustomize edit` for most of them, in this order, and edits the file for patches.
+// editKustomization returns the kustomization file with the changes of the field kustomize. For
+// most changes, Argo CD runs `kustomize edit` in this order. For patches, it edits the file.
 func (s *appSource) editKustomization(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 	if old == nil {
 		return nil, discovery.ErrorAt(s.field("path"), "no kustomization file in the directory").With(diag.NoKustomization)
@@ -116,10 +116,10 @@ func (s *appSource) editKustomization(dir gitops.Dir, old *yaml.Source) (*yaml.S
 	return yaml.Assemble(old.File, e.value, e.places...), nil
 }
 
-// nameOf returns the name of an entry.
+// nameOf returns the field name of an entry.
 func nameOf(v yaml.Value) string { return v.Get("name").Text() }
 
-// editImages runs `kustomize edit set image`.
+// editImages has the effect of `kustomize edit set image`.
 func (s *appSource) editImages(e *edited, old *yaml.Source) error {
 	if len(s.Kustomize.Images) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func (s *appSource) editImages(e *edited, old *yaml.Source) error {
 	for _, x := range append(e.entries(old, "images"), e.entries(old, "imageTags")...) {
 		name := nameOf(x.value)
 		if n, ok := set[name]; ok {
-			// The placeholder * keeps a part of the first entry of this name.
+			// The placeholder * keeps a part of the first entry with this name.
 			n.value = keepParts(n.value, x.value)
 			set[name] = n
 			x = n
@@ -168,10 +168,11 @@ func (s *appSource) editImages(e *edited, old *yaml.Source) error {
 	return nil
 }
 
-// imageParts are the fields of an entry of images that have a placeholder.
+// imageParts are the fields of an entry of images that may contain the placeholder *.
 var imageParts = []string{"newName", "newTag", "digest"}
 
-// keepParts returns an entry of images with each placeholder * replaced by the part of old.
+// keepParts replaces each placeholder * in an entry of images with the field of old. Without such a
+// field, it removes the placeholder.
 func keepParts(image, old yaml.Value) yaml.Value {
 	for _, part := range imageParts {
 		if image.Get(part).Text() != "*" {
@@ -220,7 +221,7 @@ func parseImage(arg string) (v yaml.Value, ok bool) {
 	return yaml.MapOf(fields...), true
 }
 
-// editReplicas runs `kustomize edit set replicas`.
+// editReplicas has the effect of `kustomize edit set replicas`.
 func (s *appSource) editReplicas(e *edited, old *yaml.Source) error {
 	if len(s.Kustomize.Replicas) == 0 {
 		return nil
@@ -269,7 +270,7 @@ type pair struct {
 }
 
 // pairs returns the arguments for a mapping in lexical order. Argo CD passes them in random order,
-// which has no effect.
+// without an effect on the result.
 func (s *appSource) pairs(field string, m map[string]string, expand bool) ([]pair, error) {
 	var list []pair
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -281,7 +282,7 @@ func (s *appSource) pairs(field string, m map[string]string, expand bool) ([]pai
 		if key == "" {
 			return nil, discovery.ErrorAt(at, "the key is empty").With(diag.BadValue)
 		}
-		// The argument is parsed again, and a value may be in quotes.
+		// kustomize splits the argument again, and removes quotes around a value.
 		name, rest, _ := strings.Cut(key+":"+value, ":")
 		if len(rest) >= 2 && rest[0] == '"' && rest[len(rest)-1] == '"' {
 			rest = rest[1 : len(rest)-1]
@@ -291,8 +292,8 @@ func (s *appSource) pairs(field string, m map[string]string, expand bool) ([]pai
 	return list, nil
 }
 
-// addPairs adds pairs to the mapping at a path of the file. It fails for a key that exists, unless
-// force is set.
+// addPairs adds pairs to v, the mapping at a path of the file. An existing key is an error with a
+// hint, unless force is set.
 func (e *edited) addPairs(v yaml.Value, pairs []pair, force bool, hint string, path ...any) (yaml.Value, error) {
 	if v.Type() != yaml.Map {
 		v = yaml.MapOf()
@@ -307,7 +308,7 @@ func (e *edited) addPairs(v yaml.Value, pairs []pair, force bool, hint string, p
 	return v, nil
 }
 
-// editLabels runs `kustomize edit add label`.
+// editLabels has the effect of `kustomize edit add label`.
 func (s *appSource) editLabels(e *edited, old *yaml.Source) error {
 	k := s.Kustomize
 	if len(k.CommonLabels) == 0 {
@@ -346,7 +347,7 @@ func (s *appSource) editLabels(e *edited, old *yaml.Source) error {
 	return err
 }
 
-// editAnnotations runs `kustomize edit add annotation`.
+// editAnnotations has the effect of `kustomize edit add annotation`.
 func (s *appSource) editAnnotations(e *edited, _ *yaml.Source) error {
 	k := s.Kustomize
 	if len(k.CommonAnnotations) == 0 {
@@ -406,7 +407,7 @@ func (p patch) value() yaml.Value {
 	return v
 }
 
-// editComponents runs `kustomize edit add component`.
+// editComponents has the effect of `kustomize edit add component`.
 func (s *appSource) editComponents(e *edited, old *yaml.Source, _ gitops.Dir) error {
 	list := e.entries(old, "components")
 	seen := map[string]bool{}
@@ -445,8 +446,8 @@ func (s *appSource) editComponents(e *edited, old *yaml.Source, _ gitops.Dir) er
 	return nil
 }
 
-// glob returns the paths that match a pattern, relative to the directory of the source. A pattern
-// without special characters is not looked up.
+// glob returns the paths that match a pattern, relative to the directory of the source. A path
+// without special characters is returned even if it does not exist.
 func (s *appSource) glob(at yaml.Place, pattern string) ([]string, error) {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return []string{pattern}, nil
@@ -483,8 +484,8 @@ func (s *appSource) glob(at yaml.Place, pattern string) ([]string, error) {
 	return found, nil
 }
 
-// editCharts sets the versions of Kubernetes in the charts of the file. Argo CD passes them to
-// kustomize as flags.
+// editCharts sets kubeVersion and apiVersions of charts without these fields. Argo CD passes them
+// to kustomize as flags.
 func (s *appSource) editCharts(e *edited) {
 	k := s.Kustomize
 	charts := e.value.Get("helmCharts")

@@ -20,16 +20,16 @@ func namespaceStep(o *gitops.Object, namespace string) gitops.Step {
 		Summary: fmt.Sprintf("destination namespace %q", namespace)}
 }
 
-// A DestinationTransformer gives resources the namespace in which Argo CD applies them. Resources
-// with a namespace keep it, and cluster-scoped ones lose it. Of several resources with the same
-// identity, the last one is kept. Resources of unknown kinds count as namespaced unless the list
-// contains their CustomResourceDefinition.
+// A DestinationTransformer sets the namespace in which Argo CD applies resources. A resource with a
+// namespace keeps it, unless the resource is cluster-scoped. Of several resources with the same
+// identity, the last one is kept. An unknown kind is namespaced, unless its
+// CustomResourceDefinition in the list says otherwise.
 type DestinationTransformer struct {
 	// Namespace is the namespace to set. If it is empty, no namespace is set.
 	Namespace string
 }
 
-// Configure implements [builtins.Builtin]. There is nothing to check.
+// Configure implements [builtins.Builtin].
 func (t *DestinationTransformer) Configure(builtins.Env) error { return nil }
 
 // Transform implements [builtins.Transformer].
@@ -65,7 +65,7 @@ func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) e
 	return nil
 }
 
-// keepLast removes all but the last resource of each identity.
+// keepLast removes all resources of an identity except for the last one, with a warning.
 func (t *DestinationTransformer) keepLast(list *krm.List, warn builtins.Warn) {
 	type key struct{ group, kind, namespace, name string }
 	keyOf := func(r *krm.Resource) key {

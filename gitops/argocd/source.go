@@ -15,18 +15,17 @@ import (
 // kustomizationNames are the names of kustomization files.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// An app is an Application while its root is made.
+// An app is an Application during the construction of its root.
 type app struct {
 	*discovery.Discovery
 	obj  *gitops.Object
 	root *gitops.Root
 	spec applicationSpec
-	// refs are the repositories of sources with the field ref, by their names with the dollar
-	// sign.
+	// refs are the sources with a field ref. The keys are the values of ref after a dollar sign.
 	refs map[string]*ref
 }
 
-// A ref is a source that value files refer to by $ref/path.
+// A ref is a source for value files of the form $ref/path.
 type ref struct {
 	source
 	at yaml.Place
@@ -77,7 +76,7 @@ func (a *app) sources() {
 			a.refs["$"+s.Ref] = &ref{source: s, at: at}
 		}
 		items := spec.Get("sources").Items()
-		if len(items) != len(a.spec.Sources) { // the key has different letters
+		if len(items) != len(a.spec.Sources) { // the key contains upper-case letters
 			a.fail(a.obj.Errorf([]any{"spec"}, "write sources in lower case").With(diag.UnknownField))
 			return
 		}
@@ -92,8 +91,8 @@ func (a *app) sources() {
 	}
 }
 
-// source adds a part for a source, the value v at a place. several is true for one of several
-// sources.
+// source adds a part for the source v. at is the place of v, and several reports that the
+// Application has several sources.
 func (a *app) source(from source, v yaml.Value, at yaml.Place, several bool) {
 	s := &appSource{app: a, source: from, value: v, at: at}
 	switch {
@@ -104,7 +103,7 @@ func (a *app) source(from source, v yaml.Value, at yaml.Place, several bool) {
 	case s.Chart != "":
 		s.chart()
 	case s.Path == "" && several && s.Ref != "":
-		// Only value files refer to this source.
+		// This source only provides value files.
 	default:
 		s.directory()
 	}
@@ -121,7 +120,7 @@ type appSource struct {
 	err   error  // the first error about the build environment, see expand
 }
 
-// directory adds the part of a source in a repository of files.
+// directory adds the part for a directory of a repository.
 func (s *appSource) directory() {
 	var err error
 	if s.repo, err = s.Repo(s.at.Below("repoURL"), s.RepoURL, s.TargetRevision); err != nil {
@@ -160,7 +159,7 @@ func (s *appSource) directory() {
 	case kind == "helm":
 		s.chartDirectory()
 	case s.repo.Tree == nil && kind == "directory" && s.Directory == nil:
-		// The files of the repository decide, which are read when the part is edited.
+		// The type of the source depends on its files. They are read when the part is edited.
 		s.add(gitops.Part{Dir: s.repo.Place(p), At: at, Edit: s.editUnknown})
 	case kind == "kustomize":
 		s.checkKustomize()
@@ -182,8 +181,8 @@ func (s *appSource) add(p gitops.Part) {
 	s.root.Parts = append(s.root.Parts, p)
 }
 
-// readHere reads a file of the directory, and records it as a file of the root. It returns nil if
-// there is none.
+// readHere reads a file of the directory and adds it to the files of the root. It returns nil if
+// the file does not exist.
 func (s *appSource) readHere(name string) (*yaml.Source, error) {
 	if names, err := s.repo.Tree.List(s.path); err != nil || !slices.Contains(names, name) {
 		return nil, err
@@ -196,7 +195,7 @@ func (s *appSource) readHere(name string) (*yaml.Source, error) {
 }
 
 // override merges .argocd-source.yaml and .argocd-source-NAME.yaml of the directory into the
-// source. They cannot change the repository and the path.
+// source. These files cannot change the repository, revision, chart and path.
 func (s *appSource) override(read func(name string) (*yaml.Source, error)) error {
 	v, places := s.value, []yaml.Place{s.at}
 	places[0].Path = nil
@@ -233,14 +232,14 @@ func (s *appSource) override(read func(name string) (*yaml.Source, error)) error
 	return nil
 }
 
-// A merger merges values of a file into a value, and collects the places of the values taken.
+// A merger merges values of a file into a value, and collects the places of these values.
 type merger struct {
 	src    *yaml.Source
 	at     []any // the path of the merged value in src
 	places []yaml.Place
 }
 
-// patch returns v merged with over, a JSON merge patch.
+// patch returns v after the JSON merge patch over.
 func (m *merger) patch(v, over yaml.Value, path []any) yaml.Value {
 	if over.Type() != yaml.Map {
 		m.taken(path)
@@ -259,7 +258,7 @@ func (m *merger) patch(v, over yaml.Value, path []any) yaml.Value {
 	return v
 }
 
-// values returns v merged with over, as helm merges value files: a null replaces a value.
+// values returns v merged with over as helm merges value files: null replaces a value.
 func (m *merger) values(v, over yaml.Value, path []any) yaml.Value {
 	if over.Type() != yaml.Map || v.Type() != yaml.Map {
 		m.taken(path)
@@ -276,7 +275,7 @@ func (m *merger) taken(path []any) {
 }
 
 // kind returns the type of the source: kustomize, helm or directory. files are the files of the
-// directory that decide if no field does.
+// directory. They decide if no field does.
 func (s *appSource) kind(files []string) (string, error) {
 	var kinds []string
 	for _, k := range []struct {
@@ -310,7 +309,8 @@ func (s *appSource) kind(files []string) (string, error) {
 	return kind, nil
 }
 
-// editUnknown decides about the type of a source in a repository that was not read before.
+// editUnknown determines the type of a source from its files in a fetched repository, and returns
+// the edited kustomization file.
 func (s *appSource) editUnknown(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 	all, err := dir.Files()
 	if err != nil {
@@ -339,13 +339,13 @@ func (s *appSource) editUnknown(dir gitops.Dir, old *yaml.Source) (*yaml.Source,
 	return c.editDirectory(dir, old)
 }
 
-// isCommit reports whether a revision is the identifier of a commit.
+// isCommit reports whether a revision is the full hash of a commit.
 func isCommit(revision string) bool {
 	return len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == ""
 }
 
-// expand replaces variables of the build environment in text: $NAME and ${NAME}. It records an
-// error for the revision of a source if that is not known.
+// expand replaces the variables $NAME and ${NAME} of the build environment in text. It records an
+// error for a variable with the revision of the source if the revision is unknown.
 func (s *appSource) expand(text string, at yaml.Place) string {
 	if !strings.Contains(text, "$") {
 		return text

@@ -2,10 +2,10 @@ package argocd
 
 import "github.com/krmflow/krmflow/krm/yaml"
 
-// The structs below have the fields of argoproj.io/v1alpha1 that are known. Fields that do not
-// affect the rendered resources are values, so that their content is not checked.
+// The structs below have the known fields of argoproj.io/v1alpha1. A field without an effect on the
+// rendered resources has the type yaml.Value, so its content is not checked.
 
-// An application is an object of the kind Application.
+// An application is the content of an Application.
 type application struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -39,7 +39,7 @@ type hydrator struct {
 	HydrateTo  yaml.Value `json:"hydrateTo"`
 }
 
-// A source is an entry of sources, or the content of source or drySource.
+// A source is an entry of sources, or the value of source or drySource.
 type source struct {
 	RepoURL        string      `json:"repoURL"`
 	Path           string      `json:"path"`

@@ -16,7 +16,7 @@ import (
 // A Set is the result of an ApplicationSet.
 type Set struct {
 	Applications []Application
-	// Errs are the mistakes of the set. Generators without mistakes have Applications nevertheless.
+	// Errs are the errors in the set. Generators without errors still have Applications.
 	Errs []error
 	// Uses and Files determine the result.
 	Uses  []*gitops.Object
@@ -26,9 +26,9 @@ type Set struct {
 // An Application is a generated object.
 type Application struct {
 	Object *gitops.Object
-	// Err says why Argo CD would refuse the Application, nil if it would not.
+	// Err is the reason why Argo CD would refuse the Application, or nil.
 	Err error
-	// Uses are the objects and Files the files that the generator used.
+	// Uses and Files are the objects and files that the generator used.
 	Uses  []*gitops.Object
 	Files []*yaml.Source
 }
@@ -83,8 +83,8 @@ func Generate(d *discovery.Discovery, o *gitops.Object) Set {
 	return out
 }
 
-// template returns the template base of the set, changed by over, the template of a generator.
-// Fields of over that are not empty take precedence.
+// template returns the template for a generator: base, the template of the set, changed by the
+// non-empty fields of over, the template of the generator.
 func (g *generation) template(base, over node) node {
 	if over.value.Len() == 0 {
 		return base
@@ -98,7 +98,7 @@ func (g *generation) template(base, over node) node {
 // render returns the Application for a set of parameters.
 func (g *generation) render(tmpl node, p *params, patch string) (*gitops.Object, error) {
 	v, places := tmpl.value, []yaml.Place(nil)
-	if len(p.values) > 0 { // else Argo CD keeps the text of the template
+	if len(p.values) > 0 { // without parameters, Argo CD keeps the text of the template
 		var err error
 		if v, places, err = g.value(tmpl.value, tmpl.at, p); err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func (g *generation) render(tmpl node, p *params, patch string) (*gitops.Object,
 		if !w.IsNull() {
 			v = patched.patch(v, w, nil)
 		}
-		if project.Exists() { // cannot be patched
+		if project.Exists() { // a patch cannot change the project
 			v = v.WithAt(project, "spec", "project")
 		} else {
 			v = v.With("spec", v.Get("spec").Without("project"))
@@ -151,7 +151,8 @@ func (g *generation) render(tmpl node, p *params, patch string) (*gitops.Object,
 	return o, nil
 }
 
-// warnKept warns about names in the value v of a generated object that are not parameters.
+// warnKept warns about placeholders in v that do not name a parameter. v is the value at path in a
+// generated object.
 func (g *generation) warnKept(o *gitops.Object, v yaml.Value, p *params, path []any) {
 	switch v.Type() {
 	case yaml.String:
@@ -175,13 +176,13 @@ func (g *generation) warnKept(o *gitops.Object, v yaml.Value, p *params, path []
 }
 
 // A filler merges the template of a generator with the template of the set, and collects the places
-// of the values of the former.
+// of values from the generator.
 type filler struct {
 	at     yaml.Place
 	places []yaml.Place
 }
 
-// fill returns v with its empty fields set to the values of base.
+// fill returns v, with the values of base for its empty and missing fields.
 func (f *filler) fill(v, base yaml.Value, path []any) yaml.Value {
 	switch {
 	case isZero(v):
@@ -213,14 +214,14 @@ func isZero(v yaml.Value) bool {
 	return v.IsEmpty()
 }
 
-// A patcher applies a templatePatch, and collects the places of the values taken.
+// A patcher applies a templatePatch, and collects the places of its values.
 type patcher struct {
 	at     yaml.Place
 	places []yaml.Place
 }
 
-// patch returns v with a strategic merge patch for Applications. All lists are replaced, except for
-// finalizers, which are merged.
+// patch returns v after w, a strategic merge patch for Applications. The patch replaces all lists
+// except for finalizers, which are merged.
 func (p *patcher) patch(v, w yaml.Value, path []any) yaml.Value {
 	taken := func() {
 		at := p.at

@@ -18,13 +18,14 @@ const (
 	localServer     = "https://kubernetes.default.svc"
 )
 
-// A cluster is a cluster that Argo CD knows. Other values of its Secret are not read.
+// A cluster is a cluster that Argo CD knows, without the other values of its Secret.
 type cluster struct {
 	name, server, project string
 	labels, annotations   map[string]string
-	// secret is the Secret of the cluster, nil for one of the file and for the local cluster.
+	// secret is the Secret of the cluster. It is nil for the local cluster and for clusters of the
+	// file.
 	secret *gitops.Object
-	// placed are the places of its values, by their keys.
+	// placed are the places of its values, by key.
 	placed map[string]yaml.Place
 	local  bool
 }
@@ -41,7 +42,7 @@ type clusterFile struct {
 }
 
 // listClusters returns the clusters of Secrets in the order of their namespaces and names, then the
-// clusters of the file, then the local cluster if no other entry has its address.
+// clusters of the file. The local cluster follows, unless another entry has its address.
 func listClusters(d *discovery.Discovery) ([]*cluster, error) {
 	var list []*cluster
 	for _, o := range d.Env.Objects {
@@ -86,7 +87,7 @@ func secretCluster(o *gitops.Object) *cluster {
 	return c
 }
 
-// fileClusters returns the clusters of a file, a list.
+// fileClusters returns the clusters that a file lists.
 func fileClusters(d *discovery.Discovery, src *yaml.Source) ([]*cluster, error) {
 	v, err := src.Value()
 	if err != nil {

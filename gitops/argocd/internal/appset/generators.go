@@ -26,13 +26,13 @@ type generation struct {
 	files []*yaml.Source
 }
 
-// A node is a part of an ApplicationSet, with the place of its fields.
+// A node is a part of an ApplicationSet, with its place.
 type node struct {
 	value yaml.Value
 	at    yaml.Place
 }
 
-// below returns a part of the node.
+// below returns the part of the node at path.
 func (n node) below(path ...any) node {
 	v := n.value
 	for _, step := range path {
@@ -50,20 +50,21 @@ func (n node) below(path ...any) node {
 	return node{v, n.at.Below(path...)}
 }
 
-// A result is the parameters of one generator, and its template.
+// A result has the parameters and the template of one generator.
 type result struct {
 	params   []*params
-	template node // None if the generator has no template
+	template node // missing if the generator has no template
 }
 
-// generatorNames are the generators in the order in which Argo CD runs the generators of one entry.
+// generatorNames are the names of generators. Argo CD runs the generators of an entry in this
+// order.
 var generatorNames = []string{"list", "clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "matrix", "merge",
 	"plugin"}
 
-// run runs an entry of generators. depth is the number of generators around it. from are the
-// parameters of the first generator of a matrix, nil elsewhere.
+// run runs an entry of generators. depth is the number of enclosing generators. from has parameters
+// of the first generator of a matrix, and is nil elsewhere.
 func (g *generation) run(n node, depth int, from *params) ([]result, error) {
-	// A selector is never a template.
+	// A selector is not rendered as a template.
 	var sel *selector
 	if v := n.value.Get("selector"); !v.IsNull() {
 		if errs := g.Decode(v, n.at.Below("selector"), &sel); len(errs) > 0 {
@@ -108,7 +109,7 @@ func (g *generation) run(n node, depth int, from *params) ([]result, error) {
 	return results, nil
 }
 
-// one runs the generator of a name.
+// one runs the generator with the given name.
 func (g *generation) one(name string, gen *generator, n node, depth int) ([]*params, error) {
 	switch name {
 	case "list":
@@ -162,7 +163,7 @@ func (g *generation) list(gen *listGenerator, n node) ([]*params, error) {
 		p := newParams()
 		for _, f := range x.Fields() {
 			p.set(f.Key, plain(f.Value), yaml.Place{})
-			p.places[f.Key] = at // a text has no fields
+			p.places[f.Key] = at // a value in a text has the place of the text
 		}
 		list = append(list, p)
 	}
@@ -199,7 +200,7 @@ func (g *generation) textParam(p *params, key string, v yaml.Value, at yaml.Plac
 	return nil
 }
 
-// addValues adds the field values of a generator. They may refer to the other parameters.
+// addValues adds the field values of a generator, which may refer to other parameters.
 func (g *generation) addValues(p *params, values map[string]string, n node) error {
 	set := map[string]string{}
 	placed := map[string]yaml.Place{}
@@ -272,8 +273,8 @@ func (g *generation) clusterList(gen *clusterGenerator, n node) ([]*params, erro
 	return []*params{p}, nil
 }
 
-// matrix runs a matrix generator: each set of parameters of the first generator with each one that
-// the second generator then has.
+// matrix runs a matrix generator. For each set of parameters of the first generator, it runs the
+// second generator and combines the parameters of both.
 func (g *generation) matrix(gen *matrixGenerator, n node, depth int) ([]*params, error) {
 	if len(gen.Generators) != 2 {
 		return nil, discovery.ErrorAt(n.at, "needs exactly two generators, not %d", len(gen.Generators)).With(diag.BadValue)
@@ -305,11 +306,11 @@ func (g *generation) matrix(gen *matrixGenerator, n node, depth int) ([]*params,
 	return list, nil
 }
 
-// maxParams limits the sets of parameters of a matrix generator, whose number is a product.
+// maxParams limits the number of sets of parameters of a matrix generator, which is a product.
 const maxParams = 10_000
 
-// combine sets p to the parameters of a and b, as texts. They must not have different values for
-// one parameter.
+// combine sets p to the parameters of a and b, as strings. Different values for one parameter are
+// an error.
 func (p *params) combine(a, b *params) error {
 	for _, from := range []*params{a, b} {
 		for _, key := range slices.Sorted(maps.Keys(from.values)) {
@@ -324,7 +325,7 @@ func (p *params) combine(a, b *params) error {
 	return nil
 }
 
-// child runs a generator of a matrix or merge generator, which must have one result.
+// child runs an entry of a matrix or merge generator. The entry must have exactly one generator.
 func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	nested := !n.value.Get("matrix").IsNull() || !n.value.Get("merge").IsNull()
 	if nested && depth >= 1 {
@@ -341,9 +342,9 @@ func (g *generation) child(n node, depth int, from *params) ([]*params, error) {
 	return results[0].params, nil
 }
 
-// merge runs a merge generator: the parameters of the first generator, changed by parameters of the
-// other generators with the same values of the merge keys. The result has the order of the first
-// generator. The order of Argo CD is random.
+// merge runs a merge generator. It changes the parameters of the first generator by parameters of
+// the other generators with the same values of the merge keys. The result has the order of the
+// first generator; Argo CD's order is random.
 func (g *generation) merge(gen *mergeGenerator, n node, depth int) ([]*params, error) {
 	switch {
 	case len(gen.Generators) < 2:
@@ -417,8 +418,8 @@ func (g *generation) git(gen *gitGenerator, n node) ([]*params, error) {
 	return nil, discovery.ErrorAt(n.at, "needs directories or files").With(diag.MissingField)
 }
 
-// gitDirectories returns the parameters for the directories that match a pattern. Directories whose
-// path has a hidden element never match.
+// gitDirectories returns the parameters for the directories that match a pattern. A path with a
+// hidden element never matches.
 func (g *generation) gitDirectories(gen *gitGenerator, n node, t *discovery.Tree) ([]*params, error) {
 	var list []*params
 	for _, dir := range t.Dirs {
@@ -490,7 +491,7 @@ func (g *generation) setPath(p *params, prefix, dir, file string, at yaml.Place)
 	}
 }
 
-// gitFiles returns the parameters in the files that match a pattern.
+// gitFiles returns the parameters from the files that match a pattern.
 func (g *generation) gitFiles(gen *gitGenerator, n node, t *discovery.Tree) ([]*params, error) {
 	chosen := map[string]bool{}
 	for _, exclude := range []bool{false, true} {
@@ -567,8 +568,8 @@ func (g *generation) fileParam(p *params, key string, v yaml.Value, at yaml.Plac
 	}
 }
 
-// pathspec compiles a pattern as git ls-files reads it: * and ? match slashes as well, and a folder
-// selects all files below it.
+// pathspec compiles a pattern of git ls-files: * and ? also match slashes, and a folder selects all
+// files below it.
 func pathspec(pattern string) (func(name string) bool, error) {
 	pattern = strings.TrimPrefix(path.Clean(pattern), "/")
 	if strings.HasPrefix(pattern, ":") {

@@ -9,21 +9,21 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A params is one set of parameters of a generator. For Go templates, values are a JSON document.
-// Otherwise the keys are complete paths, such as path.basename.
+// A params is one set of parameters of a generator. For Go templates, values is a JSON document.
+// Otherwise its keys are complete paths, such as path.basename.
 type params struct {
 	values map[string]any
-	// places are the places of parameters, by their paths (see pathKey). A parameter below one of
-	// them is at the corresponding place below.
+	// places are the places of parameters, by path (see pathKey). A parameter inside another one
+	// has the corresponding place below the place of the other.
 	places map[string]yaml.Place
 }
 
 func newParams() *params { return &params{map[string]any{}, map[string]yaml.Place{}} }
 
-// pathKey returns a path of keys as a key of places.
+// pathKey returns a path as a key of places.
 func pathKey(path ...string) string { return strings.Join(path, "\x00") }
 
-// set sets a parameter. at is its place, the zero Place if it has none.
+// set sets a parameter. at is its place, or the zero Place if it is unknown.
 func (p *params) set(key string, v any, at yaml.Place) {
 	p.values[key] = v
 	for k := range p.places {
@@ -58,7 +58,7 @@ func plain(v yaml.Value) any {
 	return x
 }
 
-// flatten adds the scalars in v to flat, by their paths with dots.
+// flatten adds the scalars in v to flat. The keys are paths with dots.
 func flatten(flat map[string]any, v any, path string) {
 	add := func(key string, x any) {
 		if path != "" {
@@ -83,7 +83,7 @@ func flatten(flat map[string]any, v any, path string) {
 	}
 }
 
-// flat returns the parameters as texts by their paths with dots, for selectors.
+// flat returns the parameters as strings for selectors. The keys are paths with dots.
 func (p *params) flat() map[string]string {
 	all := map[string]any{}
 	flatten(all, p.values, "")
@@ -94,7 +94,7 @@ func (p *params) flat() map[string]string {
 	return texts
 }
 
-// override sets the parameters of o in p. For Go templates, mappings are merged.
+// override sets the parameters of o in p. If deep is set, as for Go templates, it merges mappings.
 func (p *params) override(o *params, deep bool) {
 	for key, v := range o.values {
 		old, there := p.values[key]
@@ -109,8 +109,8 @@ func (p *params) override(o *params, deep bool) {
 	maps.Copy(p.places, o.places)
 }
 
-// mergeMaps returns the mapping a with the values of b. ok is false unless both are mappings of the
-// same type.
+// mergeMaps returns the mapping a with the values of b. ok is false unless a and b are mappings of
+// the same type.
 func mergeMaps(a, b any) (merged any, ok bool) {
 	switch b := b.(type) {
 	case map[string]any:

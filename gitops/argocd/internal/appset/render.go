@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// value renders all strings in a value, and keys of mappings. at is its place, and the result has
-// the place of each string that consists of one parameter.
+// value renders all strings in v, including the keys of mappings. at is the place of v. The result
+// has a place for each string that consists of one parameter.
 func (g *generation) value(v yaml.Value, at yaml.Place, p *params) (yaml.Value, []yaml.Place, error) {
 	var places []yaml.Place
 	var visit func(v yaml.Value, path []any) (yaml.Value, error)
@@ -24,7 +24,7 @@ func (g *generation) value(v yaml.Value, at yaml.Place, p *params) (yaml.Value, 
 			if text == v.Text() && param == nil {
 				return v, nil
 			}
-			// A text of several lines has its own place, because mistakes may be about any line.
+			// A text of several lines keeps its own place, because an error may be in any line.
 			if from, ok := p.place(param); ok && !strings.Contains(v.Text(), "\n") {
 				from.Path = slices.Clone(path)
 				places = append(places, from)
@@ -54,7 +54,7 @@ func (g *generation) value(v yaml.Value, at yaml.Place, p *params) (yaml.Value, 
 				if err != nil {
 					return v, err
 				}
-				if key != f.Key { // the value is below a different key now
+				if key != f.Key { // the key of the value has changed
 					for i := before; i < len(places); i++ {
 						places[i].Path[len(path)] = key
 					}

@@ -2,8 +2,8 @@ package appset
 
 import "github.com/krmflow/krmflow/krm/yaml"
 
-// An applicationSet is an object of the kind ApplicationSet. Generators and templates are decoded
-// when their parameters are known.
+// An applicationSet is the content of an ApplicationSet. Generators and templates are decoded
+// later, when their parameters are known.
 type applicationSet struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`

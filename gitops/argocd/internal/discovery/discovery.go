@@ -1,5 +1,5 @@
-// Package discovery opens the repositories and reads the files that GitOps objects refer to, and
-// reports mistakes in the objects.
+// Package discovery opens repositories and reads files for GitOps objects, and reports errors in
+// the objects.
 package discovery
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Discovery finds the roots of one tree. It opens each repository and reads each file once.
+// A Discovery resolves the references of the objects in a search. It opens each repository and
+// reads each file once.
 type Discovery struct {
 	Env     *gitops.Env
 	repos   map[[2]string]*Repo
@@ -30,7 +31,8 @@ func New(env *gitops.Env) *Discovery {
 		warned: map[warning]bool{}}
 }
 
-// A warning identifies a reported mistake. Applications of one ApplicationSet share their mistakes.
+// A warning is the key of a reported warning. Applications of one ApplicationSet share their
+// warnings.
 type warning struct {
 	pos diag.Pos
 	msg string
@@ -45,8 +47,8 @@ func (d *Discovery) Warn(e *diag.Error) {
 	}
 }
 
-// Decode stores v, the value at place at, in the variable that into points to. It warns about
-// unknown fields and returns the errors.
+// Decode stores v in the variable that into points to. at is the place of v. It warns about unknown
+// fields and returns all other errors.
 func (d *Discovery) Decode(v yaml.Value, at yaml.Place, into any) []error {
 	placed := func(e *yaml.DecodeError) *diag.Error {
 		p := at.Below(e.Path...)
@@ -62,12 +64,12 @@ func (d *Discovery) Decode(v yaml.Value, at yaml.Place, into any) []error {
 	return errs
 }
 
-// ErrorAt returns an error about a place.
+// ErrorAt returns an error about the value at a place.
 func ErrorAt(at yaml.Place, format string, args ...any) *diag.Error {
 	return diag.Errorf(at.Pos(), at.Source.Field(at.At), format, args...)
 }
 
-// InText returns err, a mistake in the text at a place, with the position of its line.
+// InText returns err, an error in the text at a place, with its position in the file.
 func InText(at yaml.Place, err error) *diag.Error {
 	e := diag.AsError(err)
 	out := ErrorAt(at, "%s", e.Msg).With(diag.InvalidYAML)
@@ -81,7 +83,7 @@ func InText(at yaml.Place, err error) *diag.Error {
 	return out
 }
 
-// Refused returns an error about a feature of Argo CD that krmflow does not run.
+// Refused returns an error about a feature of Argo CD that krmflow does not support.
 func Refused(at yaml.Place, format string, args ...any) *diag.Error {
 	return ErrorAt(at, format, args...).With(diag.Unsupported)
 }
@@ -94,12 +96,12 @@ type Repo struct {
 	err  error
 }
 
-// A Tree is the content of a repository on this machine.
+// A Tree contains the files of a repository on this machine.
 type Tree struct {
 	fs.FS
 	// Dir is the directory of the repository.
 	Dir string
-	// Files and Dirs are set by Walk: slash-separated paths, in the order of the walk.
+	// Walk sets Files and Dirs to slash-separated paths, in the order of the walk.
 	Files, Dirs []string
 	walked      bool
 	listed      map[string][]string
@@ -127,7 +129,7 @@ func (d *Discovery) Repo(at yaml.Place, url, revision string) (*Repo, error) {
 	return r, r.err
 }
 
-// Place returns the directory p of the repository as the planner names it.
+// Place returns the directory p of the repository as in [gitops.Part].
 func (r *Repo) Place(p string) string {
 	if r.Tree == nil {
 		return r.Ref(p)
@@ -135,7 +137,7 @@ func (r *Repo) Place(p string) string {
 	return filepath.Join(r.Dir, filepath.FromSlash(p))
 }
 
-// Read returns a file of a tree. Its name is absolute.
+// Read returns the file at a path in t. The name of the Source is below t.Dir.
 func (d *Discovery) Read(t *Tree, name string) (*yaml.Source, error) {
 	file := filepath.Join(t.Dir, filepath.FromSlash(name))
 	if src := d.sources[file]; src != nil {
@@ -172,8 +174,8 @@ func (t *Tree) Walk() error {
 	return err
 }
 
-// List returns the names of the files of a directory, without folders. Applications often share a
-// directory, so the result is kept. The error is about a directory that cannot be read.
+// List returns the names of the files in a directory, without folders. It caches them, because
+// Applications often share a directory.
 func (t *Tree) List(dir string) ([]string, error) {
 	if names, ok := t.listed[dir]; ok {
 		return names, nil
@@ -207,8 +209,9 @@ func (t *Tree) IsFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Inside returns the path of a file or directory of a repository. A path that begins with a slash
-// is relative to the repository, any other to dir. It returns false for a path outside.
+// Inside returns the path in a repository of the file or directory name. A name with a leading
+// slash is relative to the repository, any other name to dir. Inside returns false for a path
+// outside of the repository.
 func Inside(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
 		dir = "."
@@ -220,10 +223,10 @@ func Inside(dir, name string) (string, bool) {
 	return p, fs.ValidPath(p)
 }
 
-// IsMissing reports whether err is about a file that does not exist.
+// IsMissing reports whether err means that a file does not exist.
 func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// RootPlace returns at as the place of a whole value.
+// RootPlace returns at with an empty Path: the place of a whole value.
 func RootPlace(at yaml.Place) yaml.Place {
 	at.Path = nil
 	return at

@@ -12,9 +12,9 @@ import (
 // ErrBadPattern reports an invalid pattern.
 var ErrBadPattern = errors.New("syntax error in pattern")
 
-// GlobExpression compiles a pattern in which * and ** match any text, including slashes, ? matches
-// one character, and [a-z] and [!a-z] match one character of a set. With braces, {a,b} matches one
-// of several patterns.
+// GlobExpression compiles a pattern. * and ** match any text, including slashes; ? matches one
+// character; [a-z] and [!a-z] match one character in or outside of a set. If braces is set, {a,b}
+// matches a or b.
 func GlobExpression(pattern string, braces bool) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString(`(?s)\A(?:`)
@@ -74,8 +74,8 @@ func GlobExpression(pattern string, braces bool) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
-// Find returns the files that match a pattern, in lexical order. In it, ** matches any number of
-// folders, and {a,b} one of several texts.
+// Find returns the files that match a pattern, in lexical order. In the pattern, ** matches any
+// number of folders, and {a,b} matches a or b.
 func (t *Tree) Find(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") && !strings.Contains(pattern, "{") {
 		found, err := fs.Glob(t.FS, pattern)
@@ -101,7 +101,7 @@ func (t *Tree) Find(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// braces returns the patterns that a pattern with {a,b} stands for.
+// braces expands each {a,b} in a pattern, and returns the resulting patterns.
 func braces(pattern string) []string {
 	open := strings.LastIndexByte(pattern, '{')
 	if open < 0 {

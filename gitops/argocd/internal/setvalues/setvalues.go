@@ -1,4 +1,4 @@
-// Package setvalues reads values in the syntax of helm's flag --set.
+// Package setvalues parses values in the syntax of helm's flag --set.
 package setvalues
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// helm's limits for --set.
+// Limits of helm for --set.
 const (
 	maxSetIndex = 65536
 	maxSetDepth = 30
@@ -22,9 +22,9 @@ type Assignment struct {
 	Value yaml.Value
 }
 
-// Parse parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated
-// by commas. A name is a path such as a.b[0].c, a value may be a list such as {a,b}, and a
-// backslash escapes a character. If text is set, all values are strings.
+// Parse parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated by
+// commas. A name is a path such as a.b[0].c. A value may be a list such as {a,b}. A backslash
+// escapes a character. If text is set, all values are strings.
 func Parse(arg string, text bool) ([]Assignment, error) {
 	p := setParser{rest: []rune(arg), text: text}
 	var list []Assignment
@@ -43,8 +43,8 @@ type setParser struct {
 	text bool
 }
 
-// until returns the text up to one of the characters in stop, which it consumes. found is 0 at the
-// end of the input.
+// until returns the text before the first character of stop, and consumes both. found is this
+// character, or 0 at the end of the input.
 func (p *setParser) until(stop string) (text string, found rune) {
 	var b strings.Builder
 	for len(p.rest) > 0 {
@@ -148,8 +148,8 @@ func (p *setParser) scalar(text string) yaml.Value {
 	return yaml.QuotedStr(text)
 }
 
-// Set returns v with the value of the Assignment. It fails if the path leads through a value of a
-// different type.
+// Set returns v after the assignment. It fails if the path leads through a value of a different
+// type.
 func (a Assignment) Set(v yaml.Value) (yaml.Value, error) { return setAt(v, a.Path, a.Value) }
 
 func setAt(v yaml.Value, path []any, x yaml.Value) (yaml.Value, error) {
@@ -195,8 +195,8 @@ func first(path []any) (any, bool) {
 	return path[0], true
 }
 
-// EscapeCommas returns the value of a parameter as Argo CD passes it to helm: commas are escaped,
-// except in a list such as {a,b}.
+// EscapeCommas returns the value of a parameter in the form that Argo CD passes to helm: it escapes
+// commas, except in a list such as {a,b}.
 func EscapeCommas(value string) string {
 	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
 		return value

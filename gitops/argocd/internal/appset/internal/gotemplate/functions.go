@@ -14,12 +14,12 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// functions returns the functions of Go templates in ApplicationSets. Argo CD has sprig
-// without env, expandenv and getHostByName, and a few more functions.
+// functions returns the functions of Go templates in ApplicationSets. Argo CD provides the
+// functions of sprig, without env, expandenv and getHostByName, and adds a few functions.
 //
-// The module sprig is not used: it compiles large regular expressions when a program starts, which
-// costs some milliseconds in every run. The functions that generators need are below. Any other
-// function of sprig is refused when it is called.
+// The module sprig is not used: it compiles large regular expressions when a program starts, and
+// would add some milliseconds to every run. The functions that generators need are below. A call of
+// any other sprig function is an error.
 var functions = sync.OnceValue(func() template.FuncMap {
 	all := template.FuncMap{"normalize": Normalize, "slugify": slugify, "toYaml": toYAML, "fromYaml": fromYAML,
 		"fromYamlArray": fromYAMLArray}
@@ -34,8 +34,8 @@ var functions = sync.OnceValue(func() template.FuncMap {
 	return all
 })
 
-// otherFunctions are the functions of sprig that are refused. The results of some are different in
-// each run.
+// otherFunctions are the sprig functions that krmflow refuses. Some have a different result in each
+// run.
 const otherFunctions = `abbrev abbrevboth adler32sum ago atan bcrypt buildCustomCert camelcase cospf date dateInZone
 	dateModify date_in_zone date_modify decryptAES derivePassword duration durationRound encryptAES genCA genCAWithKey
 	genPrivateKey genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey hello htmlDate htmlDateInZone
@@ -43,7 +43,7 @@ const otherFunctions = `abbrev abbrevboth adler32sum ago atan bcrypt buildCustom
 	randAlphaNum randAscii randBytes randInt randNumeric semver semverCompare shuffle snakecase swapcase toDate toDecimal
 	unixEpoch urlJoin urlParse uuidv4 wrap wrapWith`
 
-// Normalize returns name as a DNS name.
+// Normalize converts name to a DNS name.
 func Normalize(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
@@ -54,7 +54,7 @@ func Normalize(name string) string {
 	return strings.Trim(name[:min(len(name), 253)], "-.")
 }
 
-// slugify returns a name of at most 50 characters, cut at a dash. The optional first arguments are
+// slugify converts a name to at most 50 characters, cut at a dash. The optional first arguments are
 // a different maximum, and false to cut anywhere.
 func slugify(args ...any) (string, error) {
 	most, smart, name := 50, true, ""
@@ -114,7 +114,7 @@ func fromYAMLArray(text string) ([]any, error) {
 	return list, nil
 }
 
-// valueOf returns a value of a Go template. Keys of mappings are sorted.
+// valueOf converts a value of a Go template. It sorts the keys of mappings.
 func valueOf(v any) yaml.Value {
 	r := reflect.ValueOf(v)
 	switch r.Kind() {
@@ -160,7 +160,7 @@ func textOf(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-// isEmpty reports whether a value is empty in the sense of the function default.
+// isEmpty reports whether the function default replaces a value.
 func isEmpty(v any) bool {
 	r := reflect.ValueOf(v)
 	switch r.Kind() {
@@ -174,7 +174,7 @@ func isEmpty(v any) bool {
 	return r.IsZero()
 }
 
-// listOf returns a list of any type as a list of values.
+// listOf converts a list of any type to a list of values.
 func listOf(v any) ([]any, error) {
 	if list, ok := v.([]any); ok {
 		return list, nil
@@ -190,7 +190,7 @@ func listOf(v any) ([]any, error) {
 	return list, nil
 }
 
-// textsOf returns a value as a list of texts: a list without nulls, or a single value.
+// textsOf converts a value to strings: the items of a list without nulls, or a single value.
 func textsOf(v any) []string {
 	list, err := listOf(v)
 	if err != nil {

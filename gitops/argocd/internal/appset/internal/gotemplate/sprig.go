@@ -23,7 +23,7 @@ import (
 	"unicode"
 )
 
-// textFunctions returns functions for texts.
+// textFunctions returns functions for strings.
 func textFunctions() template.FuncMap {
 	return template.FuncMap{
 		"trim":       strings.TrimSpace,
@@ -144,7 +144,7 @@ func title(s string) string {
 	}, s)
 }
 
-// maxText limits the size of texts that functions make.
+// maxText limits the size of strings in results of functions.
 const maxText = 1 << 20
 
 var errTooLong = errors.New("the text is too long")
@@ -352,7 +352,7 @@ func dictFunctions() template.FuncMap {
 			_, ok := d[key]
 			return ok, err
 		},
-		// set and unset change a copy: parameters of other Applications stay the same.
+		// set and unset change a copy, so parameters of other Applications stay unchanged.
 		"set": func(m any, key string, v any) (map[string]any, error) {
 			d, err := dictOf(m)
 			d = maps.Clone(d)

@@ -1,4 +1,4 @@
-// Package gotemplate renders the texts of ApplicationSets, as Go templates or with {{name}}.
+// Package gotemplate renders the texts of ApplicationSets: Go templates, or texts with {{name}}.
 package gotemplate
 
 import (
@@ -20,11 +20,11 @@ type Renderer struct {
 	parsed  map[string]*parsedText
 }
 
-// A parsedText is a text with parameters.
+// A parsedText is a text after parsing as a Go template.
 type parsedText struct {
 	tmpl *template.Template
 	err  error
-	// path is the path of the only parameter in the text, nil if there is none or several.
+	// path is the path of the only parameter in the text, or nil if there is none or several.
 	path []string
 }
 
@@ -41,8 +41,8 @@ func CheckOption(option string) error {
 	return e
 }
 
-// Text renders a text with parameters. path is the path of the only parameter that it refers to,
-// nil if there is none or several.
+// Text renders a text with parameters. path is the path of the only parameter in the text, or nil
+// if there is none or several.
 func (r *Renderer) Text(text string, values map[string]any) (out string, path []string, err error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil, nil
@@ -72,12 +72,12 @@ func (r *Renderer) Text(text string, values map[string]any) (out string, path []
 	return b.String(), t.path, nil
 }
 
-// templateMessage returns the message of an error of a Go template without its empty name.
+// templateMessage returns the message of a template error, without the empty name of the template.
 func templateMessage(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "template: "), ":")
 }
 
-// fastTemplate replaces {{name}} in a text by parameters. Names of unknown parameters are kept.
+// fastTemplate replaces {{name}} in a text with the value of the parameter. It keeps unknown names.
 func fastTemplate(text string, values map[string]any) (out string, path []string, err error) {
 	var b strings.Builder
 	names := map[string]bool{}
@@ -113,8 +113,8 @@ func fastTemplate(text string, values map[string]any) (out string, path []string
 	return b.String(), path, nil
 }
 
-// onlyField returns the path of the only parameter that a Go template refers to, nil if there is
-// none or several.
+// onlyField returns the path of the only parameter in a Go template, or nil if there is none or
+// several.
 func onlyField(n parse.Node) []string {
 	var paths [][]string
 	fields(n, &paths)
@@ -129,8 +129,8 @@ func onlyField(n parse.Node) []string {
 	return paths[0]
 }
 
-// fields adds the paths of the parameters that a node refers to. A variable or the dot alone is an
-// unknown parameter, with an empty path.
+// fields adds the paths of the parameters in a node. A variable or a single dot is an unknown
+// parameter, with an empty path.
 func fields(n parse.Node, paths *[][]string) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -176,7 +176,7 @@ func branch(n *parse.BranchNode, paths *[][]string) {
 	fields(n.ElseList, paths)
 }
 
-// indexed returns the path of `index .a.b "c"`, nil for any other command.
+// indexed returns the path of a command such as `index .a.b "c"`, and nil for any other command.
 func indexed(n *parse.CommandNode) []string {
 	if len(n.Args) < 3 {
 		return nil
