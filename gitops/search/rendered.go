@@ -16,15 +16,15 @@ import (
 	"github.com/krmflow/krmflow/planner/roots"
 )
 
-// Objects are often not applied as they are in a file: a Kustomization or an object of a controller
-// renders them, with changes. The search then uses the rendered form. It renders, without
-// functions, the roots that lead to files with objects:
+// Objects are often not applied as written in a file: a Kustomization or an object of a controller
+// renders them, with changes. The search then uses the rendered objects. To find them, it renders
+// roots that lead to files with objects, without functions:
 //
 //   - an object whose directory contains or uses such a file,
 //   - a directory that no other layer uses and no object renders.
 //
-// An object in a file that some layer lists is not a root by itself. A rendered object replaces the
-// one in the file that it comes from.
+// If a layer lists the file of an object, the object in the file is not a root. Otherwise, a
+// changed object in the output of a root replaces the object in the file.
 
 // maxDepth limits the nesting of objects in the output of other objects.
 const maxDepth = 10
@@ -37,15 +37,15 @@ type closure struct {
 	marked map[string]bool         // real paths of files with objects
 	reach  map[string]bool         // layers that lead to marked files; see reaches
 	listed map[string]bool         // files that layers list
-	// files are the keys of marked, and dirs those of layers, sorted.
+	// files are the sorted keys of marked, and dirs the sorted keys of layers.
 	files, dirs []string
 
 	roots    []*gitops.Root
-	known    map[string]bool           // objects that have a root, by Near and name
+	known    map[string]bool           // objects that have a root, by the key of add
 	wanted   map[*gitops.Object]bool   // objects in files that no layer lists
-	replaced map[*gitops.Object]bool   // those of them that a root renders with changes
+	replaced map[*gitops.Object]bool   // wanted objects that a root renders with changes
 	rendered map[string]bool           // real paths of rendered directories
-	origin   map[*gitops.Object]string // the directories whose output led to objects
+	origin   map[*gitops.Object]string // the directory whose output led to an object
 	written  map[string]*gitops.Object // objects in files, by writtenKey
 }
 
@@ -108,8 +108,8 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 			return nil, err
 		}
 	}
-	// An object in the output of a directory is a root twice if an object also renders the
-	// directory.
+	// If an object also renders a directory, the objects in the output of the directory would be
+	// roots twice.
 	again := func(r *gitops.Root) bool {
 		l := dirs[c.origin[r.Object]]
 		return l != nil && c.rendered[l.Real]
@@ -128,7 +128,7 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 	}), nil
 }
 
-// add adds the roots of objects, and those of the objects in their output.
+// add adds the roots of objects, then the roots of the objects in their output, and so on.
 func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 	for depth := 0; len(objects) > 0 && depth < maxDepth; depth++ {
 		c.env.Wanted = objects
@@ -138,7 +138,7 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 		var names []string
 		for _, r := range list {
 			for _, o := range r.Uses {
-				if o.Kind == "ApplicationSet" { // which has generated the object
+				if o.Kind == "ApplicationSet" { // the ApplicationSet has generated the object
 					r.Object.Near, r.Object.By, c.origin[r.Object] = o.Near, o.By, c.origin[o]
 				}
 			}
@@ -169,8 +169,8 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 	return nil
 }
 
-// leads reports whether the directories of a root lead to files with objects, and records that they
-// are rendered.
+// leads reports whether the directories of a root lead to files with objects. It marks the
+// directories as rendered.
 func (c *closure) leads(r *gitops.Root) (leads bool) {
 	for _, p := range r.Parts {
 		if p.Chart || p.Dir == "" {
@@ -182,7 +182,7 @@ func (c *closure) leads(r *gitops.Root) (leads bool) {
 	return leads
 }
 
-// use records that a directory and the layers that it uses are rendered.
+// use marks a directory, and the layers that it uses, as rendered.
 func (c *closure) use(dir string, depth int) {
 	if c.rendered[dir] || depth > maxUses {
 		return
@@ -235,7 +235,8 @@ func (c *closure) reaches(dir string, depth int) bool {
 	return found
 }
 
-// objectsIn returns the objects of controllers in the output of a root.
+// objectsIn adds the objects in the output of a root to env, and returns the objects of
+// controllers.
 func (c *closure) objectsIn(list *krm.List, by, near string, producer *gitops.Object) (objects []*gitops.Object) {
 	if list == nil {
 		return nil
@@ -275,7 +276,7 @@ func (c *closure) objectsIn(list *krm.List, by, near string, producer *gitops.Ob
 	return objects
 }
 
-// isController reports whether a controller renders something for an object.
+// isController reports whether a controller renders resources for an object.
 func isController(o *gitops.Object) bool {
 	switch o.Kind {
 	case "Application", "ApplicationSet":

@@ -15,19 +15,19 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// repos decides which directory a repository is. It must be used by one goroutine at a time.
+// repos maps repositories to directories. It must not be used concurrently.
 type repos struct {
 	fs      fs.FS
 	sources map[string]string // normalised address -> absolute directory
-	trees   map[string]*tree  // by a searched directory
+	trees   map[string]*tree  // by searched directory
 	top     string            // see Options
 }
 
-// A tree is a working tree of git, or a searched directory that is not in one.
+// A tree is a working tree of git, or a searched directory outside of any.
 type tree struct {
 	top     string
 	remotes []string // normalised addresses
-	// branches are the revisions whose content is taken to be that of the working tree.
+	// branches are revisions that are assumed to have the content of the working tree.
 	branches []string
 }
 
@@ -42,9 +42,9 @@ func newRepos(o Options) *repos {
 	return r
 }
 
-// repo returns the repository at a URL. The working tree of the object is the repository if the URL
-// is that of one of its remotes, in any form, and the revision is a branch of the user: the current
-// one, the default of the remote, or none. A tree without remotes may be any repository.
+// repo returns the repository at a URL. It is the working tree of the object if the URL is the
+// address of one of its remotes, in any form, and the revision is empty, HEAD, the current branch,
+// or the default branch of a remote. A tree without remotes may be any repository.
 func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo, error) {
 	key := normalised(url)
 	if dir, ok := r.sources[key]; ok {
@@ -96,7 +96,7 @@ func (r *repos) open(repo gitops.Repo) (fs.FS, error) {
 	return root.FS(), nil
 }
 
-// is reports whether a revision is that of the tree.
+// is reports whether the tree is assumed to have the content of a revision.
 func (t *tree) is(revision string) bool {
 	return revision == "" || revision == "HEAD" || slices.Contains(t.branches, strings.TrimPrefix(revision, "refs/heads/"))
 }
@@ -127,7 +127,8 @@ func (r *repos) tree(searched string) *tree {
 	}
 }
 
-// readGit reads the remotes and branches of a working tree. git is its file or directory .git.
+// readGit reads the remotes and branches of a working tree. git is the path of its .git file or
+// directory.
 func (t *tree) readGit(git string, isDir bool) {
 	if !isDir { // a worktree or submodule
 		data, _ := readSmall(git)
@@ -170,10 +171,11 @@ func (t *tree) readGit(git string, isDir bool) {
 	}
 }
 
-// readSmall reads a file of git, which must be regular and small: archives may contain anything.
+// readSmall reads a file of git. The file must be regular and small, because an archive may contain
+// anything.
 func readSmall(name string) ([]byte, error) { return loaders.ReadFile(name, 1<<20) }
 
-// branch adds the branch that a symbolic reference names.
+// branch adds the branch that a symbolic reference points to.
 func (t *tree) branch(file, prefix string) {
 	data, _ := readSmall(file)
 	if name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: "+prefix); ok {
@@ -181,8 +183,8 @@ func (t *tree) branch(file, prefix string) {
 	}
 }
 
-// normalised returns the address of a repository in a form that all spellings share: host and path
-// without scheme, user, port, .git and letter case.
+// normalised returns an address of a repository in a form that is the same for all spellings: host
+// and path in lower case, without scheme, user, port and .git.
 func normalised(url string) string {
 	rest := url
 	if _, after, ok := strings.Cut(url, "://"); ok {

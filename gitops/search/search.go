@@ -1,5 +1,5 @@
-// Package search finds the objects of Argo CD and Flux in files, and the roots that the
-// controllers render for them.
+// Package search finds objects of Argo CD and Flux in files, and the roots that the controllers
+// render for them.
 package search
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/krmflow/krmflow/planner/roots"
 )
 
-// A Mode selects the controllers whose objects are roots.
+// A Mode selects the controllers whose objects become roots.
 type Mode string
 
 // The modes. Auto selects the objects of all controllers that can be rendered from the searched
@@ -51,32 +51,32 @@ type Options struct {
 	Sources map[string]string
 	// Clusters is the path of a file with clusters for ApplicationSets, or "".
 	Clusters string
-	// Charts reports that charts are rendered. Without it, Auto leaves out objects with charts.
+	// Charts enables charts. If it is not set, Auto leaves out objects with charts.
 	Charts bool
-	// Jobs is the number of files that are read concurrently; less than 2 means one.
+	// Jobs is the number of files read concurrently; less than 2 means one.
 	Jobs int
-	// FS contains the files; nil means this machine's file system. Top is then the directory of
-	// this machine that FS has the content of, and Prefix precedes names in messages.
+	// FS contains the files; nil means this machine's file system. With FS, Top is the directory of
+	// this machine that corresponds to FS, and Prefix precedes file names in messages.
 	FS          fs.FS
 	Top, Prefix string
-	// Layers reads the layers in the searched directories. Render renders roots, which are
-	// directories or objects by name, without functions. Its result lacks the roots that cannot be
-	// rendered.
+	// Layers reads the layers in the searched directories. Render renders roots without functions.
+	// names are directories or names of objects. The result lacks roots that cannot be rendered.
 	Layers func() ([]roots.Layer, error)
 	Render func(ctx context.Context, names []string, objects map[string]*gitops.Root) (map[string]*krm.List, error)
 	// Warn reports likely mistakes.
 	Warn func(*diag.Error)
 }
 
-// A File is a YAML file below a searched directory. Name is its path for messages, Rel its
-// slash-separated path below the directory, and Tree the path of the directory without symbolic
+// A File is a YAML file below a searched directory. Name is its path for messages. Rel is its
+// slash-separated path below the directory. Tree is the path of the directory without symbolic
 // links.
 type File struct{ Name, Tree, Rel string }
 
 // Found is the result of [Find].
 type Found struct {
-	// Roots are the roots by name, and Names their sorted names: KIND/NAMESPACE/NAME. If several
-	// objects have this name, the directories of their files precede it.
+	// Roots are the roots by name, and Names are the sorted names. A name has the form
+	// KIND/NAMESPACE/NAME. If several objects have the same name, the directory of the object's
+	// file precedes it.
 	Roots map[string]*gitops.Root
 	Names []string
 	// Skipped are the objects that Auto leaves out.
@@ -134,7 +134,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 	return f, nil
 }
 
-// leaveOut returns the reason why Auto leaves out a root, "" if it does not.
+// leaveOut returns the reason why Auto leaves out a root, or "" if Auto keeps it.
 func (s *search) leaveOut(r *gitops.Root) string {
 	if len(r.Errs) > 0 {
 		return r.Errs[0].Error()
@@ -144,7 +144,7 @@ func (s *search) leaveOut(r *gitops.Root) string {
 		case p.Chart && !s.Charts:
 			return "charts need --enable-helm"
 		case p.Chart && p.Dir == "":
-			// helm fetches it, as for a Kustomization with a chart.
+			// helm fetches the chart, as for a Kustomization with a chart.
 		case p.Dir == "" || loaders.IsRemote(p.Dir) || !s.isDir(p.Dir):
 			return "its source is not in these directories"
 		}
@@ -162,7 +162,7 @@ func (s *search) isDir(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// name names the roots.
+// name gives each root a unique name.
 func (f *Found) name(list []*gitops.Root) {
 	count := map[string]int{}
 	for _, r := range list {
@@ -182,11 +182,11 @@ func (f *Found) name(list []*gitops.Root) {
 	slices.Sort(f.Names)
 }
 
-// nameOf returns the name of an object, which is also that of its output folder.
+// nameOf returns the name of an object. The output folder of the object has this name.
 func nameOf(o *gitops.Object) string { return path.Join(o.Kind, folder(o.Namespace), folder(o.Name)) }
 
-// folder returns a text as the name of a folder. Valid names of objects stay unchanged. Others,
-// such as ../x, must not lead to a different folder.
+// folder converts a text to the name of a folder. Valid names of objects stay unchanged. An invalid
+// name, such as ../x, must not lead to a different folder.
 func folder(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' {
@@ -224,15 +224,15 @@ func (s *search) warn(e *diag.Error) {
 	}
 }
 
-// marks are texts in the files that contain objects of interest. Files without any of them are not
+// marks are texts in the files with objects of controllers. If no file contains a mark, no file is
 // parsed.
 var marks = [][]byte{[]byte("argoproj.io/v1alpha1"), []byte(".fluxcd.io/v")}
 
-// kinds are the kinds of objects that objects of a controller refer to.
+// kinds are the core kinds that objects of controllers refer to.
 var kinds = []string{"ConfigMap", "Secret"}
 
-// objects reads the objects of interest. ConfigMaps and Secrets are read only if there are objects
-// of a controller.
+// objects reads the objects of controllers, ConfigMaps and Secrets. It returns nil if there are no
+// objects of controllers.
 func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, error) {
 	sources := make([]*yaml.Source, len(files))
 	var next, marked atomic.Int64
@@ -246,7 +246,7 @@ func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, e
 				}
 				data, err := s.read(files[i].Name)
 				if err != nil {
-					continue // planning reports it, if a root needs the file
+					continue // planning reports the error if a root needs the file
 				}
 				has := slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) })
 				if has {
@@ -287,7 +287,7 @@ func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, e
 	return all, nil
 }
 
-// objectOf returns a value as an object, nil if it is not of interest.
+// objectOf returns a value as an object, or nil if the search ignores it.
 func objectOf(v yaml.Value) *gitops.Object {
 	group, _, grouped := strings.Cut(v.Get("apiVersion").Text(), "/")
 	if !grouped {
@@ -304,7 +304,7 @@ func objectOf(v yaml.Value) *gitops.Object {
 	return nil
 }
 
-// maxFile is the maximum size of a file with objects.
+// maxFile is the maximum size of a file in bytes.
 const maxFile = 4 << 20
 
 func (s *search) read(name string) ([]byte, error) {
@@ -318,8 +318,8 @@ func (s *search) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// Content returns a digest of everything that determines r, except for the files in the
-// directories of its parts: the values of objects, but not their places.
+// Content returns a digest of all data that determine r, except for files in the directories of its
+// parts. It covers the values of objects, but not their places.
 func Content(r *gitops.Root) krm.Digest {
 	b := yaml.AppendJSON(nil, r.Object.Value)
 	if r.Object.Group != "argoproj.io" { // an Application that an ApplicationSet generates has all values
@@ -336,7 +336,7 @@ func Content(r *gitops.Root) krm.Digest {
 	return krm.DigestOf(b)
 }
 
-// Digest returns a digest of [Content] and of the places of all values, which messages name.
+// Digest returns a digest of [Content] and of the places of all values, because messages name them.
 func Digest(r *gitops.Root) krm.Digest {
 	b := fmt.Appendf(nil, "%x", Content(r))
 	for _, o := range append([]*gitops.Object{r.Object}, r.Uses...) {
@@ -352,7 +352,7 @@ func Digest(r *gitops.Root) krm.Digest {
 	return krm.DigestOf(b)
 }
 
-// realOf returns a path without symbolic links, or its absolute form if it does not exist.
+// realOf returns dir without symbolic links, or its absolute path if it does not exist.
 func realOf(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
