@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// object plans what a controller renders for a GitOps object.
+// object plans a root that is a GitOps object.
 func (c *compiler) object(name string, o *gitops.Root) {
 	b := c.build()
 	defer func() { c.failed(name, b) }()
@@ -51,7 +51,7 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	}
 }
 
-// part plans one part and records its mistakes in all, the build of the whole root.
+// part plans one part of a root and records its errors in all, the build of the whole root.
 func (c *compiler) part(all *build, name string, p *objects.Part) (graph.NodeID, bool) {
 	b := c.build()
 	b.part = p
@@ -74,7 +74,7 @@ func (c *compiler) part(all *build, name string, p *objects.Part) (graph.NodeID,
 	return id, ok
 }
 
-// loadPart returns the kustomization file of a part.
+// loadPart returns the edited kustomization file of the part that b builds.
 func (b *build) loadPart(dir *loaders.Dir) *kustomizationFile {
 	p := b.part
 	src, read, err := p.Load(b.c.files, dir)

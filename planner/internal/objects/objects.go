@@ -1,5 +1,5 @@
-// Package objects prepares roots that are GitOps objects for planning: it determines their
-// directories and files, and reads the edited kustomization files of their parts.
+// Package objects prepares GitOps objects for planning: it determines their directories and files,
+// and reads the edited kustomization files of their parts.
 package objects
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// Dirs returns dirs with the local directories of the objects in place of their names.
+// Dirs replaces the names of objects in dirs with the local directories of the objects.
 func Dirs(dirs []string, objects map[string]*gitops.Root) (list []string) {
 	for _, dir := range dirs {
 		o := objects[dir]
@@ -32,7 +32,7 @@ func Dirs(dirs []string, objects map[string]*gitops.Root) (list []string) {
 	return list
 }
 
-// Files returns dirs with the files of the objects in place of their names.
+// Files replaces the names of objects in dirs with the files of the objects.
 func Files(dirs []string, objects map[string]*gitops.Root) []string {
 	list := slices.Clone(dirs)
 	for i, dir := range dirs {
@@ -43,7 +43,7 @@ func Files(dirs []string, objects map[string]*gitops.Root) []string {
 	return list
 }
 
-// Origin returns a place in the objects of a root as an origin.
+// Origin converts a place in an object of a root to an origin.
 func Origin(o *gitops.Root, at yaml.Place) graph.Origin {
 	for _, other := range append([]*gitops.Object{o.Object}, o.Uses...) {
 		if other.Source == at.Source && other.Doc == at.Doc {
@@ -53,16 +53,16 @@ func Origin(o *gitops.Root, at yaml.Place) graph.Origin {
 	return graph.Origin{Source: at.Source, Path: at.At}
 }
 
-// A Part is the part of a GitOps object that a build compiles. The first layer of the build has
-// the edited kustomization file of the part. No other root shares that layer.
+// A Part is a part of a GitOps object that a build compiles. The first layer of the build is the
+// edited kustomization file of the part. No other root shares this layer.
 type Part struct {
 	*gitops.Part
 	Root *gitops.Root
 	Name string // of the layer, unique in a plan
 }
 
-// Open returns the directory of a part of the root called name. A part without a directory, such
-// as a chart from a repository, has that of its object.
+// Open opens the directory of a part. name is the name of the root. A part without a directory,
+// such as a chart in a Helm repository, has the searched directory of its object.
 func (p *Part) Open(files *loaders.Local, name string) (*loaders.Dir, error) {
 	dir := p.Dir
 	if dir == "" {
@@ -74,8 +74,8 @@ func (p *Part) Open(files *loaders.Local, name string) (*loaders.Dir, error) {
 	return files.RootOf(name, dir, p.Within)
 }
 
-// Load returns the edited kustomization file of a part in dir, which [Part.Open] has returned, and
-// the paths of the files that the part depends on so far. The error has a position.
+// Load returns the edited kustomization file of a part, and the paths of the files that the part
+// depends on so far. dir is the result of [Part.Open]. Errors have a position.
 func (p *Part) Load(files *loaders.Local, dir *loaders.Dir) (src *yaml.Source, read []string, err error) {
 	old, composition, err := layerfile.Find(files, dir)
 	var none *layerfile.NoFileError
@@ -105,8 +105,8 @@ func (p *Part) Errorf(format string, args ...any) *diag.Error {
 	return diag.Errorf(p.At.Pos(), p.At.Source.Field(p.At.At), format, args...)
 }
 
-// Placed returns err with the position of the field that names the directory of the part, unless
-// err has a position.
+// Placed adds the position of the field that names the directory of the part to err, unless err has
+// a position.
 func (p *Part) Placed(err error) error {
 	e := diag.AsError(err)
 	if e.Pos.File != "" && e.Pos.Line > 0 || p.At.Source == nil {

@@ -1,4 +1,4 @@
-// Package place determines the paths and repositories that origin annotations contain.
+// Package place determines paths and repositories for origin annotations.
 package place
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// A Place is the location of a layer in origin annotations: its path relative to the root of the
-// build or, if it was fetched, to its repository. The zero Place is the root of the build.
+// A Place is the location of a layer in origin annotations. The path is relative to the root of the
+// build or, for a fetched layer, to its repository. The zero Place is the root of the build.
 type Place struct{ Path, Repo, Ref string }
 
-// At returns the place of the layer in dir, which a layer at p refers to by text.
+// At returns the place of the layer in dir. text is the reference to dir in a layer at p.
 func (p Place) At(dir *loaders.Dir, text string) Place {
 	if !loaders.IsRemote(text) {
 		return Place{filepath.Join(p.Path, text), p.Repo, p.Ref}
@@ -22,8 +22,8 @@ func (p Place) At(dir *loaders.Dir, text string) Place {
 	return Place{inRepo(path), repo, ref}
 }
 
-// Declared returns the place of the directory that declares an item of the Composition in dir,
-// which is at p.
+// Declared returns the place of item, the directory that declares an item of a Composition. The
+// Composition is in dir, at p.
 func (p Place) Declared(dir, item *loaders.Dir) Place {
 	if repo, ref, path := item.Repo(); item.IsFetched() && !dir.IsFetched() {
 		return Place{path, repo, ref}
@@ -35,7 +35,7 @@ func (p Place) Declared(dir, item *loaders.Dir) Place {
 	return Place{filepath.Join(p.Path, rel), p.Repo, p.Ref}
 }
 
-// Origin returns the origin of the file that a layer at p refers to by text.
+// Origin returns the origin of a file. text is the reference to the file in a layer at p.
 func (p Place) Origin(text string) *krm.Origin {
 	if !loaders.IsRemote(text) {
 		return &krm.Origin{Path: filepath.Join(p.Path, text), Repo: p.Repo, Ref: p.Ref}
@@ -46,7 +46,7 @@ func (p Place) Origin(text string) *krm.Origin {
 	return &krm.Origin{Path: filepath.Join(p.Path, diag.Redact(text)), Repo: p.Repo, Ref: p.Ref}
 }
 
-// inRepo returns a path in a repository in kustomize's spelling.
+// inRepo returns a path in a repository as kustomize writes it.
 func inRepo(path string) string {
 	if path == "." || path == "" {
 		return "notCloned"
