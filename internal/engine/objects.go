@@ -23,15 +23,15 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// objects are the roots that are GitOps objects, by name: those of the files of this machine, and
-// those of revisions.
+// objects are the roots that are GitOps objects, by name. here has the objects in the files of this
+// machine, and there has the objects of each revision.
 type objects struct {
 	here  Objects
 	there map[*revision.Tree]Objects
 }
 
-// withObjects returns a selection that also finds GitOps objects in tree, nil for the files of this
-// machine.
+// withObjects returns a selection that also finds GitOps objects in tree. A nil tree means the
+// files of this machine.
 func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selection {
 	o := e.o.GitOps
 	if o.Mode == search.None || o.Mode == "" {
@@ -82,8 +82,8 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	return s
 }
 
-// renderObjects renders roots without functions, for their objects. The result lacks the roots that
-// cannot be rendered.
+// renderObjects renders roots without functions, to find objects in the output. The result lacks
+// roots that cannot be rendered.
 func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string,
 	objects map[string]*gitops.Root) (map[string]*krm.List, error) {
 	sources := e.o.Sources
@@ -121,8 +121,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// findNamed searches the working directory for the GitOps objects among the arguments, unless they
-// are known.
+// findNamed searches the working directory if args contain names of unknown GitOps objects. A name
+// without an object is an error.
 func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && isObjectName(arg) }) {
 		return nil
@@ -149,7 +149,8 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	return nil
 }
 
-// place returns the output folders of roots. That of a GitOps object is its name.
+// place returns the output folders of roots. The folder of a GitOps object has the name of the
+// object.
 func (e *Engine) place(names []string, base string) (render.Roots, error) {
 	if len(e.objects.here) == 0 {
 		return render.PlaceIn(&e.places, names, base)
@@ -168,7 +169,8 @@ func (e *Engine) place(names []string, base string) (render.Roots, error) {
 	return placed, nil
 }
 
-// directories returns the directories of roots, without remote ones of GitOps objects.
+// directories returns the directories of roots: for a GitOps object, the local directories of its
+// parts.
 func (e *Engine) directories(names []string) []string {
 	if len(e.objects.here) == 0 {
 		return names
@@ -189,7 +191,7 @@ func (e *Engine) directories(names []string) []string {
 	return dirs
 }
 
-// named returns the roots that are named by their directories.
+// named returns the roots that are directories, not GitOps objects.
 func (e *Engine) named(names []string) []string {
 	if len(e.objects.here) == 0 {
 		return names
@@ -197,11 +199,11 @@ func (e *Engine) named(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return e.objects.here[name] != nil })
 }
 
-// Objects are roots that are GitOps objects, by name.
+// Objects are GitOps objects, by the names of their roots.
 type Objects map[string]*gitops.Root
 
-// GitOps returns the GitOps objects that the last [Engine.Find] in a revision has found; a nil tree
-// means the files of this machine.
+// GitOps returns the GitOps objects from the last [Engine.Find] in a revision. A nil tree means the
+// files of this machine.
 func (e *Engine) GitOps(tree *revision.Tree) Objects {
 	if tree == nil {
 		return e.objects.here
@@ -212,7 +214,8 @@ func (e *Engine) GitOps(tree *revision.Tree) Objects {
 // Has reports whether a root is a GitOps object.
 func (o Objects) Has(root string) bool { return o[root] != nil }
 
-// Files returns the files of the object of a root and of the objects that it refers to.
+// Files returns the sorted paths of the files that determine a GitOps object. It returns nil for a
+// directory.
 func (o Objects) Files(root string) (files []string) {
 	r := o[root]
 	if r == nil {
@@ -225,8 +228,8 @@ func (o Objects) Files(root string) (files []string) {
 	return slices.Compact(files)
 }
 
-// NameIn returns the name of a root in a revision: the path of its directory there, or the name of
-// a GitOps object.
+// NameIn returns the name of a root in a revision: for a directory its path in the revision, for a
+// GitOps object its name.
 func (o Objects) NameIn(tree *revision.Tree, root string) (string, error) {
 	if o.Has(root) {
 		return root, nil
@@ -234,8 +237,8 @@ func (o Objects) NameIn(tree *revision.Tree, root string) (string, error) {
 	return tree.Name(root)
 }
 
-// Change reports whether the object of a root, or an object that it refers to, differs from that in
-// was, and returns the file of the object. A directory does not differ.
+// Change reports whether a GitOps object, or another object or file that determines it, differs
+// from was. It also returns the file of the object. For a directory, it returns false.
 func (o Objects) Change(was Objects, root string) (file string, changed bool) {
 	r := o[root]
 	if r == nil {
@@ -245,8 +248,8 @@ func (o Objects) Change(was Objects, root string) (file string, changed bool) {
 	return r.Object.Place().Origin().File, old == nil || search.Content(old) != search.Content(r)
 }
 
-// recordPath returns the key of the records of a root: its absolute path, or the name and digest of
-// a GitOps object. It returns "" if the working directory was removed.
+// recordPath returns the key for records of a root: the absolute path of a directory, or the name
+// and digest of a GitOps object. It returns "" if the working directory was removed.
 func (e *Engine) recordPath(name, cwd string) string {
 	if o := e.objects.here[name]; o != nil {
 		return "object " + name + " " + search.Digest(o).String()
