@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
-// differences are the differences between the images of two sides.
+// differences are the image differences between two sides of a comparison.
 type differences struct {
 	result *diffcmd.Result
 	roots  []rootDifference // roots whose images differ
@@ -34,7 +34,7 @@ type change struct {
 	pos      diag.Pos // place that causes the change, if known
 }
 
-// use returns the use on the new side, or the old one if the image was removed.
+// use returns the use on the new side, or on the old side if the image was removed.
 func (c *change) use() *use {
 	if c.now != nil {
 		return c.now
@@ -42,8 +42,8 @@ func (c *change) use() *use {
 	return c.old
 }
 
-// differencesOf returns the differences between the images of the two sides of a comparison. It
-// compares the resources that differ.
+// differencesOf returns the image differences of a comparison. It looks only at resources that
+// differ.
 func differencesOf(result *diffcmd.Result) *differences {
 	d := &differences{result: result, same: result.Same}
 	for i := range result.Roots {
@@ -90,8 +90,8 @@ func changesOf(r *diff.Resource, causes []diag.Pos) (changes []change) {
 	return changes
 }
 
-// isSame reports whether two uses are the same container of the same list on two sides. Unnamed
-// containers are identified by their position.
+// isSame reports whether two uses belong to the same container of the same list on two sides.
+// Unnamed containers are identified by their position.
 func (u *use) isSame(other *use) bool {
 	if u.list != other.list || u.container != other.container {
 		return false
@@ -103,7 +103,7 @@ func (u *use) isSame(other *use) bool {
 	return len(other.path) == len(u.path) && slices.Equal(u.path[:end], other.path[:end])
 }
 
-// cause returns the place that causes the edit of a path or of a value that contains it.
+// cause returns the place that caused an edit of the value at path or of a value that contains it.
 func cause(r *diff.Resource, causes []diag.Pos, path []any, old bool) diag.Pos {
 	for k := range r.Edits {
 		at := r.Edits[k].Path.In(old)
@@ -131,7 +131,7 @@ func counts(changes []change) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeText writes the form for people. Roots with the same changes are listed together.
+// writeText writes the text form. Roots with the same changes are listed together.
 func (d *differences) writeText(w io.Writer, color terminal.Palette) error {
 	type group struct {
 		names  []string
@@ -236,7 +236,7 @@ type (
 	}
 )
 
-// writeJSON writes the form for programs.
+// writeJSON writes the JSON form.
 func (d *differences) writeJSON(w io.Writer) error {
 	doc := differencesDoc{APIVersion: Version, Kind: "ImageDiff", Against: diag.JSONName(d.result.Against), Commit: d.result.Commit,
 		Roots: []rootDoc{}, Same: d.same}

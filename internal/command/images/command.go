@@ -24,7 +24,7 @@ type listing struct {
 	exitCode      bool
 }
 
-// errDiffers is the error for a difference with --exit-code.
+// errDiffers reports differences with --exit-code.
 var errDiffers = errors.New("there are differences")
 
 // Command returns the images command.

@@ -19,10 +19,10 @@ type use struct {
 // field returns the path of the field as text.
 func (u *use) field() string { return diag.FieldPath(u.path) }
 
-// find returns the images of an object in the order of its fields: the images of all lists named
-// containers, initContainers or ephemeralContainers, and the image volumes of all lists named
-// volumes, at any depth. This includes the fields that the field images of a Kustomization changes
-// by default. A CustomResourceDefinition has none: its schema may have fields with these names.
+// find returns the images of an object in the order of its fields: images in all lists named
+// containers, initContainers or ephemeralContainers, and image volumes in all lists named volumes,
+// at any depth. This includes the default fields of images in a Kustomization.
+// CustomResourceDefinitions are skipped, because a schema may have fields with these names.
 func find(object yaml.Value) []use {
 	if object.Get("kind").Text() == "CustomResourceDefinition" {
 		return nil
@@ -32,7 +32,7 @@ func find(object yaml.Value) []use {
 	return uses
 }
 
-// collect adds the images of v, the value at a path.
+// collect adds the images in v, the value at path.
 func collect(v yaml.Value, path []any, uses *[]use) {
 	at := func(step any) []any { return append(path[:len(path):len(path)], step) }
 	for _, f := range v.Fields() {
@@ -55,7 +55,7 @@ func collect(v yaml.Value, path []any, uses *[]use) {
 	}
 }
 
-// items adds the images at a field of each item of a list.
+// items adds the image in a field of each list item.
 func items(list yaml.Field, path []any, uses *[]use, field ...any) {
 	for i, item := range list.Value.Items() {
 		v := item

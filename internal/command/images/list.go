@@ -31,14 +31,14 @@ type usage struct {
 	root graph.Root
 	r    *krm.Resource
 	at   int // index of the resource in the list
-	// shown is the image for display, and space and name identify the resource. Values of Secrets
-	// and passwords in addresses are hidden.
+	// shown is the image for display. space and name identify the resource. Values of Secrets and
+	// passwords in addresses are hidden.
 	shown, space, name string
 	pos                diag.Pos // place that sets the image
 }
 
 // collect renders the roots of a run and returns all uses of images, sorted by image, root and
-// position. Places are only known for the JSON form, because they take a history of the root.
+// position. It determines places only for the JSON form, because they need a history of the root.
 func (c *listing) collect(cmd *cobra.Command, run *engine.Run) (found []usage, failed error) {
 	failed = run.Plan().Err()
 	hooks := engine.Hooks{}
@@ -90,7 +90,7 @@ func usesIn(root graph.Root, list *krm.List) (found []usage) {
 	return found
 }
 
-// writeText writes a table of the images and the numbers of their uses.
+// writeText writes a table of images with the number of uses of each.
 func writeText(w io.Writer, found []usage) error {
 	if len(found) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func writeText(w io.Writer, found []usage) error {
 	return t.Flush()
 }
 
-// chunks yields the uses of each image. They must be sorted by image.
+// chunks yields the uses of each image. found must be sorted by image.
 func chunks(found []usage) func(yield func([]usage) bool) {
 	return func(yield func([]usage) bool) {
 		for len(found) > 0 {
@@ -146,7 +146,7 @@ type (
 	}
 )
 
-// writeJSON writes the images and their uses for programs.
+// writeJSON writes the JSON form.
 func writeJSON(w io.Writer, found []usage) error {
 	doc := listDoc{APIVersion: Version, Kind: "Images", Images: []imageDoc{}}
 	for uses := range chunks(found) {
@@ -177,14 +177,15 @@ type locator struct {
 	plan  *planner.Plan
 	lists *history.Recorder // nil if the plan calls no functions
 	files history.Files
-	// history is the history of one root. Uses come in the order of their roots, so one history is
+	// history is the history of one root. Uses are sorted by root, so one history at a time is
 	// sufficient. All histories together can take more memory than the run.
 	history *history.History
 	root    graph.Root
 }
 
-// place returns the place that sets an image: the last step that changed the field, or the part of
-// its configuration that made the change. Without a history it is the start of the resource.
+// place returns the place that sets an image: the field in the file of the resource if it has this
+// image, else the last step that changed the field, or the part of the step's configuration that
+// made the change. Without changes, it is the start of the resource.
 func (l *locator) place(u *usage) diag.Pos {
 	if l.files == nil {
 		l.files = history.FilesOf(l.plan)
