@@ -18,11 +18,11 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// ignored are the names that flux push artifact leaves out by default, as patterns.
+// ignored are patterns of the names that flux push artifact excludes by default.
 var ignored = []string{".git", ".gitignore", ".gitmodules", ".gitattributes", "*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv",
 	"*.tar.gz", "*.zip"}
 
-// isIgnored reports whether an entry is left out. The pattern .git matches only a directory.
+// isIgnored reports whether an entry is excluded. The pattern .git matches only a directory.
 func isIgnored(e fs.DirEntry) bool {
 	for _, pattern := range ignored {
 		if ok, _ := path.Match(pattern, e.Name()); ok && (pattern != ".git" || e.IsDir()) {
@@ -32,23 +32,24 @@ func isIgnored(e fs.DirEntry) bool {
 	return false
 }
 
-// unfinished is the prefix of entries that an interrupted or a running apply-render leaves in a
-// folder, with the exception of manifests.
+// unfinished is the prefix of entries that an interrupted or running apply-render leaves in a
+// folder. The name of the manifest also has this prefix.
 const unfinished = manifest.Reserved
 
-// An archive is a folder as a tar archive.
+// An archive is a tar archive of a folder.
 type archive struct {
-	// packed is the archive compressed by gzip, and content the digest of the archive itself.
+	// packed is the archive after gzip compression. content is the digest of the uncompressed
+	// archive.
 	packed  []byte
 	content krm.Digest
-	// files is the number of files. skipped are the entries that are neither a file nor a folder.
+	// files is the number of files. skipped are the entries that are neither files nor folders.
 	files   int
 	skipped []string
 }
 
-// pack archives a folder of at most limit bytes. Equal folders have equal archives: the entries are
-// sorted, all files have the mode 0644 and all folders 0755, the owner is 0, and the times are
-// those of 1970.
+// pack archives a folder of at most limit bytes. Equal folders have equal archives: entries are
+// sorted, files have the mode 0644 and folders 0755, the owner is 0, and all times are the Unix
+// epoch.
 func pack(dir string, limit int64) (*archive, error) {
 	root, err := open(dir)
 	if err != nil {
@@ -111,7 +112,7 @@ func pack(dir string, limit int64) (*archive, error) {
 // errTooLarge reports that a folder exceeds the limit.
 var errTooLarge = errors.New("too large")
 
-// open opens a folder. Files outside of it, to which links may lead, cannot be read through it.
+// open opens a folder. Links in it cannot lead to files outside of it.
 func open(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	switch {

@@ -1,5 +1,5 @@
-// Package push implements the push command. It stores a folder in a registry as an artifact that
-// Flux applies.
+// Package push implements the push command. It stores a folder in a registry as an artifact for
+// Flux.
 package push
 
 import (
@@ -30,7 +30,7 @@ const (
 	layerType  = "application/vnd.cncf.flux.content.v1.tar+gzip"
 )
 
-// An origin is the origin of the content of a folder.
+// An origin describes the origin of the content of a folder.
 type origin struct {
 	source, revision string
 	created          time.Time
@@ -120,7 +120,8 @@ func run(a *cli.Invocation, cmd *cobra.Command, place, dir string, given origin,
 	return a.Print(to.String() + "\n")
 }
 
-// destination parses the reference of an artifact to push. dir is the second argument.
+// destination parses the reference of an artifact to push. dir is the second argument, for an error
+// about exchanged arguments.
 func destination(place, dir string) (to catalog.Ref, at reference.Reference, err error) {
 	if !strings.HasPrefix(place, "oci://") && strings.HasPrefix(dir, "oci://") {
 		return to, at, options.UsageError(errors.New("the first argument is the reference oci://REGISTRY/REPOSITORY:TAG, the second one the folder"))
@@ -136,7 +137,7 @@ func destination(place, dir string) (to catalog.Ref, at reference.Reference, err
 	return to, at, err
 }
 
-// complete returns an origin with defaults from the repository of dir or of the working directory.
+// complete adds defaults to an origin, from the repository of dir or of the working directory.
 func complete(ctx context.Context, o origin, dir string) (origin, error) {
 	head, err := revision.HeadOf(ctx, dir)
 	if err != nil && ctx.Err() == nil {
@@ -168,8 +169,9 @@ func complete(ctx context.Context, o origin, dir string) (origin, error) {
 	return o, nil
 }
 
-// withoutCredentials removes the user and password from the address of a remote. The artifact has
-// more readers than the configuration of git. The user of an ssh address remains.
+// withoutCredentials removes the user and password from the address of a remote, because the
+// artifact has more readers than the configuration of git. An ssh address without a password keeps
+// its user.
 func withoutCredentials(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User == nil {
@@ -195,8 +197,8 @@ func artifactOf(files *archive, from origin) (remote.Artifact, error) {
 	}, err
 }
 
-// imageConfig is the configuration of an OCI image. Only the digest of the content is set: Flux
-// ignores the other fields, but tools for images expect them.
+// imageConfig is the configuration of an OCI image. Only the digest of the content is set. Flux
+// ignores the other fields, but image tools expect them.
 type imageConfig struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
