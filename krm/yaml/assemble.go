@@ -6,7 +6,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// A Place says where a part of an assembled [Source] is written: the value at Path in the
+// A Place is the original place of a part of an assembled [Source]: the value at Path in the
 // assembled Source is at At in document Doc of Source.
 type Place struct {
 	Path   []any
@@ -15,9 +15,9 @@ type Place struct {
 	At     []any
 }
 
-// Assemble returns the value v as a Source that no file contains. Each value in it is located at
-// the place whose Path is the longest prefix of its path. The place with the shortest Path should
-// have an empty one.
+// Assemble returns a Source with the value v, which no file contains. The place of a value is the
+// Place with the longest Path that is a prefix of the value's path. One of the places should have
+// an empty Path.
 func Assemble(file string, v Value, places ...Place) *Source {
 	s := &Source{File: file, places: places}
 	s.valueOnce.Do(func() { s.value = v })
@@ -27,8 +27,8 @@ func Assemble(file string, v Value, places ...Place) *Source {
 // Pos returns the position of the place.
 func (p Place) Pos() diag.Pos { return p.Source.Locate(p.Doc, p.At...) }
 
-// Origin returns the file that contains the place: Source, or the origin of its place if Source is
-// assembled itself.
+// Origin returns the file that contains the place. It is Source, unless Source is assembled; then
+// it is the origin of the place in Source.
 func (p Place) Origin() *Source {
 	for len(p.Source.places) > 0 {
 		at := p.At
@@ -38,13 +38,14 @@ func (p Place) Origin() *Source {
 	return p.Source
 }
 
-// Below returns the place of a value below that of p.
+// Below returns the place of a value inside the value at p. path is relative to p.
 func (p Place) Below(path ...any) Place {
 	p.At = slices.Concat(p.At, path)
 	return p
 }
 
-// placeOf returns the place of the value at path, and the rest of the path below it.
+// placeOf returns the place that covers the value at path, and the path of the value in the Source
+// of this place.
 func (s *Source) placeOf(path []any) (Place, []any) {
 	best := 0
 	for i, p := range s.places {
