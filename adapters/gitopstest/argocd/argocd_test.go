@@ -92,7 +92,7 @@ func (l secretLister) List(context.Context, metav1.ListOptions) (*corev1.SecretL
 	return &corev1.SecretList{Items: l.secrets}, nil
 }
 
-// A gitRepo is a repository for Argo CD's git generator. Files are matched by git itself.
+// A gitRepo is a repository for Argo CD's git generator. git itself matches the files.
 type gitRepo struct{ dir string }
 
 func (r gitRepo) GetFiles(_ context.Context, _, _, _, pattern string, _, _ bool) (map[string][]byte, error) {
@@ -132,8 +132,8 @@ func (r gitRepo) GetDirectories(context.Context, string, string, string, bool, b
 // errPanic reports that Argo CD panics.
 var errPanic = errors.New("panic")
 
-// argo returns the Applications that Argo CD generates. It panics if a matrix generator with Go
-// templates has values both of a list element and of a different generator.
+// argo returns the Applications that Argo CD generates, or errPanic. Argo CD panics if a matrix
+// generator with Go templates has values both of a list element and of a different generator.
 func argo(set *v1alpha1.ApplicationSet, dir string, secrets []corev1.Secret) (apps []v1alpha1.Application, err error) {
 	defer func() {
 		if recover() != nil {
@@ -185,7 +185,7 @@ func environment(dir string, list []*gitops.Object) *gitops.Env {
 	}
 }
 
-// summary formats what matters of an Application.
+// summary formats the relevant fields of an Application.
 func summary(t testing.TB, app *v1alpha1.Application) string {
 	data, err := json.Marshal(struct {
 		Name, Namespace     string
@@ -201,8 +201,7 @@ func summary(t testing.TB, app *v1alpha1.Application) string {
 // failures counts the ApplicationSets that Argo CD refuses.
 var failures int
 
-// compare compares the Applications of the ApplicationSets in a text. It returns the number of
-// Applications.
+// compare compares the Applications of the ApplicationSets in a text, and returns their number.
 func compare(t testing.TB, text, dir string) (n int) {
 	list := objects(t, text, dir)
 	var secrets []corev1.Secret
@@ -257,7 +256,7 @@ func compare(t testing.TB, text, dir string) (n int) {
 			}
 			got = append(got, summary(t, &app))
 		}
-		if strings.Contains(text, "merge:") { // without an order in Argo CD
+		if strings.Contains(text, "merge:") { // Argo CD has no fixed order here
 			slices.Sort(want)
 			slices.Sort(got)
 		}
@@ -510,8 +509,8 @@ func TestRandomApplicationSets(t *testing.T) {
 	t.Logf("%d Applications; Argo CD refuses %d of 1,000 sets", n, failures)
 }
 
-// TestPublicApplicationSets compares the sets below the directories in KRMFLOW_TREES, separated by
-// colons.
+// TestPublicApplicationSets compares the ApplicationSets below the directories in KRMFLOW_TREES, a
+// list separated by colons.
 func TestPublicApplicationSets(t *testing.T) {
 	trees := os.Getenv("KRMFLOW_TREES")
 	if trees == "" {
@@ -546,7 +545,7 @@ func TestPublicApplicationSets(t *testing.T) {
 	t.Logf("%d files with ApplicationSets, %d Applications", sets, n)
 }
 
-// named matches names of labels and annotations of clusters in an ApplicationSet.
+// named matches the names of cluster labels and annotations in an ApplicationSet.
 var named = regexp.MustCompile(`(?:metadata\.(?:labels|annotations)\.|key: )(\w+)|(enable_\w+): `)
 
 // clusterFor returns a Secret of a cluster with all labels and annotations that a text mentions.
@@ -777,7 +776,7 @@ func TestDirectoryGlobs(t *testing.T) {
 	}
 }
 
-// match matches as Argo CD does. ok is false if that panics.
+// match matches as Argo CD does. ok is false if Argo CD panics.
 func match(pattern, name string) (matches, ok bool) {
 	defer func() { _ = recover() }()
 	return glob.Match(pattern, name), true

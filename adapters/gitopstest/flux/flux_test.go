@@ -102,7 +102,7 @@ func (d localDir) Read(name string) (*yaml.Source, error) {
 	return &yaml.Source{File: name, Data: data}, err
 }
 
-// seen has the files of an artifact, and the .sourceignore files of the repository.
+// seen has the files of an artifact and the .sourceignore files of its repository.
 type seen struct{ repo, artifact fs.FS }
 
 func (s seen) Open(name string) (fs.File, error) {
@@ -207,7 +207,7 @@ spec:
 	return b.String()
 }
 
-// artifact copies the files of a tree as source-controller puts them into an artifact.
+// artifact copies the files of a tree that source-controller puts into an artifact.
 func artifact(t *testing.T, from, to, ignore string) {
 	t.Helper()
 	domain := strings.Split(from, "/")
@@ -241,7 +241,7 @@ func artifact(t *testing.T, from, to, ignore string) {
 	}
 }
 
-// comparable returns a kustomization file as data, with its patches in JSON parsed.
+// comparable returns a kustomization file as data. It parses patches in JSON.
 func comparable(t *testing.T, text []byte) any {
 	t.Helper()
 	k := types.Kustomization{TypeMeta: types.TypeMeta{}}
@@ -271,7 +271,7 @@ func comparable(t *testing.T, text []byte) any {
 	return []any{string(out), parsed}
 }
 
-// TestKustomizationFile compares the edited kustomization file with the file from Flux's generator,
+// TestKustomizationFile compares the edited kustomization file with the output of Flux's generator,
 // in random trees without files that the controllers refuse.
 func TestKustomizationFile(t *testing.T) {
 	names := []string{"app/a.yaml", "app/b.yml", "app/c.json", "app/x", "app/kustomization.yaml", "app/sub/kustomization.yml",
