@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"lock":                          {"diag", "krm", "krm/yaml"},
 	"reference":                     {"diag", "krm", "krm/yaml"},
 
-	"builtins":     values,
+	"builtins":     plus(values, "lint"),
 	"edit":         {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
@@ -137,14 +137,16 @@ var imports = map[string][]string{
 		"reference"},
 	"internal/engine/sink": plus(values, "internal/sys/swap", "loaders", "output", "output/names", "render"),
 
-	"internal/cli": {"cache", "cache/shared", "diag", "executors/probe", "gitops/search", "internal/cli/console", "internal/cli/options",
-		"internal/cli/program", "internal/cli/report", "internal/cli/settings", "internal/cli/terminal", "internal/engine",
-		"internal/engine/answers", "internal/engine/limits", "internal/engine/profile", "internal/engine/sink", "krm/function", "krm/yaml",
-		"loaders/remote", "loaders/revision", "lock", "output", "planner", "planner/helm", "planner/roots", "render", "scheduler"},
-	"internal/cli/console": {"diag", "graph", "internal/cli/options", "internal/cli/report", "internal/cli/terminal", "krm/secret/words",
-		"krm/yaml", "loaders/remote", "output", "planner", "planner/roots", "scheduler"},
+	"internal/cli": {"cache", "cache/shared", "diag", "executors/probe", "gitops/search", "internal/cli/console", "internal/cli/findings",
+		"internal/cli/options", "internal/cli/program", "internal/cli/report", "internal/cli/settings", "internal/cli/terminal",
+		"internal/engine", "internal/engine/answers", "internal/engine/limits", "internal/engine/profile", "internal/engine/sink",
+		"krm/function", "krm/yaml", "loaders/remote", "loaders/revision", "lock", "output", "planner", "planner/helm", "planner/roots",
+		"render", "scheduler"},
+	"internal/cli/console": {"diag", "graph", "internal/cli/findings", "internal/cli/options", "internal/cli/report",
+		"internal/cli/terminal", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "planner/roots", "scheduler"},
 	"internal/cli/exit": {"diag", "internal/cli/options", "internal/cli/settings", "internal/engine", "internal/engine/sink",
 		"krm/function", "loaders/remote", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
+	"internal/cli/findings": {"diag", "krm/yaml", "output"},
 	"internal/cli/help":     {"loaders/revision"},
 	"internal/cli/messages": {"diag"},
 	"internal/cli/options": {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/cli/settings", "krm",
@@ -263,6 +265,8 @@ var imports = map[string][]string{
 	"internal/dev/sharedtest": {},
 	"internal/dev/testbinary": {"internal/sys/flock"},
 	"internal/dev/treetest":   {},
+
+	"lint": {"diag", "krm", "krm/yaml"},
 }
 
 // withComments are the packages that work on resources with comments, as nodes of kyaml. Renders do
@@ -278,7 +282,7 @@ func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, m
 // package never imports a package of a higher wing.
 var wings = [][]string{
 	{"diag", "krm", "internal/sys", "reference", "lock"},
-	{"graph", "builtins", "eval", "edit", "gitops"},
+	{"lint", "graph", "builtins", "eval", "edit", "gitops"},
 	{"output", "cache", "loaders", "catalog", "trust", "validate"},
 	{"planner", "gitops/search"},
 	{"scheduler", "executors", "render"},

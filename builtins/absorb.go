@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
 // Absorb adds a generated resource to list. If list contains a resource that has or had the
@@ -19,7 +20,7 @@ import (
 //
 // Absorb fails if r.Behavior is "create" or empty and list contains such a resource, and if it is
 // "merge" or "replace" and list does not.
-func Absorb(list *krm.List, r *krm.Resource) error {
+func Absorb(list *krm.List, r *krm.Resource, warn Warn) error {
 	found := list.FindAny(r.ID())
 	merges := r.Behavior == "merge" || r.Behavior == "replace"
 	switch {
@@ -41,6 +42,7 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 		return err.Hint("set the generator's behavior to merge or replace to change it")
 	}
 	old := list.At(found[0])
+	lint.FileReplaced(old, r, warn)
 	merged, err := mergeGenerated(old, r)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ metadata: {name: "1", namespace: "2"}
 				list := krm.NewList(c.ours...)
 				r := doc(t, test.text)
 				r.Behavior = behavior
-				err := Absorb(list, r)
+				err := Absorb(list, r, noWarn)
 				wantErr := absorbTheirs(t, c.theirs, test.text, behavior)
 				if (err != nil) != (wantErr != nil) {
 					t.Fatalf("error %v, kustomize has %v", err, wantErr)
@@ -118,7 +118,7 @@ func TestAbsorbState(t *testing.T) {
 		r := doc(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 		r.Behavior, r.NeedsHash, r.Origin = test.behavior, test.hash, &krm.Origin{Path: "new"}
 		list := krm.NewList(old)
-		if err := Absorb(list, r); err != nil {
+		if err := Absorb(list, r, noWarn); err != nil {
 			t.Fatal(err)
 		}
 		got := list.At(0)
@@ -160,7 +160,7 @@ metadata: {name: elsewhere, namespace: n}
 		rs[2].Prev = rs[1].Prev
 		r := doc(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+test.name+"}\n")
 		r.Behavior = test.behavior
-		if err := Absorb(krm.NewList(rs...), r); err == nil || err.Error() != test.want {
+		if err := Absorb(krm.NewList(rs...), r, noWarn); err == nil || err.Error() != test.want {
 			t.Errorf("error %q, want %q", err, test.want)
 		}
 	}

@@ -32,6 +32,8 @@ type Env struct {
 	// and inline texts of the configuration. Warnings about inline texts have no position. Warn
 	// may be nil.
 	Warn func(*diag.Error)
+	// Place returns the position of a part of the configuration. It may be nil.
+	Place func(part ...any) diag.Pos
 	// Schema is the schema of the layer. If nil, the schema of Kubernetes is used.
 	Schema *schema.Schema
 	// Folder is the base name of the layer's directory.

@@ -47,8 +47,8 @@ func ExampleAbsorb() {
 		return
 	}
 	list := krm.NewList()
-	fmt.Println(builtins.Absorb(list, made[0]), list.At(0).ID(), list.At(0).NeedsHash)
-	fmt.Println(builtins.Absorb(list, made[0].Copy()))
+	fmt.Println(builtins.Absorb(list, made[0], func(diag.Code, string, ...any) {}), list.At(0).ID(), list.At(0).NeedsHash)
+	fmt.Println(builtins.Absorb(list, made[0].Copy(), func(diag.Code, string, ...any) {}))
 	// Output:
 	// <nil> v1 ConfigMap settings true
 	// v1 ConfigMap settings already exists

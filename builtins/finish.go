@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
 // A Finish is the last step of a build and processes the resources of all layers together. It
@@ -34,6 +35,7 @@ func (f *Finish) Transform(list *krm.List, warn Warn) error {
 	if err := FixNameReferences(list, f.NameReference); err != nil {
 		return err
 	}
+	lint.Result(list, warn)
 	if err := ResolveVars(list, f.Vars, f.VarReference, warn); err != nil {
 		return err
 	}

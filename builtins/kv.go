@@ -12,6 +12,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
 // KeyValueSources are the sources of the entries of a generated ConfigMap or Secret.
@@ -50,7 +51,13 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 	for i, name := range s.Envs {
 		src, err := env.Read(name)
 		if err == nil {
+			n := len(all)
 			all, err = appendEnvFile(all, src)
+			for i := range all[n:] {
+				if kv := &all[n+i]; env.Warn != nil {
+					lint.QuotedValue(kv.value, kv.pos, env.Warn)
+				}
+			}
 		}
 		errs = append(errs, inField(err, "envs", i))
 	}
@@ -83,6 +90,9 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			continue
 		}
 		all = append(all, keyValue{key: key, value: src.Text(), path: path, file: src})
+		if env.Warn != nil {
+			lint.UnreadableText(src, env.Warn)
+		}
 	}
 	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }

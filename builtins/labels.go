@@ -7,10 +7,12 @@ package builtins
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
 // LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs
@@ -20,18 +22,32 @@ type LabelTransformer struct {
 	FieldSpecs *FieldSpecs       `json:"fieldSpecs,omitempty"`
 
 	entries entries
+	keys    []string // of Labels
+	selects bool     // FieldSpecs include selectors
 }
 
 // Configure warns about labels that Kubernetes rejects. It never fails.
 func (t *LabelTransformer) Configure(env Env) error {
 	env.doubtLabels(t.Labels, "a label", true)
 	t.entries = newEntries(t.Labels, t.FieldSpecs)
+	t.keys = slices.Sorted(maps.Keys(t.Labels))
+	t.selects = slices.ContainsFunc(t.FieldSpecs.All(), func(fs FieldSpec) bool {
+		return fs.Kind == "Deployment" && strings.HasSuffix(fs.Path, "selector/matchLabels")
+	})
 	return nil
 }
 
 // Transform adds the labels. It fails if a field on the way to the labels is a scalar, or if the
 // labels are not a mapping.
-func (t *LabelTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
+func (t *LabelTransformer) Transform(list *krm.List, warn Warn) error {
+	if err := t.entries.add(list); err != nil || !t.selects {
+		return err
+	}
+	for _, r := range list.All() {
+		lint.KeptSelectors(r, t.keys, warn)
+	}
+	return nil
+}
 
 // UseFields implements [FieldLister].
 func (t *LabelTransformer) UseFields(c *Config) { t.FieldSpecs = c.CommonLabels }

@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
 // NamespaceTransformer sets the namespace of resources (`namespace:`).
@@ -41,12 +42,32 @@ func (t *NamespaceTransformer) Configure(env Env) error {
 // Transform sets metadata.namespace of all resources that are not known to be cluster-scoped, the
 // subjects of role bindings, and the other fields of FieldSpecs. It fails if two resources get
 // the same identity.
-func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
+func (t *NamespaceTransformer) Transform(list *krm.List, warn Warn) error {
 	if t.Metadata.Namespace == "" {
 		return nil
 	}
+	type binding struct {
+		at     int
+		before yaml.Value
+	}
+	var bindings []binding
+	var ofCharts []*krm.Resource
+	for i, r := range list.All() {
+		switch id := r.ID(); {
+		case isRoleBinding(id.Kind):
+			bindings = append(bindings, binding{i, r.Value()})
+		case !id.Cluster && id.Namespace == "" && isHelm(r):
+			ofCharts = append(ofCharts, r)
+		}
+	}
 	if err := list.Parts(t.setter().applyTo); err != nil {
 		return err
+	}
+	lint.ChartNamespace(t.Metadata.Namespace, ofCharts, warn)
+	for _, b := range bindings {
+		if t.SetRoleBindingSubjects == "defaultOnly" {
+			lint.Subjects(b.before, list.At(b.at), t.Metadata.Namespace, list, warn)
+		}
 	}
 	return list.CheckUnique()
 }

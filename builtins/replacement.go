@@ -76,6 +76,7 @@ type ReplacementTransformer struct {
 	Replacements []Replacement `json:"replacements,omitempty" decode:"text"`
 
 	compiled []replacement
+	place    func(part ...any) diag.Pos
 }
 
 // A replacement is a validated Replacement with compiled paths and patterns.
@@ -98,7 +99,7 @@ type replacementTarget struct {
 
 // Configure validates the replacements and reads the files that they name.
 func (t *ReplacementTransformer) Configure(env Env) error {
-	t.compiled = nil
+	t.compiled, t.place = nil, env.Place
 	paths := fieldPaths{}
 	var errs []error
 	for i, r := range t.Replacements {

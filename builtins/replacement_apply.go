@@ -17,14 +17,14 @@ import (
 // about changes that kustomize loses.
 func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
 	for i := range t.compiled {
-		if err := t.compiled[i].apply(list, warn); err != nil {
+		if err := t.compiled[i].apply(list, t.place, warn); err != nil {
 			return t.compiled[i].placed(err)
 		}
 	}
 	return nil
 }
 
-func (r *replacement) apply(list *krm.List, warn Warn) error {
+func (r *replacement) apply(list *krm.List, place func(part ...any) diag.Pos, warn Warn) error {
 	c, from := copier{value: r.value}, -1
 	if r.source != nil {
 		var err error
@@ -33,6 +33,10 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		}
 		if c.value, err = r.read(list.At(from)); err != nil {
 			return err
+		}
+		if r.field.text == defaultFieldPath && place != nil {
+			id := list.At(from).ID()
+			c.name = &krm.NameCopy{Kind: id.Kind, Name: id.Name, Place: func() diag.Pos { return r.position(place) }}
 		}
 		c.taken = takenFrom(list.At(from), r.field.parts, c.value.Value)
 	}
@@ -66,6 +70,14 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		}
 	}
 	return nil
+}
+
+// position returns the position of the replacement, where place is the place of the configuration.
+func (r *replacement) position(place func(part ...any) diag.Pos) diag.Pos {
+	if r.src != nil {
+		return r.src.Locate(0, r.at...)
+	}
+	return place(r.at...)
 }
 
 // rejectHint returns a hint to leave out the selected resources that lack a field. It returns "" if
@@ -161,6 +173,12 @@ func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPa
 		forget(res)
 	}
 	res.SetValue(v)
+	if c.name != nil {
+		named := *c.name
+		named.Field = path.text
+		named.Text = func(object yaml.Value) string { v, _ := path.lookup(object); return v.Text() }
+		res.NameCopies = append(res.NameCopies, named)
+	}
 	if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
 		// Later fields get the new value of the source.
 		if x, err := r.read(res); err == nil {

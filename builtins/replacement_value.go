@@ -65,6 +65,8 @@ type copier struct {
 	asText bool
 	// taken are the parts of the value that come from Secrets.
 	taken []string
+	// name is set if the value is the name of an object.
+	name *krm.NameCopy
 }
 
 // create returns the type of a field to create: the type of the value, or None if missing fields

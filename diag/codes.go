@@ -130,6 +130,22 @@ const (
 	BadTest    Code = "KF0210"
 	TestFailed Code = "KF0211"
 
+	// What kustomize lets pass (package lint).
+	LeftReference     Code = "KF0220"
+	ClusterScoped     Code = "KF0226"
+	ChartNamespace    Code = "KF0227"
+	NamespaceRenamed  Code = "KF0228"
+	SubjectsStay      Code = "KF0229"
+	SelectorKept      Code = "KF0230"
+	PeerSelector      Code = "KF0231"
+	SelectorUnmatched Code = "KF0232"
+	FileReplaced      Code = "KF0233"
+	QuotedValue       Code = "KF0234"
+	TooLargeObject    Code = "KF0235"
+	UnreadableText    Code = "KF0236"
+	EarlierName       Code = "KF0238"
+	SubjectMoved      Code = "KF0239"
+
 	// Trust.
 	Denied           Code = "KF0300"
 	Uncatalogued     Code = "KF0301"

@@ -44,9 +44,9 @@ func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error
 		}
 	case graph.Generate:
 		list = Take(inputs)
-		err = generate(op, list)
+		err = generate(op, list, warn)
 	case graph.Absorb:
-		list, err = absorb(inputs)
+		list, err = absorb(inputs, warn)
 	case graph.Transform:
 		list = Take(inputs)
 		if err = op.Transformer.Transform(list, warn); err == nil {
@@ -130,7 +130,7 @@ func merge(inputs []Input) (*krm.List, error) {
 	return list, nil
 }
 
-func generate(op graph.Generate, list *krm.List) error {
+func generate(op graph.Generate, list *krm.List, warn diag.Warn) error {
 	rs, err := op.Generator.Generate()
 	if err != nil {
 		return err
@@ -140,22 +140,22 @@ func generate(op graph.Generate, list *krm.List) error {
 		return err // a list that is too large yields nothing
 	}
 	builtins.RecordOrigin(made, op.Origin)
-	return add(made, list)
+	return add(made, list, warn)
 }
 
-func absorb(inputs []Input) (*krm.List, error) {
+func absorb(inputs []Input, warn diag.Warn) (*krm.List, error) {
 	last := len(inputs) - 1
 	if last < 0 {
 		return nil, errors.New("absorb has no inputs")
 	}
 	list := Take(inputs[:last])
-	return list, add(inputs[last].List, list)
+	return list, add(inputs[last].List, list, warn)
 }
 
 // add absorbs the generated resources into list.
-func add(made, list *krm.List) error {
+func add(made, list *krm.List, warn diag.Warn) error {
 	for _, r := range made.All() {
-		if err := builtins.Absorb(list, r); err != nil {
+		if err := builtins.Absorb(list, r, warn); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,8 @@ type Resource struct {
 	// Taken holds texts that steps copied from values of Secrets into the object. They must not be
 	// shown, and do not affect later steps.
 	Taken []string
+	// NameCopies are the names of other objects that replacements copied into the object.
+	NameCopies []NameCopy
 	// Behavior is how a generated resource combines with an existing one: "create", "merge",
 	// "replace" or "".
 	Behavior string
@@ -52,6 +54,17 @@ type Resource struct {
 	// The resource was read from document doc of src, nil if it was generated.
 	src *yaml.Source
 	doc int
+}
+
+// A NameCopy is the name of an object that a replacement copied into a field of another object. A
+// later step may rename the first object.
+type NameCopy struct {
+	Kind, Name string // of the object whose name was copied
+	Field      string // the path as it is in the replacement
+	// Text returns the text at the field of an object, "" if there is none.
+	Text func(object yaml.Value) string
+	// Place returns the position of the replacement.
+	Place func() diag.Pos
 }
 
 // An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations
@@ -83,6 +96,18 @@ func (r *Resource) Locate(path ...any) diag.Pos {
 	return r.src.Locate(r.doc, path...)
 }
 
+// Original returns the object as it is in its file, and false for a generated resource.
+func (r *Resource) Original() (yaml.Value, bool) {
+	if r.src == nil {
+		return yaml.Value{}, false
+	}
+	docs, err := r.src.Documents()
+	if err != nil || r.doc >= len(docs) {
+		return yaml.Value{}, false
+	}
+	return docs[r.doc].Value, true
+}
+
 // Value returns the object.
 func (r *Resource) Value() yaml.Value { return r.value }
 
@@ -107,6 +132,7 @@ func (r *Resource) Copy() *Resource {
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
 	c.RefVars = c.RefVars[:len(c.RefVars):len(c.RefVars)]
 	c.Taken = c.Taken[:len(c.Taken):len(c.Taken)]
+	c.NameCopies = c.NameCopies[:len(c.NameCopies):len(c.NameCopies)]
 	c.Transformations = c.Transformations[:len(c.Transformations):len(c.Transformations)]
 	return &c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,7 +158,8 @@ func (s *steps) place(path string) (*loaders.Dir, string) {
 // env returns the environment of the built-in configured at path.
 func (s *steps) env(path []any) builtins.Env {
 	warn := func(w *diag.Error) { s.warnText(path, w) }
-	return builtins.Env{Read: s.read, Warn: warn, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
+	place := func(part ...any) diag.Pos { return s.k.Source.Locate(0, append(slices.Clip(path), part...)...) }
+	return builtins.Env{Read: s.read, Warn: warn, Place: place, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
 }
 
 // resources appends the files and layers in the field resources.

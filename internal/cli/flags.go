@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops/search"
+	"github.com/krmflow/krmflow/internal/cli/findings"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/planner/helm"
@@ -38,6 +39,11 @@ type Flags struct {
 	SourceFlags
 	RemoteCacheFlags
 	logLevel string
+	// levels, baseline and writeBaseline choose the findings to report: see rules.
+	levels        []string
+	baseline      string
+	writeBaseline bool
+	rules         *findings.Rules // nil before Validate
 	// LogFormat is text or json.
 	LogFormat string
 
@@ -62,6 +68,9 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	f.SourceFlags.registerLayers(cmd)
 	fs.BoolVar(&f.Strict, "strict", false, "treat warnings as errors")
 	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "print neither progress nor warnings")
+	fs.StringArrayVar(&f.levels, "level", nil, "`CODE=LEVEL` of findings: error, warning, info or off; repeatable")
+	fs.StringVar(&f.baseline, "baseline", "", "do not report the findings in this `file`")
+	fs.BoolVar(&f.writeBaseline, "write-baseline", false, "write all findings to the file of --baseline")
 	fs.StringVar(&f.logLevel, "log-level", "", "minimum log `level`: debug, info, warn or error (default warn; json: info)")
 	fs.StringVar(&f.LogFormat, "log-format", "text", "log `format` on stderr: text or json")
 }
@@ -126,7 +135,25 @@ func (f *Flags) Validate() error {
 	if f.memory != 0 && f.memory < leastMemory {
 		return options.UsageError(fmt.Errorf("--memory-limit must be at least %s", diag.Size(leastMemory)))
 	}
-	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate())
+	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate(), f.chooseFindings())
+}
+
+// chooseFindings sets the rules that decide which findings are reported.
+func (f *Flags) chooseFindings() (err error) {
+	rules := new(findings.Rules)
+	if rules.Levels, err = findings.ParseLevels(f.levels); err != nil {
+		return options.UsageError(err)
+	}
+	switch {
+	case f.writeBaseline && f.baseline == "":
+		return options.UsageError(diag.FlagValue.Errorf("--write-baseline needs --baseline, which names the file"))
+	case f.baseline != "" && !f.writeBaseline:
+		if rules.Known, err = findings.ReadBaseline(f.baseline); err != nil {
+			return err
+		}
+	}
+	f.rules = rules
+	return nil
 }
 
 // leastMemory is the smallest valid memory limit, slightly more than an idle run needs.

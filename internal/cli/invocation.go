@@ -263,6 +263,9 @@ func (a *Invocation) StrictError() error {
 	if n := a.Log.Warnings(); a.Strict && n > 0 {
 		return diag.StrictWarnings.Errorf("--strict: warnings are errors: %d", n)
 	}
+	if n := a.Log.Errors(); n > 0 {
+		return diag.StrictWarnings.Errorf("findings of level error: %d", n)
+	}
 	return nil
 }
 

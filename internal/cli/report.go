@@ -109,7 +109,7 @@ func (a *Invocation) Source(file string) *yaml.Source {
 // Logger returns a printer for warnings and the events of a run.
 func (a *Invocation) Logger() *console.Logger {
 	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
-	o.Plain = a.Name.Kustomize()
+	o.Plain, o.Rules = a.Name.Kustomize(), a.rules
 	if a.report != nil {
 		o.Found = a.Found
 	}
@@ -118,6 +118,13 @@ func (a *Invocation) Logger() *console.Logger {
 
 // WriteReports writes the requested reports for a command that ended with err.
 func (a *Invocation) WriteReports(err error) error {
+	if a.writeBaseline && a.rules != nil {
+		n, writeErr := a.rules.WriteBaseline(a.baseline)
+		if writeErr != nil {
+			return writeErr
+		}
+		a.Log.Say("%s: %s", a.baseline, diag.Plural(n, "finding"))
+	}
 	if a.report == nil {
 		return nil
 	}

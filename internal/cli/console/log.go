@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/cli/findings"
 	"github.com/krmflow/krmflow/internal/cli/report"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -31,6 +32,8 @@ type Logger struct {
 	quiet    bool
 	plain    bool
 	found    func(report.Finding)
+	rules    *findings.Rules
+	errors   int            // warnings of level error
 	z        zerolog.Logger // for JSON
 	warnings int
 	hidden   int                // number of warnings that were not printed
@@ -53,6 +56,8 @@ type Options struct {
 	// Found is called with each warning and each result of a function, printed or not, for
 	// reports. It may be nil.
 	Found func(report.Finding)
+	// Rules decide about the warnings. They may be nil.
+	Rules *findings.Rules
 	// Level is the lowest level to print: debug, info, warn or error. The default is info if
 	// JSON is true, otherwise warn.
 	Level string
@@ -60,8 +65,12 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w terminal.Painter, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{},
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, rules: o.Rules, told: map[diag.Code]bool{},
+		given:    map[string]bool{},
 		fetching: map[string]bool{}}
+	if l.rules == nil {
+		l.rules = new(findings.Rules)
+	}
 	l.level = zerolog.WarnLevel
 	if l.json {
 		l.level = zerolog.InfoLevel
@@ -87,15 +96,22 @@ func (l *Logger) event(level zerolog.Level, format string, args ...any) {
 
 // Warn counts a warning and prints it, unless the maximum number of warnings has been printed.
 func (l *Logger) Warn(w planner.Warning) {
-	l.report(report.Warning, w.Message())
-	l.warn(w)
+	e := w.Message()
+	if level := l.rules.Level(e); level != diag.LevelOff {
+		l.report(reportLevels[level], e)
+		l.warn(w, level)
+	}
 }
+
+// reportLevels are the levels in reports.
+var reportLevels = map[diag.Level]report.Level{diag.LevelInfo: report.Note, diag.LevelWarning: report.Warning,
+	diag.LevelError: report.Error}
 
 // Notice prints a warning that does not concern the rendered resources. It is not counted.
 func (l *Logger) Notice(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.print(w)
+	l.print(w, diag.LevelWarning)
 }
 
 // report adds a message to the report, if one was requested.
@@ -105,25 +121,43 @@ func (l *Logger) report(level report.Level, e *diag.Error) {
 	}
 }
 
-func (l *Logger) warn(w planner.Warning) {
+func (l *Logger) warn(w planner.Warning, level diag.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch level {
+	case diag.LevelInfo:
+		l.print(w, level)
+		return
+	case diag.LevelError:
+		l.errors++
+	}
 	l.warnings++
 	if l.warnings-l.hidden > maxWarnings {
 		l.hidden++
 		return
 	}
-	l.print(w)
+	l.print(w, level)
 }
 
-func (l *Logger) print(w planner.Warning) {
+func (l *Logger) print(w planner.Warning, level diag.Level) {
 	e := short(w.Message())
 	switch {
+	case l.json && level == diag.LevelInfo:
+		send(l.z.Info(), diag.AsError(e))
+	case l.json && level == diag.LevelError:
+		send(l.z.Error(), diag.AsError(e))
 	case l.json:
 		send(l.z.Warn(), diag.AsError(e))
-	case l.quiet || l.level > zerolog.WarnLevel:
+	case (l.quiet || l.level > zerolog.WarnLevel) && level != diag.LevelError:
 	default:
-		headline(l.w, terminal.BoldYellow, "Warning:", e.Error(), w.Pos)
+		switch level {
+		case diag.LevelInfo:
+			headline(l.w, terminal.Cyan, "Notice:", e.Error(), w.Pos)
+		case diag.LevelError:
+			headline(l.w, terminal.BoldRed, "Error:", e.Error(), w.Pos)
+		default:
+			headline(l.w, terminal.BoldYellow, "Warning:", e.Error(), w.Pos)
+		}
 		if w.Code != "" && !l.plain && !l.told[w.Code] {
 			l.told[w.Code] = true
 			l.line("  see krmflow explain %s", w.Code)
@@ -134,11 +168,19 @@ func (l *Logger) print(w planner.Warning) {
 // Planned prints the warnings of a plan. In text form, more than a few warnings that differ
 // only in their places are merged into one.
 func (l *Logger) Planned(plan *planner.Plan) {
-	all := make([]error, len(plan.Warnings))
-	for i, w := range plan.Warnings {
+	var all []error // of level warning
+	for _, w := range plan.Warnings {
 		e := w.Message()
-		l.report(report.Warning, e)
-		all[i] = e
+		level := l.rules.Level(e)
+		switch level {
+		case diag.LevelOff:
+			continue
+		case diag.LevelWarning:
+			all = append(all, e)
+		default:
+			l.warn(w, level)
+		}
+		l.report(reportLevels[level], e)
 	}
 	told := all
 	if !l.json {
@@ -146,7 +188,7 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	}
 	for _, err := range told {
 		e := diag.AsError(err)
-		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code})
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code}, diag.LevelWarning)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,6 +228,13 @@ func (l *Logger) Warnings() int {
 	return l.warnings
 }
 
+// Errors returns the number of findings of level error.
+func (l *Logger) Errors() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.errors
+}
+
 // hasRoom reports whether the next warning will be printed.
 func (l *Logger) hasRoom() bool {
 	l.mu.Lock()
@@ -196,7 +245,7 @@ func (l *Logger) hasRoom() bool {
 // End prints the number of warnings that were not printed. A nil Logger has none.
 func (l *Logger) End() {
 	if l != nil && l.hidden > 0 {
-		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")})
+		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")}, diag.LevelWarning)
 	}
 }
 
@@ -351,6 +400,17 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 		l.line("%s: %d %s added, %d changed, %d removed, %d unchanged", folder, len(c.Added), files, len(c.Changed), len(c.Removed),
 			c.Unchanged)
 	}
+}
+
+// Say prints a line about the result of the command.
+func (l *Logger) Say(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Msgf(format, args...)
+		return
+	}
+	l.line(format, args...)
 }
 
 // Wrote prints the change to an output file.

@@ -30,7 +30,7 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 	"prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in", "directory", "dev",
-	"grant"}
+	"grant", "write-baseline"}
 
 // trusted are flags that decide which programs may run, what they can access, which files,
 // fetched or cached content is trusted, or whether a run ends. Variables cannot set them: the
@@ -40,7 +40,7 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 	"as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http",
 	"prefer-exec", "container-runtime",
-	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca",
+	"executor", "level", "baseline", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca",
 	"remote-cache-credential-helper"}
 
 // careful are flags that make a run reject or redact more. A variable may turn them on, but

@@ -1,0 +1,14 @@
+package diag
+
+// DefaultLevel returns the level of findings with code c unless the user chooses another one.
+func (c Code) DefaultLevel() Level {
+	switch c {
+	case Encrypted, SubjectsStay, SelectorKept, UnreadableText:
+		return LevelInfo
+	}
+	return LevelWarning
+}
+
+// ByPlace reports whether two findings with code c at the same place are the same finding: their
+// texts may differ in the names of the roots that share the file.
+func (c Code) ByPlace() bool { return c >= LeftReference && c <= SubjectMoved }

@@ -1,0 +1,145 @@
+// Package findings decides which warnings are reported, and how: by the level of their code, by
+// comments in the files, and by a baseline of known findings.
+package findings
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// Rules are the choices of a user. They are safe for concurrent use. The zero Rules report every
+// finding at the default level of its code.
+type Rules struct {
+	// Levels are the levels that replace the default ones.
+	Levels map[diag.Code]diag.Level
+	// Known has the findings that are not reported. It may be nil.
+	Known *Baseline
+
+	mu    sync.Mutex
+	files map[string][]string
+	told  map[entry]bool // places with a finding of a code for which this is enough
+	all   []*diag.Error  // reported
+}
+
+// ParseLevels returns the levels in settings of the form CODE=LEVEL.
+func ParseLevels(settings []string) (map[diag.Code]diag.Level, error) {
+	levels := map[diag.Code]diag.Level{}
+	for _, s := range settings {
+		code, name, ok := strings.Cut(s, "=")
+		if !ok || !isCode.MatchString(code) {
+			return nil, diag.FlagValue.Errorf("--level: %q must have the form CODE=LEVEL, for example KF0220=error", s)
+		}
+		level, err := diag.ParseLevel(name)
+		if err != nil {
+			return nil, diag.FlagValue.Errorf("--level: %w", err)
+		}
+		levels[diag.Code(code)] = level
+	}
+	return levels, nil
+}
+
+var isCode = regexp.MustCompile(`^KF\d{4}$`)
+
+// Level returns the level at which e is reported, [diag.LevelOff] for a finding that a comment or
+// the baseline excludes, and for one that was reported for another root (see [diag.Code.ByPlace]).
+func (r *Rules) Level(e *diag.Error) diag.Level {
+	code := diag.CodeOf(e)
+	level, chosen := r.Levels[code]
+	if !chosen {
+		level = code.DefaultLevel()
+	}
+	if level == diag.LevelOff || code == "" {
+		return level
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ignored(code, e.Pos) || r.Known.has(e) {
+		return diag.LevelOff
+	}
+	if code.ByPlace() && e.Pos.File != "" {
+		place := entry{code, e.Pos.String(), e.Field, ""}
+		if r.told[place] {
+			return diag.LevelOff
+		}
+		if r.told == nil {
+			r.told = map[entry]bool{}
+		}
+		r.told[place] = true
+	}
+	r.all = append(r.all, e)
+	return level
+}
+
+// ignored reports whether a comment excludes findings with a code at pos.
+func (r *Rules) ignored(code diag.Code, pos diag.Pos) bool {
+	if pos.File == "" || pos.Line <= 0 {
+		return false
+	}
+	lines, ok := r.files[pos.File]
+	if !ok {
+		if data, err := os.ReadFile(pos.File); err == nil && strings.Contains(string(data), marker) {
+			lines = strings.Split(string(data), "\n")
+		}
+		if r.files == nil {
+			r.files = map[string][]string{}
+		}
+		r.files[pos.File] = lines
+	}
+	if pos.Line > len(lines) {
+		return false
+	}
+	i := pos.Line - 1
+	if ignores(lines[i], code) {
+		return true
+	}
+	for indent := indentOf(lines[i]); i >= 0; i-- {
+		if n := indentOf(lines[i]); i < pos.Line-1 && (n < 0 || n >= indent) {
+			continue // not the start of an entry around the line
+		} else {
+			indent = n
+		}
+		for j := i - 1; j >= 0 && strings.HasPrefix(strings.TrimSpace(lines[j]), "#"); j-- {
+			if ignores(lines[j], code) {
+				return true
+			}
+		}
+		if indent <= 0 {
+			break
+		}
+	}
+	return false
+}
+
+// marker starts a comment that excludes findings: # krmflow:ignore KF0123 reason.
+const marker = "krmflow:ignore"
+
+// ignores reports whether a line has a comment that excludes findings with a code.
+func ignores(line string, code diag.Code) bool {
+	_, comment, _ := strings.Cut(line, "#")
+	_, rest, ok := strings.Cut(comment, marker)
+	for _, word := range strings.Fields(rest) {
+		for _, c := range strings.Split(strings.TrimSuffix(word, ","), ",") {
+			if !isCode.MatchString(c) {
+				return false // the reason starts
+			}
+			if ok && diag.Code(c) == code {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// indentOf returns the indentation of a line, where the dash of a list item counts as a blank, and
+// -1 for an empty line or a comment.
+func indentOf(line string) int {
+	text := strings.TrimLeft(line, " ")
+	if text == "" || text[0] == '#' || text[0] == '\r' {
+		return -1
+	}
+	return len(line) - len(text)
+}

@@ -1,0 +1,236 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// references reports fields that still hold an old name of an object in list.
+//
+// kustomize updates only the fields that its configuration lists, and only if both objects are in
+// the same namespace. A string is a leftover if it equals an old name of a renamed object, no
+// object of that kind has the name now, and the field's name says that it refers to that kind.
+func references(list *krm.List, warn diag.Warn) {
+	renamed := renamedIn(list)
+	if renamed == nil {
+		return
+	}
+	s := search{renamed: renamed, warn: warn, current: currentNames(list)}
+	for _, r := range list.All() {
+		if r.IsLocal() || r.ID().Kind == "CustomResourceDefinition" {
+			continue
+		}
+		s.referrer = r
+		s.object(r.Value())
+		if s.found >= maxFindings {
+			return
+		}
+	}
+}
+
+// A target is an object that was renamed.
+type target struct {
+	*krm.Resource
+	kind string // in lower case
+}
+
+// renamedIn returns the objects that were renamed, by each of their old names.
+func renamedIn(list *krm.List) map[string][]target {
+	var renamed map[string][]target
+	for _, r := range list.All() {
+		for i, prev := range r.Prev {
+			old := prev.Name
+			if old == "" || old == r.ID().Name || slices.ContainsFunc(r.Prev[:i], func(p krm.ID) bool { return p.Name == old }) {
+				continue
+			}
+			if renamed == nil {
+				renamed = map[string][]target{}
+			}
+			renamed[old] = append(renamed[old], target{r, strings.ToLower(r.ID().Kind)})
+		}
+	}
+	return renamed
+}
+
+// currentNames returns the kinds and names of the objects in list.
+func currentNames(list *krm.List) map[[2]string]bool {
+	names := make(map[[2]string]bool, list.Len())
+	for _, r := range list.All() {
+		names[[2]string{r.ID().Kind, r.ID().Name}] = true
+	}
+	return names
+}
+
+// A search looks for old names in one object after the other.
+type search struct {
+	renamed  map[string][]target
+	current  map[[2]string]bool
+	warn     diag.Warn
+	found    int
+	referrer *krm.Resource
+	path     []any
+}
+
+// object searches an object. Its name, its labels and the data of a ConfigMap are not references.
+func (s *search) object(v yaml.Value) {
+	kind := s.referrer.ID().Kind
+	for _, f := range v.Fields() {
+		switch f.Key {
+		case "apiVersion", "kind", "status", "stringData", "binaryData":
+			continue
+		case "data":
+			if kind == "ConfigMap" || kind == "Secret" {
+				continue
+			}
+		case "metadata":
+			s.annotations(f.Value.Get("annotations"))
+			continue
+		}
+		s.path = append(s.path[:0], f.Key)
+		s.value(f.Value, v)
+	}
+}
+
+// value searches a value in the mapping parent.
+func (s *search) value(v, parent yaml.Value) {
+	switch v.Type() {
+	case yaml.Map:
+		for _, f := range v.Fields() {
+			switch {
+			case isLabels(f.Key) && f.Value.Type() == yaml.Map:
+				continue
+			case f.Key == "metadata" && f.Value.Type() == yaml.Map:
+				continue // of a template
+			}
+			s.path = append(s.path, f.Key)
+			s.value(f.Value, v)
+			s.path = s.path[:len(s.path)-1]
+		}
+	case yaml.Seq:
+		for i, item := range v.Items() {
+			s.path = append(s.path, i)
+			s.value(item, parent)
+			s.path = s.path[:len(s.path)-1]
+		}
+	case yaml.String:
+		if len(s.path) > 1 {
+			s.text(v.Text(), parent)
+		}
+	}
+}
+
+// isLabels reports whether the mapping in a field consists of labels or of free texts.
+func isLabels(key string) bool {
+	switch key {
+	case "labels", "matchLabels", "selector", "nodeSelector", "annotations", "commonLabels", "commonAnnotations":
+		return true
+	}
+	return false
+}
+
+// text reports a text in the mapping parent if it is a leftover.
+func (s *search) text(text string, parent yaml.Value) {
+	targets := s.renamed[text]
+	if len(targets) == 0 {
+		return
+	}
+	names, inList := lastFields(s.path)
+	for _, t := range targets {
+		if t.Resource != s.referrer && refersTo(names, inList, parent, t) && s.reaches(t, parent.Get("namespace")) {
+			s.report(t, text, "", parent.Get("namespace").Text() != "")
+			return
+		}
+	}
+}
+
+// annotations reports annotations that hold an old name, alone or after a namespace.
+func (s *search) annotations(v yaml.Value) {
+	for _, f := range v.Fields() {
+		if f.Value.Type() != yaml.String {
+			continue
+		}
+		name, namespace := f.Value.Text(), yaml.Value{}
+		if before, after, ok := strings.Cut(name, "/"); ok {
+			name, namespace = after, yaml.Str(before)
+		}
+		for _, t := range s.renamed[name] {
+			if annotates(f.Key, t.kind) && s.reaches(t, namespace) {
+				s.path = append(s.path[:0], "metadata", "annotations", f.Key)
+				s.report(t, name, f.Value.Text(), namespace.Exists())
+				break
+			}
+		}
+	}
+}
+
+// reaches reports whether a reference of the referrer, with a namespace in a field of its own or
+// None, can mean t.
+func (s *search) reaches(t target, namespace yaml.Value) bool {
+	id, from := t.ID(), s.referrer.ID()
+	if ns := namespace.Text(); ns != "" && !id.Cluster {
+		return id.Namespace == "" || id.Namespace == ns ||
+			slices.ContainsFunc(t.Prev, func(p krm.ID) bool { return p.Namespace == ns })
+	}
+	return id.Cluster || from.Cluster || id.Namespace == "" || from.Namespace == "" || id.Namespace == from.Namespace
+}
+
+// report warns about the field at the current path. all is the whole text if the name is a part of
+// it, and qualified is true if the reference has a namespace of its own.
+func (s *search) report(t target, name, all string, qualified bool) {
+	if s.current[[2]string{t.ID().Kind, name}] {
+		return
+	}
+	s.found++
+	from, id := s.referrer.ID(), t.ID()
+	text := fmt.Sprintf("refers to %s %s, which became %s", id.Kind, name, id.Name)
+	var hints []string
+	switch {
+	case all != "" && all != name:
+		hints = append(hints, fmt.Sprintf("kustomize does not update a name within a text: set it by replacements, from %s %s", id.Kind,
+			name))
+	case qualified:
+		hints = append(hints, "add this entry to a file that the field configurations lists:")
+		hints = append(hints, nameReference(id, from.Kind, s.path[:len(s.path)-1])...)
+	case !id.Cluster && !from.Cluster && id.Namespace == "" && from.Namespace != "":
+		text += fmt.Sprintf(" without a namespace; the %s is in %s", from.Kind, from.Namespace)
+		hints = append(hints, fmt.Sprintf("kustomize updates a reference only within a namespace: give the %s the namespace %s%s",
+			id.Kind, from.Namespace, s.made(t)))
+	case !id.Cluster && !from.Cluster && from.Namespace == "" && id.Namespace != "":
+		text += fmt.Sprintf(" in namespace %s; the %s has no namespace", id.Namespace, from.Kind)
+		hints = append(hints, fmt.Sprintf("kustomize updates a reference only within a namespace: give the %s the namespace %s",
+			from.Kind, id.Namespace))
+	default:
+		hints = append(hints, "add this entry to a file that the field configurations lists:")
+		hints = append(hints, nameReference(id, from.Kind, s.path)...)
+	}
+	at(s.referrer, s.warn, diag.LeftReference, s.path, text, hints...)
+}
+
+// made returns the place where t is made, as the end of a hint.
+func (s *search) made(t target) string {
+	if t.Pos.File == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", t.Pos)
+}
+
+// nameReference returns the lines of an entry that makes kustomize update the field at path of
+// objects of kind from.
+func nameReference(to krm.ID, from string, path []any) []string {
+	var keys []string
+	for _, step := range path {
+		if key, ok := step.(string); ok {
+			keys = append(keys, strings.ReplaceAll(key, "/", `\/`))
+		}
+	}
+	lines := []string{"nameReference:", "- kind: " + to.Kind}
+	if to.Group != "" {
+		lines = append(lines, "  group: "+to.Group)
+	}
+	return append(lines, "  fieldSpecs:", "  - kind: "+from, "    path: "+strings.Join(keys, "/"))
+}
