@@ -48,6 +48,12 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	}
 	if b.Errs.Len() == 0 {
 		c.draft.g.Roots = append(c.draft.g.Roots, graph.Root{Dir: name, Node: outs[0]})
+		if after := o.After(); len(after) > 0 {
+			if c.plan.After == nil {
+				c.plan.After = map[string][]string{}
+			}
+			c.plan.After[name] = after
+		}
 	}
 }
 

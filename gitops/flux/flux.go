@@ -3,6 +3,7 @@
 package flux
 
 import (
+	"cmp"
 	"path"
 
 	"github.com/krmflow/krmflow/diag"
@@ -64,21 +65,13 @@ func (r *root) use(o *gitops.Object) {
 	r.Uses = append(r.Uses, o)
 }
 
-// after records the dependencies of the object. A missing dependency is an error.
-func (r *root) after(group, kind string, list []dependency) {
+// after records the objects that must be ready before the root is applied. They have the group and
+// kind of the root.
+func (r *root) after(list []dependency) {
+	o := r.Object
 	for i, d := range list {
-		namespace := d.Namespace
-		if namespace == "" {
-			namespace = r.Object.Namespace
-		}
-		o := r.f.env.Find(r.Object, group, kind, namespace, d.Name)
-		if o == nil {
-			r.fail(r.Object.Errorf([]any{"spec", "dependsOn", i}, "%s %s is not in the searched directories", kind,
-				path.Join(namespace, d.Name)).With(diag.NoSuchFile).
-				Hint("search the directory that declares it, or correct the name: it is never applied without its dependency"))
-			continue
-		}
-		r.After = append(r.After, o)
+		r.DependsOn = append(r.DependsOn, gitops.Dependency{Group: o.Group, Kind: o.Kind, Namespace: cmp.Or(d.Namespace, o.Namespace),
+			Name: d.Name, At: o.Place("spec", "dependsOn", i)})
 	}
 }
 

@@ -116,7 +116,7 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 		return r.Root
 	}
 	s := &k.Spec
-	r.after(KustomizeGroup, "Kustomization", s.DependsOn)
+	r.after(s.DependsOn)
 	r.deprecated(k)
 	src, sub := (*gitops.Object)(nil), s.Path
 	if s.SourceRef.Kind == "ExternalArtifact" {

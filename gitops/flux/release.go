@@ -115,7 +115,7 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 		return r.Root
 	}
 	s := &h.Spec
-	r.after(HelmGroup, "HelmRelease", s.DependsOn)
+	r.after(s.DependsOn)
 	c, ok := r.chart(h)
 	values := r.values(h)
 	for i, p := range s.PostRenderers {

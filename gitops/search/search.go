@@ -131,6 +131,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 		})
 	}
 	f.name(list)
+	f.order(env, s.Options.Warn)
 	return f, nil
 }
 
@@ -346,6 +347,7 @@ func Digest(r *gitops.Root) krm.Digest {
 	for _, p := range r.Parts {
 		b = fmt.Appendf(b, "%s ", p.Dir)
 	}
+	b = fmt.Appendf(b, "%q ", r.After())
 	for _, err := range r.Errs {
 		b = fmt.Appendf(b, "%s ", err)
 	}

@@ -166,7 +166,35 @@ func (e *Engine) place(names []string, base string) (render.Roots, error) {
 		}
 	}
 	slices.SortStableFunc(placed, func(a, b render.Root) int { return strings.Compare(a.Dir, b.Dir) })
-	return placed, nil
+	return e.objects.here.inOrder(placed), nil
+}
+
+// inOrder moves the roots that others depend on before these. Otherwise the order remains.
+func (o Objects) inOrder(list render.Roots) render.Roots {
+	number := make(map[string]int, len(list))
+	for i, r := range list {
+		number[r.Dir] = i
+	}
+	sorted, done := make(render.Roots, 0, len(list)), make([]bool, len(list))
+	var visit func(i int)
+	visit = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		if r := o[list[i].Dir]; r != nil {
+			for _, name := range r.After() {
+				if before, ok := number[name]; ok {
+					visit(before)
+				}
+			}
+		}
+		sorted = append(sorted, list[i])
+	}
+	for i := range list {
+		visit(i)
+	}
+	return sorted
 }
 
 // directories returns the directories of roots: for a GitOps object, the local directories of its
