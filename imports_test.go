@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"cache":        {"diag", "krm"},
 	"cache/shared": {"diag", "krm"},
 	"catalog":      {"diag", "krm", "krm/function", "krm/yaml", "validate"},
-	"gitops":       {"builtins", "diag", "krm/yaml"},
+	"gitops":       {"builtins", "diag", "krm", "krm/yaml"},
 	"gitops/argocd": {"builtins", "diag", "gitops", "gitops/argocd/internal/appset", "gitops/argocd/internal/discovery",
 		"gitops/argocd/internal/setvalues", "krm", "krm/yaml"},
 	"gitops/argocd/internal/appset": {"diag", "gitops", "gitops/argocd/internal/appset/internal/gotemplate",
