@@ -128,7 +128,7 @@ var imports = map[string][]string{
 		"graph", "internal/engine/answers", "internal/engine/limits", "internal/engine/lockfile", "internal/engine/profile",
 		"internal/engine/records", "internal/engine/sink", "internal/sys/filestat", "internal/sys/watch", "krm", "krm/function", "krm/yaml",
 		"loaders", "loaders/remote", "loaders/revision", "lock", "output/known", "output/manifest", "output/rewrite", "planner",
-		"planner/roots", "reference", "render", "scheduler"},
+		"planner/layerfile", "planner/roots", "reference", "render", "scheduler"},
 	"internal/engine/answers":  {"cache", "krm", "krm/function", "krm/yaml"},
 	"internal/engine/limits":   {"diag", "graph", "loaders", "scheduler"},
 	"internal/engine/lockfile": {"diag", "krm/yaml", "loaders", "lock", "output"},
