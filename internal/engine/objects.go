@@ -156,6 +156,29 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	return nil
 }
 
+// namedIn returns the names among args that GitOps objects have in a revision of the working
+// directory.
+func (e *Engine) namedIn(ctx context.Context, tree *revision.Tree, args []string) (names []string, err error) {
+	if !slices.ContainsFunc(args, mayBeObject) {
+		return nil, nil
+	}
+	dir, err := tree.Name(".")
+	if err != nil {
+		return nil, err
+	}
+	e.o.GitOps.Mode = search.All
+	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree)
+	if _, err = s.Find(ctx, []string{dir}); err != nil && diag.CodeOf(err) != diag.NoRoots {
+		return nil, err
+	}
+	for _, arg := range args {
+		if e.objects.there[tree].Has(arg) && !slices.Contains(names, arg) {
+			names = append(names, arg)
+		}
+	}
+	return names, nil
+}
+
 // place returns the output folders of roots. The folder of a GitOps object has the name of the
 // object. It is an error if an object has the name or the output folder of a directory.
 func (e *Engine) place(names []string, base string) (render.Roots, error) {
