@@ -182,7 +182,7 @@ resources:
 - ./y.yaml
 `},
 		{"empty", "", map[string]string{"app/note.txt": ""},
-			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: _placeholder\n"},
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: placeholder\n"},
 		{"all fields", `targetNamespace: shop
 namePrefix: a-
 nameSuffix: -b
