@@ -27,7 +27,7 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	for i := range o.Parts {
 		p := &objects.Part{Part: &o.Parts[i], Root: o, Name: name}
 		if len(o.Parts) > 1 {
-			p.Name = fmt.Sprintf("%s/%d", name, i)
+			p.Name = fmt.Sprintf("%s@%d", name, i) // not the name of an object
 		}
 		if id, ok := c.part(b, name, p); ok {
 			outs = append(outs, id)
