@@ -137,7 +137,8 @@ var imports = map[string][]string{
 		"reference"},
 	"internal/engine/sink": plus(values, "internal/sys/swap", "loaders", "output", "output/names", "render"),
 
-	"internal/cli": {"cache", "cache/shared", "diag", "executors/probe", "gitops/search", "internal/cli/console", "internal/cli/options",
+	"internal/cli": {"cache", "cache/shared", "diag", "executors/probe", "gitops", "gitops/search", "internal/cli/console",
+		"internal/cli/options",
 		"internal/cli/program", "internal/cli/report", "internal/cli/settings", "internal/cli/terminal", "internal/engine",
 		"internal/engine/answers", "internal/engine/limits", "internal/engine/profile", "internal/engine/sink", "krm/function", "krm/yaml",
 		"loaders/remote", "loaders/revision", "lock", "output", "planner", "planner/helm", "planner/roots", "render", "scheduler"},

@@ -157,6 +157,8 @@ type Root struct {
 	Files []*yaml.Source
 	// DependsOn are the objects that the controller applies before this one.
 	DependsOn []Dependency
+	// Tracking is the method of [Root.Track], if it was called.
+	Tracking Tracking
 }
 
 // A Dependency is an object that another one refers to at a place. Root is the name of its root, ""
