@@ -51,7 +51,21 @@ type root struct {
 	f *finder
 }
 
-func (f *finder) root(o *gitops.Object) *root { return &root{&gitops.Root{Object: o}, f} }
+// root decodes an object into a struct, which has the field suspend. It reports false if there is
+// nothing to render: Root is then nil for a suspended object, or has the mistakes.
+func (f *finder) root(o *gitops.Object, into any, suspend *bool) (*root, bool) {
+	r := &root{&gitops.Root{Object: o}, f}
+	errs := f.decode(o, into)
+	if *suspend {
+		f.warn(o.Errorf([]any{"spec", "suspend"}, "%s %s is suspended: Flux does not apply it, and it is left out", o.Kind,
+			path.Join(o.Namespace, o.Name)).With(diag.General))
+		return &root{f: f}, false
+	}
+	for _, e := range errs {
+		r.fail(e)
+	}
+	return r, len(errs) == 0
+}
 
 func (r *root) fail(err *diag.Error) { r.Errs = append(r.Errs, err) }
 
@@ -115,13 +129,4 @@ func (f *finder) warn(e *diag.Error) {
 	if f.env.Warn != nil {
 		f.env.Warn(e)
 	}
-}
-
-// suspended returns suspend, and warns that a suspended object is left out.
-func (f *finder) suspended(o *gitops.Object, suspend bool) bool {
-	if suspend {
-		f.warn(o.Errorf([]any{"spec", "suspend"}, "%s %s is suspended: Flux does not apply it, and it is left out", o.Kind,
-			path.Join(o.Namespace, o.Name)).With(diag.General))
-	}
-	return suspend
 }

@@ -102,16 +102,9 @@ type helmAction struct {
 
 // release returns the root of a HelmRelease, or nil if it is suspended.
 func (f *finder) release(o *gitops.Object) *gitops.Root {
-	r := f.root(o)
 	h := &release{}
-	errs := f.decode(o, h)
-	if f.suspended(o, h.Spec.Suspend) {
-		return nil
-	}
-	for _, e := range errs {
-		r.fail(e)
-	}
-	if len(errs) > 0 {
+	r, ok := f.root(o, h, &h.Spec.Suspend)
+	if !ok {
 		return r.Root
 	}
 	s := &h.Spec
