@@ -155,8 +155,28 @@ type Root struct {
 	// far.
 	Uses  []*Object
 	Files []*yaml.Source
-	// After are the dependencies of the object. They must be applied first.
-	After []*Object
+	// DependsOn are the objects that the controller applies before this one.
+	DependsOn []Dependency
+	// Tracking is the method of [Root.Track], if it was called.
+	Tracking Tracking
+}
+
+// A Dependency is an object that another one refers to at a place. Root is the name of its root, ""
+// if it is not a root: package search sets it.
+type Dependency struct {
+	Group, Kind, Namespace, Name string
+	At                           yaml.Place
+	Root                         string
+}
+
+// After returns the names of the roots that the controller applies before r.
+func (r *Root) After() (names []string) {
+	for _, d := range r.DependsOn {
+		if d.Root != "" && !slices.Contains(names, d.Root) {
+			names = append(names, d.Root)
+		}
+	}
+	return names
 }
 
 // Sources returns the files that determine r: the files of its object and of Uses, and Files.

@@ -27,7 +27,7 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	for i := range o.Parts {
 		p := &objects.Part{Part: &o.Parts[i], Root: o, Name: name}
 		if len(o.Parts) > 1 {
-			p.Name = fmt.Sprintf("%s/%d", name, i)
+			p.Name = fmt.Sprintf("%s@%d", name, i) // not the name of an object
 		}
 		if id, ok := c.part(b, name, p); ok {
 			outs = append(outs, id)
@@ -48,6 +48,12 @@ func (c *compiler) object(name string, o *gitops.Root) {
 	}
 	if b.Errs.Len() == 0 {
 		c.draft.g.Roots = append(c.draft.g.Roots, graph.Root{Dir: name, Node: outs[0]})
+		if after := o.After(); len(after) > 0 {
+			if c.plan.After == nil {
+				c.plan.After = map[string][]string{}
+			}
+			c.plan.After[name] = after
+		}
 	}
 }
 

@@ -126,6 +126,9 @@ type Plan struct {
 	Decisions map[string]*trust.Decision
 	// Catalogs are the trusted catalogs that were read, in the order of the flags.
 	Catalogs []trust.Trusted
+	// After are the roots that a controller applies before a root, by name. Roots are rendered in
+	// any order.
+	After map[string][]string
 	// Compiled and Shared are the numbers of layers that were compiled and reused.
 	Compiled, Shared int
 

@@ -514,7 +514,7 @@ spec: {group: x.example, scope: Cluster, names: {kind: Wide}}
 		t.Fatal(err)
 	}
 	list := krm.NewList(rs...)
-	step := namespaceStep(&gitops.Object{Source: src}, "shop")
+	step := &gitops.DestinationTransformer{Namespace: "shop", KeepLast: true}
 	if err := errors.Join(step.Configure(builtins.Env{}), step.Transform(list, func(diag.Code, string, ...any) {})); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/gitops/argocd/internal/discovery"
-	"github.com/krmflow/krmflow/gitops/argocd/internal/setvalues"
+	"github.com/krmflow/krmflow/gitops/internal/setvalues"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -235,15 +235,15 @@ func (m *valueFiles) parameters(dir gitops.Dir) error {
 	}
 	for i, p := range m.helm.Parameters {
 		at := m.field("helm", "parameters", i)
-		list, err := setvalues.Parse(p.Name+"="+setvalues.EscapeCommas(m.expand(p.Value, at.Below("value"))), p.ForceString)
+		mode := setvalues.Typed
+		if p.ForceString {
+			mode = setvalues.Text
+		}
+		list, err := setvalues.Parse(p.Name+"="+setvalues.EscapeCommas(m.expand(p.Value, at.Below("value"))), mode)
 		if err != nil {
 			return discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}
-		kind := 0
-		if p.ForceString {
-			kind = 1
-		}
-		put(kind, set{p.Name, list, at})
+		put(int(mode), set{p.Name, list, at})
 	}
 	for i, p := range m.helm.FileParameters {
 		at := m.field("helm", "fileParameters", i)
@@ -251,7 +251,7 @@ func (m *valueFiles) parameters(dir gitops.Dir) error {
 		if err != nil {
 			return err
 		}
-		list, err := setvalues.Parse(p.Name+"=", true)
+		list, err := setvalues.Parse(p.Name+"=", setvalues.Text)
 		if err != nil {
 			return discovery.ErrorAt(at, "%w", err).With(diag.BadValue)
 		}

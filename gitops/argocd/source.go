@@ -41,7 +41,12 @@ func applicationRoot(d *discovery.Discovery, o *gitops.Object) *gitops.Root {
 	}
 	a.spec = obj.Spec
 	a.sources()
-	a.root.Steps = append(a.root.Steps, namespaceStep(o, a.spec.Destination.Namespace))
+	at := o.Place("spec", "destination")
+	if a.spec.Destination.Namespace != "" {
+		at = at.Below("namespace")
+	}
+	to := &gitops.DestinationTransformer{Namespace: a.spec.Destination.Namespace, KeepLast: true}
+	a.root.Steps = append(a.root.Steps, to.Step(at))
 	return a.root
 }
 

@@ -53,9 +53,13 @@ func (e *editor) edit(dir gitops.Dir, old *yaml.Source) (*yaml.Source, error) {
 			return nil, e.at("path", err)
 		}
 		if len(list) == 0 {
-			// Flux sets this namespace in a file without resources, because kustomize refuses an
-			// empty file.
-			f.set("namespace", yaml.Str("_placeholder"), e.o.Place("spec"))
+			// Kustomize refuses an empty file, so Flux writes the namespace _placeholder, which is
+			// not a valid name. It matters only if components have resources.
+			name := "_placeholder"
+			if len(e.k.Spec.Components) == 0 {
+				name = "placeholder"
+			}
+			f.set("namespace", yaml.Str(name), e.o.Place("spec", "path"))
 		} else {
 			f.set("resources", yaml.SeqOf(list...), e.o.Place("spec"))
 		}

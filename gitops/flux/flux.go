@@ -3,6 +3,7 @@
 package flux
 
 import (
+	"cmp"
 	"path"
 
 	"github.com/krmflow/krmflow/diag"
@@ -50,7 +51,21 @@ type root struct {
 	f *finder
 }
 
-func (f *finder) root(o *gitops.Object) *root { return &root{&gitops.Root{Object: o}, f} }
+// root decodes an object into a struct, which has the field suspend. It reports false if there is
+// nothing to render: Root is then nil for a suspended object, or has the mistakes.
+func (f *finder) root(o *gitops.Object, into any, suspend *bool) (*root, bool) {
+	r := &root{&gitops.Root{Object: o}, f}
+	errs := f.decode(o, into)
+	if *suspend {
+		f.warn(o.Errorf([]any{"spec", "suspend"}, "%s %s is suspended: Flux does not apply it, and it is left out", o.Kind,
+			path.Join(o.Namespace, o.Name)).With(diag.General))
+		return &root{f: f}, false
+	}
+	for _, e := range errs {
+		r.fail(e)
+	}
+	return r, len(errs) == 0
+}
 
 func (r *root) fail(err *diag.Error) { r.Errs = append(r.Errs, err) }
 
@@ -64,21 +79,13 @@ func (r *root) use(o *gitops.Object) {
 	r.Uses = append(r.Uses, o)
 }
 
-// after records the dependencies of the object. A missing dependency is an error.
-func (r *root) after(group, kind string, list []dependency) {
+// after records the objects that must be ready before the root is applied. They have the group and
+// kind of the root.
+func (r *root) after(list []dependency) {
+	o := r.Object
 	for i, d := range list {
-		namespace := d.Namespace
-		if namespace == "" {
-			namespace = r.Object.Namespace
-		}
-		o := r.f.env.Find(r.Object, group, kind, namespace, d.Name)
-		if o == nil {
-			r.fail(r.Object.Errorf([]any{"spec", "dependsOn", i}, "%s %s is not in the searched directories", kind,
-				path.Join(namespace, d.Name)).With(diag.NoSuchFile).
-				Hint("search the directory that declares it, or correct the name: it is never applied without its dependency"))
-			continue
-		}
-		r.After = append(r.After, o)
+		r.DependsOn = append(r.DependsOn, gitops.Dependency{Group: o.Group, Kind: o.Kind, Namespace: cmp.Or(d.Namespace, o.Namespace),
+			Name: d.Name, At: o.Place("spec", "dependsOn", i)})
 	}
 }
 
@@ -122,13 +129,4 @@ func (f *finder) warn(e *diag.Error) {
 	if f.env.Warn != nil {
 		f.env.Warn(e)
 	}
-}
-
-// suspended returns suspend, and warns that a suspended object is left out.
-func (f *finder) suspended(o *gitops.Object, suspend bool) bool {
-	if suspend {
-		f.warn(o.Errorf([]any{"spec", "suspend"}, "%s %s is suspended: Flux does not apply it, and it is left out", o.Kind,
-			path.Join(o.Namespace, o.Name)).With(diag.General))
-	}
-	return suspend
 }

@@ -182,7 +182,7 @@ resources:
 - ./y.yaml
 `},
 		{"empty", "", map[string]string{"app/note.txt": ""},
-			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: _placeholder\n"},
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: placeholder\n"},
 		{"all fields", `targetNamespace: shop
 namePrefix: a-
 nameSuffix: -b
@@ -321,9 +321,6 @@ func TestMistakes(t *testing.T) {
 		{"bucket", strings.Replace(app(""), "kind: GitRepository, name", "kind: Bucket, name", 1), []string{
 			"clusters/app.yaml:5: spec.sourceRef: Bucket flux-system/fleet cannot be read: its content is not in a repository, " +
 				"and krmflow reads no buckets\n  copy its content to a directory and refer to a GitRepository"}, nil},
-		{"dependency", app("dependsOn: [{name: x}]\n"), []string{
-			"clusters/app.yaml:9: spec.dependsOn[0]: Kustomization flux-system/x is not in the searched directories\n" +
-				"  search the directory that declares it, or correct the name: it is never applied without its dependency"}, nil},
 		{"variables", app("postBuild: {substitute: {a-b: x}, substituteFrom: [{kind: ConfigMap, name: no}]}\n"), []string{
 			"clusters/app.yaml:9: spec.postBuild.substituteFrom[0]: ConfigMap flux-system/no is not in the searched directories\n" +
 				"  search the directory that declares it as well, or set optional: true",

@@ -103,20 +103,13 @@ type image struct {
 
 // kustomization returns the root of a Kustomization, or nil if it is suspended.
 func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
-	r := f.root(o)
 	k := &kustomization{}
-	errs := f.decode(o, k)
-	if f.suspended(o, k.Spec.Suspend) {
-		return nil
-	}
-	for _, e := range errs {
-		r.fail(e)
-	}
-	if len(errs) > 0 {
+	r, ok := f.root(o, k, &k.Spec.Suspend)
+	if !ok {
 		return r.Root
 	}
 	s := &k.Spec
-	r.after(KustomizeGroup, "Kustomization", s.DependsOn)
+	r.after(s.DependsOn)
 	r.deprecated(k)
 	src, sub := (*gitops.Object)(nil), s.Path
 	if s.SourceRef.Kind == "ExternalArtifact" {

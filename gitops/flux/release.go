@@ -102,20 +102,13 @@ type helmAction struct {
 
 // release returns the root of a HelmRelease, or nil if it is suspended.
 func (f *finder) release(o *gitops.Object) *gitops.Root {
-	r := f.root(o)
 	h := &release{}
-	errs := f.decode(o, h)
-	if f.suspended(o, h.Spec.Suspend) {
-		return nil
-	}
-	for _, e := range errs {
-		r.fail(e)
-	}
-	if len(errs) > 0 {
+	r, ok := f.root(o, h, &h.Spec.Suspend)
+	if !ok {
 		return r.Root
 	}
 	s := &h.Spec
-	r.after(HelmGroup, "HelmRelease", s.DependsOn)
+	r.after(s.DependsOn)
 	c, ok := r.chart(h)
 	values := r.values(h)
 	for i, p := range s.PostRenderers {
@@ -133,6 +126,12 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 	}
 	r.hide(values)
 	r.commonMetadata(s.CommonMetadata)
+	at := o.Place("metadata", "namespace")
+	if s.TargetNamespace != "" {
+		at = o.Place("spec", "targetNamespace")
+	}
+	to := &gitops.DestinationTransformer{Namespace: h.namespace(o)}
+	r.Steps = append(r.Steps, to.Step(at))
 	return r.Root
 }
 
@@ -143,7 +142,7 @@ func (r *root) file(h *release, c chart, values *values) *yaml.Source {
 	f.fill("apiVersion", "kustomize.config.k8s.io/v1beta1")
 	f.fill("kind", "Kustomization")
 	entry := textFields("name", c.name, "version", c.version, "repo", c.repo, "releaseName", h.releaseName(r.Object),
-		"namespace", cmp.Or(s.TargetNamespace, r.Object.Namespace))
+		"namespace", h.namespace(r.Object))
 	for _, flag := range []struct {
 		key string
 		on  bool
@@ -186,6 +185,11 @@ func (r *root) file(h *release, c chart, values *values) *yaml.Source {
 		}
 	}
 	return yaml.Assemble("kustomization.yaml", f.v, f.places...)
+}
+
+// namespace returns the namespace of the release. Helm applies resources without a namespace there.
+func (h *release) namespace(o *gitops.Object) string {
+	return cmp.Or(h.Spec.TargetNamespace, o.Namespace)
 }
 
 // releaseName returns the name of the release. A name above helm's limit is cut and ends in a hash.

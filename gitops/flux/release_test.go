@@ -213,7 +213,7 @@ func TestReleaseMistakes(t *testing.T) {
 		{"not values", fromCharts + "valuesFrom: [{kind: Secret, name: private, valuesKey: token}]\n", []string{
 			"clusters/a.yaml:6: spec.valuesFrom[0]: the key token of Secret apps/private is not a file of values (line 1)"}, nil},
 		{"target path", fromCharts + "valuesFrom: [{kind: Secret, name: private, valuesKey: token, targetPath: 'a[x]'}]\n", []string{
-			"clusters/a.yaml:6: spec.valuesFrom[0].targetPath: the path has an index that is not a number up to 65536"}, nil},
+			"clusters/a.yaml:6: spec.valuesFrom[0].targetPath: " + errSet.Error()}, nil},
 		{"files of values", strings.Replace(fromCharts, "chart: web", "chart: web, valuesFiles: [values-prod.yaml]", 1), []string{
 			"clusters/a.yaml:5: spec.chart.spec.valuesFiles: files of values in a chart from a HelmRepository are not supported\n" +
 				"  copy their content to spec.values"}, nil},
@@ -246,7 +246,7 @@ func TestParseSet(t *testing.T) {
 		{"a", "null", false, "a: null\n"},
 		{"a", `"1"`, false, "a: \"1\"\n"},
 		{"a", "{x,2}", false, "a:\n- x\n- 2\n"},
-		{"a", "{}", false, "a: []\n"},
+		{"a", "{}", false, "a:\n- \"\"\n"},
 		{"a", `x\,y`, false, "a: x,y\n"},
 		{"a", "x,b=2", false, "a: x\nb: 2\n"},
 		{"a", "x,b=2", true, "a: x,b=2\n"},
@@ -254,13 +254,13 @@ func TestParseSet(t *testing.T) {
 		{"a[0][1]", "x", false, "a:\n- - null\n  - x\n"},
 		{"a", "x,b", false, errSet.Error()},
 		{"a.", "x", false, errSet.Error()},
-		{"a", "{x", false, "the value has a list that does not end in }"},
+		{"a", "{x", false, errSet.Error()},
 	} {
 		list, err := parseSet(test.target, test.value, test.literal)
 		v := yaml.MapOf()
 		for _, a := range list {
 			if err == nil {
-				v, err = a.apply(v)
+				v, err = a.Set(v)
 			}
 		}
 		got := string(yaml.AppendYAML(nil, v))

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
+	"github.com/krmflow/krmflow/gitops/internal/setvalues"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -96,11 +97,13 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 		sets, err := parseSet(ref.TargetPath, text, ref.Literal)
 		for _, s := range sets {
 			if err == nil {
-				all.merged, err = s.apply(all.merged)
-				all.record(s.path, place)
+				if all.merged, err = s.Set(all.merged); err != nil {
+					err = errPath
+				}
+				all.record(s.Path, place)
 			}
 			if private {
-				all.hide(s.value)
+				all.hide(s.Value)
 			}
 		}
 		if err != nil {
@@ -127,6 +130,32 @@ func (r *root) valuesFrom(all *values, ref valuesFrom, at ...any) {
 	}
 	all.merged = mergeValues(all.merged, v)
 	leaves(v, nil, func(path []any) { all.record(path, place) })
+}
+
+// The errors of targetPath have no text of the value, which may be secret.
+var (
+	errSet  = errors.New(`not valid in helm's --set: write the path as a.b[0].c, and commas in the value as \,`)
+	errPath = errors.New("the path leads through a value that is not a mapping or list")
+)
+
+// parseSet parses a target path with its value as Flux does: in the syntax of helm's --set, or
+// --set-string if the value is in quotes. A value may contain further assignments after commas.
+// With literal, the value is taken as it is.
+func parseSet(target, value string, literal bool) ([]setvalues.Assignment, error) {
+	mode := setvalues.Typed
+	if literal {
+		mode = setvalues.Literal
+	}
+	for _, q := range []string{"'", `"`} {
+		if mode == setvalues.Typed && strings.HasPrefix(value, q) && strings.HasSuffix(value, q) {
+			value, mode = strings.Trim(value, `'"`), setvalues.Text
+		}
+	}
+	list, err := setvalues.Parse(target+"="+value, mode)
+	if err != nil {
+		err = errSet
+	}
+	return list, err
 }
 
 // hide adds the strings in v to hidden.

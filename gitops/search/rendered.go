@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -26,7 +27,8 @@ import (
 // If a layer lists the file of an object, the object in the file is not a root. Otherwise, a
 // changed object in the output of a root replaces the object in the file.
 
-// maxDepth limits the nesting of objects in the output of other objects.
+// maxDepth limits the nesting of objects in the output of other objects. A chain that never ends is
+// possible: an object that renders itself with a different name.
 const maxDepth = 10
 
 // closure collects the roots of objects in files and in the output of other roots.
@@ -41,12 +43,13 @@ type closure struct {
 	files, dirs []string
 
 	roots    []*gitops.Root
-	known    map[string]bool           // objects that have a root, by the key of add
+	known    map[string]bool           // objects that have a root, by keyOf
 	wanted   map[*gitops.Object]bool   // objects in files that no layer lists
 	replaced map[*gitops.Object]bool   // wanted objects that a root renders with changes
 	rendered map[string]bool           // real paths of rendered directories
 	origin   map[*gitops.Object]string // the directory whose output led to an object
 	written  map[string]*gitops.Object // objects in files, by writtenKey
+	deep     []*gitops.Object          // nested deeper than maxDepth
 }
 
 // writtenKey identifies an object in a file.
@@ -118,14 +121,23 @@ func (s *search) collect(ctx context.Context, env *gitops.Env, files []File) ([]
 	for _, r := range c.roots {
 		once[nameOf(r.Object)] = once[nameOf(r.Object)] || !again(r)
 	}
-	return slices.DeleteFunc(c.roots, func(r *gitops.Root) bool {
-		if again(r) && once[nameOf(r.Object)] {
-			return true
+	list := slices.DeleteFunc(c.roots, func(r *gitops.Root) bool {
+		if again(r) {
+			key := nameOf(r.Object)
+			if once[key] {
+				return true
+			}
+			if key = contentOf(r.Object); once[key] {
+				return true // rendered by several objects
+			}
+			once[key] = true
 		}
 		return c.replaced[r.Object] || slices.ContainsFunc(r.Uses, func(o *gitops.Object) bool {
 			return o.Kind == "ApplicationSet" && c.replaced[o]
 		})
-	}), nil
+	})
+	c.warnDeep(list)
+	return list, nil
 }
 
 // add adds the roots of objects, then the roots of the objects in their output, and so on.
@@ -142,8 +154,7 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 					r.Object.Near, r.Object.By, c.origin[r.Object] = o.Near, o.By, c.origin[o]
 				}
 			}
-			key := fmt.Sprintf("%s//%s//%s//%x", r.Object.Tree, r.Object.Near, nameOf(r.Object),
-				krm.DigestOf(yaml.AppendJSON(nil, r.Object.Value)))
+			key := keyOf(r.Object)
 			if c.known[key] && r.Object.By != "" {
 				continue
 			}
@@ -166,7 +177,32 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 			objects = append(objects, c.objectsIn(lists[name], name, r.Object.Near, r.Object)...)
 		}
 	}
+	c.deep = append(c.deep, objects...)
 	return nil
+}
+
+// warnDeep reports an object that has no root because it is nested too deeply.
+func (c *closure) warnDeep(list []*gitops.Root) {
+	found := map[string]bool{}
+	for _, r := range list {
+		found[contentOf(r.Object)] = true
+	}
+	for _, o := range c.deep {
+		if !found[contentOf(o)] && c.Warn != nil {
+			c.Warn(o.Errorf([]any{"metadata", "name"}, "%s is nested in the output of more than %d other objects: it is not rendered",
+				nameOf(o), maxDepth).With(diag.Limit).Hint("if the nesting ends, search the directory that declares it"))
+			return
+		}
+	}
+}
+
+// keyOf identifies an object with its place, and contentOf without it.
+func keyOf(o *gitops.Object) string {
+	return fmt.Sprintf("%s//%s//%s", o.Tree, o.Near, contentOf(o))
+}
+
+func contentOf(o *gitops.Object) string {
+	return fmt.Sprintf("%s//%x", nameOf(o), krm.DigestOf(yaml.AppendJSON(nil, o.Value)))
 }
 
 // leads reports whether the directories of a root lead to files with objects. It marks the

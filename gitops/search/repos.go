@@ -18,7 +18,7 @@ import (
 // repos maps repositories to directories. It must not be used concurrently.
 type repos struct {
 	fs      fs.FS
-	sources map[string]string // normalised address -> absolute directory
+	sources map[string]string // normalised address -> absolute directory, or path in fs, "" if outside
 	trees   map[string]*tree  // by searched directory
 	top     string            // see Options
 }
@@ -34,8 +34,12 @@ type tree struct {
 func newRepos(o Options) *repos {
 	r := &repos{fs: o.FS, sources: map[string]string{}, trees: map[string]*tree{}, top: o.Top}
 	for url, dir := range o.Sources {
-		if o.FS == nil {
-			dir = realOf(dir)
+		dir = realOf(dir)
+		if o.FS != nil { // of the revision of a tree
+			rel, err := filepath.Rel(o.Top, dir)
+			if dir = filepath.ToSlash(rel); err != nil || !filepath.IsLocal(rel) {
+				dir = ""
+			}
 		}
 		r.sources[normalised(url)] = dir
 	}
@@ -47,7 +51,11 @@ func newRepos(o Options) *repos {
 // or the default branch of a remote. A tree without remotes may be any repository.
 func (r *repos) repo(at yaml.Place, searched, url, revision string) (gitops.Repo, error) {
 	key := normalised(url)
-	if dir, ok := r.sources[key]; ok {
+	switch dir, ok := r.sources[key]; {
+	case ok && dir == "":
+		return gitops.Repo{}, diag.Errorf(at.Pos(), at.Source.Field(at.At), "--source maps %s to a directory outside of the revision",
+			diag.Redact(url)).With(diag.OutsideDirectory)
+	case ok:
 		return gitops.Repo{Dir: dir}, nil
 	}
 	t := r.tree(searched)

@@ -53,6 +53,8 @@ type Options struct {
 	Clusters string
 	// Charts enables charts. If it is not set, Auto leaves out objects with charts.
 	Charts bool
+	// Tracking adds metadata of the controllers to all resources.
+	Tracking gitops.Tracking
 	// Jobs is the number of files read concurrently; less than 2 means one.
 	Jobs int
 	// FS contains the files; nil means this machine's file system. With FS, Top is the directory of
@@ -131,6 +133,13 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 		})
 	}
 	f.name(list)
+	if o.Tracking != gitops.TrackNone {
+		// Not earlier: objects in the output of other objects must equal those in files.
+		for _, r := range list {
+			r.Track(o.Tracking)
+		}
+	}
+	f.order(env, s.Options.Warn)
 	return f, nil
 }
 
@@ -333,6 +342,7 @@ func Content(r *gitops.Root) krm.Digest {
 	for _, p := range r.Parts {
 		b = fmt.Appendf(b, "%s %t %t ", filepath.Base(p.Dir), p.Within != "", p.Chart)
 	}
+	b = fmt.Append(b, r.Tracking)
 	return krm.DigestOf(b)
 }
 
@@ -346,6 +356,7 @@ func Digest(r *gitops.Root) krm.Digest {
 	for _, p := range r.Parts {
 		b = fmt.Appendf(b, "%s ", p.Dir)
 	}
+	b = fmt.Appendf(b, "%q ", r.After())
 	for _, err := range r.Errs {
 		b = fmt.Appendf(b, "%s ", err)
 	}

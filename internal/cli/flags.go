@@ -94,6 +94,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 		"API `version` for charts that do not set apiVersions; may be repeated")
 	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes `version` for charts that do not set kubeVersion")
 	fs.Var(&sourceDirs{&f.gitops.Sources}, "source", "directory of a repository that GitOps objects name: `URL=DIR`; repeatable")
+	fs.Var((*tracking)(&f.gitops.Tracking), "tracking", "mark resources of GitOps objects: `METHOD` annotation, label or annotation+label")
 	fs.StringVar(&f.gitops.Clusters, "clusters", "", "`FILE` with the clusters of ApplicationSets")
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "print helm's debug output for charts that fail")
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/planner/roots"
@@ -63,6 +64,25 @@ func (m *gitopsMode) Set(value string) error {
 	}
 	*m = gitopsMode(value)
 	return nil
+}
+
+// tracking is the value of --tracking.
+type tracking gitops.Tracking
+
+// String returns the value of the flag.
+func (t *tracking) String() string { return string(*t) }
+
+// Type returns the name of the value in help.
+func (*tracking) Type() string { return "string" }
+
+// Set sets the value of the flag.
+func (t *tracking) Set(value string) error {
+	switch gitops.Tracking(value) {
+	case gitops.TrackNone, gitops.Annotation, gitops.Label, gitops.Both:
+		*t = tracking(value)
+		return nil
+	}
+	return fmt.Errorf("must be annotation, label or annotation+label, not %q", value)
 }
 
 // sourceDirs is the value of --source.

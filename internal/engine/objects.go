@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/krmflow/krmflow/reference"
 	"github.com/krmflow/krmflow/render"
@@ -111,20 +112,23 @@ func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names [
 	return lists, context.Cause(ctx)
 }
 
-// isObjectName reports whether an argument is the name of a GitOps object and not a directory.
-func isObjectName(arg string) bool {
-	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") }) && !exists(arg)
+// mayBeObject reports whether an argument has the form of the name of a GitOps object.
+func mayBeObject(arg string) bool {
+	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") })
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
+// isLayer reports whether a path is a directory with a file that makes it a layer.
+func isLayer(path string) bool {
+	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+		_, err := os.Lstat(filepath.Join(path, name))
+		return err == nil
+	})
 }
 
 // findNamed searches the working directory if args contain names of unknown GitOps objects. A name
 // without an object is an error.
 func (e *Engine) findNamed(ctx context.Context, args []string) error {
-	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && isObjectName(arg) }) {
+	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && mayBeObject(arg) }) {
 		return nil
 	}
 	s := e.o.Selection
@@ -135,7 +139,10 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	}
 	objects := e.objects.here
 	for _, arg := range args {
-		if isObjectName(arg) && objects[arg] == nil {
+		if o := objects[arg]; o != nil && isLayer(arg) {
+			return sameName(o, arg, arg, "to name the directory, write ./"+diag.ShellWord(arg))
+		}
+		if _, err := os.Lstat(arg); err != nil && mayBeObject(arg) && objects[arg] == nil {
 			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
 			e := diag.AsError(err)
 			names := slices.Sorted(maps.Keys(objects))
@@ -149,24 +156,98 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	return nil
 }
 
+// namedIn returns the names among args that GitOps objects have in a revision of the working
+// directory.
+func (e *Engine) namedIn(ctx context.Context, tree *revision.Tree, args []string) (names []string, err error) {
+	if !slices.ContainsFunc(args, mayBeObject) {
+		return nil, nil
+	}
+	dir, err := tree.Name(".")
+	if err != nil {
+		return nil, err
+	}
+	e.o.GitOps.Mode = search.All
+	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree)
+	if _, err = s.Find(ctx, []string{dir}); err != nil && diag.CodeOf(err) != diag.NoRoots {
+		return nil, err
+	}
+	for _, arg := range args {
+		if e.objects.there[tree].Has(arg) && !slices.Contains(names, arg) {
+			names = append(names, arg)
+		}
+	}
+	return names, nil
+}
+
 // place returns the output folders of roots. The folder of a GitOps object has the name of the
-// object.
+// object. It is an error if an object has the name or the output folder of a directory.
 func (e *Engine) place(names []string, base string) (render.Roots, error) {
 	if len(e.objects.here) == 0 {
 		return render.PlaceIn(&e.places, names, base)
 	}
-	dirs := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return e.objects.here[name] != nil })
+	var dirs []string
+	var objects render.Roots
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch o := e.objects.here[name]; {
+		case o == nil:
+			dirs = append(dirs, name)
+		case isLayer(name):
+			return nil, sameName(o, name, name, onlyDirectories)
+		case !seen[name]:
+			seen[name] = true
+			objects = append(objects, render.Root{Dir: name, Out: name, Kind: o.Object.Kind})
+		}
+	}
 	placed, err := render.PlaceIn(&e.places, dirs, base)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if o := e.objects.here[name]; o != nil {
-			placed = append(placed, render.Root{Dir: name, Out: name, Kind: o.Object.Kind})
+	for _, r := range placed {
+		if seen[r.Out] {
+			return nil, sameName(e.objects.here[r.Out], r.Out, r.Dir, onlyDirectories)
 		}
 	}
+	placed = append(placed, objects...)
 	slices.SortStableFunc(placed, func(a, b render.Root) int { return strings.Compare(a.Dir, b.Dir) })
-	return placed, nil
+	return e.objects.here.inOrder(placed), nil
+}
+
+// sameName returns the error for an object with the name of a directory: reports and output folders
+// could not distinguish them.
+func sameName(o *gitops.Root, name, dir, hint string) error {
+	return o.Object.Errorf([]any{"metadata", "name"}, "the object %s and the directory %s are roots with the same name", name, dir).
+		With(diag.OutputRefused).Hint("%s", hint)
+}
+
+const onlyDirectories = "rename the directory, or render directories only: --gitops none"
+
+// inOrder moves the roots that others depend on before these. Otherwise the order remains.
+func (o Objects) inOrder(list render.Roots) render.Roots {
+	number := make(map[string]int, len(list))
+	for i, r := range list {
+		number[r.Dir] = i
+	}
+	sorted, done := make(render.Roots, 0, len(list)), make([]bool, len(list))
+	var visit func(i int)
+	visit = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		if r := o[list[i].Dir]; r != nil {
+			for _, name := range r.After() {
+				if before, ok := number[name]; ok {
+					visit(before)
+				}
+			}
+		}
+		sorted = append(sorted, list[i])
+	}
+	for i := range list {
+		visit(i)
+	}
+	return sorted
 }
 
 // directories returns the directories of roots: for a GitOps object, the local directories of its

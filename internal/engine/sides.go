@@ -129,8 +129,12 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 			return nil, diag.NotReadable.Errorf("cannot read %s%s: %w", tree.Shown(), name, err)
 		}
 	}
-	if !e.o.Recursive || len(names) == 0 {
-		return names, nil
+	if !e.o.Recursive {
+		objects, err := e.namedIn(ctx, tree, args)
+		return append(names, objects...), err
+	}
+	if len(names) == 0 {
+		return nil, nil
 	}
 	selection := e.withObjects(e.o.Selection, tree)
 	selection.Visit, selection.FS = nil, tree

@@ -38,8 +38,10 @@ type Failed struct {
 
 // A Root is a directory to render.
 type Root struct {
-	Dir    string   `json:"dir"`
-	Node   string   `json:"node"`
+	Dir  string `json:"dir"`
+	Node string `json:"node"`
+	// After are the roots that a controller applies before this one.
+	After  []string `json:"after,omitempty"`
 	Layers []string `json:"layers,omitempty"`
 	Files  []string `json:"files,omitempty"`
 	// Steps counts the steps that change or generate resources, by the field or kind that

@@ -153,8 +153,8 @@ func (doc *Document) addRoots(p *planner.Plan, made *Preview) {
 		if i >= len(p.Graph.Roots) {
 			continue // not in the graph: it could not be planned
 		}
-		d := Root{Dir: r.dir, Node: p.Graph.Nodes[p.Graph.Roots[i].Node].ID, Files: r.files(), Steps: countDocs(r.steps()),
-			Warnings: r.warnings}
+		d := Root{Dir: r.dir, Node: p.Graph.Nodes[p.Graph.Roots[i].Node].ID, After: p.After[r.dir], Files: r.files(),
+			Steps: countDocs(r.steps()), Warnings: r.warnings}
 		for _, l := range r.layers {
 			d.Layers = append(d.Layers, l.File)
 		}

@@ -108,7 +108,7 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &search{ctx: ctx, Selection: s, known: map[string]*layer{}}
+	w := &search{ctx: ctx, Selection: s, known: map[string]*layer{}, knownFiles: map[string]bool{}}
 	var errs []error
 	for _, dir := range dirs {
 		errs = append(errs, w.top(dir))
@@ -140,8 +140,10 @@ type search struct {
 	known   map[string]*layer // by the path without symbolic links
 	ignored []string
 	files   []File // if there is an Objects function
-	keys    []string
-	skipped []Skipped
+	// knownFiles are the paths of files without symbolic links.
+	knownFiles map[string]bool
+	keys       []string
+	skipped    []Skipped
 	// readUses requests the references of layers, and haveRead reports that the layers have been
 	// read.
 	readUses, haveRead bool
@@ -219,7 +221,7 @@ func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 			files = append(files, name)
 		}
 		if s.Objects != nil && d.Type().IsRegular() && IsYAML(name) && !rules.Ignores(join(rel, name), false) {
-			s.files = append(s.files, File{filepath.Join(dir, name), t.real, join(rel, name)})
+			s.addFile(File{filepath.Join(dir, name), t.real, join(rel, name)})
 		}
 	}
 	if len(files) > 0 {
@@ -248,6 +250,15 @@ func (s *search) isOutput(dir string, entries []fs.DirEntry) bool {
 	}
 	data, err := s.readFile(filepath.Join(dir, manifest.Name), manifest.MaxSize)
 	return err == nil && manifest.Is(string(data))
+}
+
+// addFile adds a file that may contain objects, unless it was already found below another top.
+func (s *search) addFile(f File) {
+	real := filepath.Join(f.Top, filepath.FromSlash(f.Rel))
+	if !s.knownFiles[real] {
+		s.knownFiles[real] = true
+		s.files = append(s.files, f)
+	}
 }
 
 // found adds a layer, unless it was already found below another top.

@@ -52,6 +52,11 @@ when an input changes.`,
 				return err
 			}
 			roots := inputs.Planned(a, run)
+			for i := range roots {
+				if o := run.Scope().Plan.Objects[roots[i].Dir]; o != nil {
+					roots[i].AddObject(o, run.Scope().Plan.Cwd, format != "argocd")
+				}
+			}
 			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
 				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: write %% for the directory of each root",
 					target, n))

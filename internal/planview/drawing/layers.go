@@ -20,7 +20,7 @@ func (c *choice) layerParts() parts {
 	var p parts
 	rootsOf := map[int]int{}
 	for _, r := range c.roots {
-		if l, ok := c.layerOf(c.plan.Graph.Nodes[r.Node]); ok {
+		if l, ok := c.rootLayer(r); ok {
 			rootsOf[l]++
 		}
 	}
@@ -39,19 +39,59 @@ func (c *choice) layerParts() parts {
 			}
 		}
 	}
+	for i, after := range c.after() {
+		for _, before := range after {
+			p.edges = append(p.edges, edge{from: number[before], to: number[i], ways: []string{asDependency}})
+		}
+	}
 	p.edges = distinct(p.edges)
 	return p
 }
 
-// ordered returns the selected layers in topological order: each follows the layers it uses.
+// rootLayer returns the index of the layer of a root. The steps of a GitOps object are configured
+// in the file of the object, which is not a layer.
+func (c *choice) rootLayer(r graph.Root) (int, bool) {
+	n := c.plan.Graph.Nodes[r.Node]
+	if l, ok := c.layerOf(n); ok {
+		return l, true
+	}
+	l, ok := c.number[n.Layer]
+	return l, ok
+}
+
+// after returns the selected layers of the roots that are applied before the root of a layer.
+func (c *choice) after() map[int][]int {
+	of := map[string]int{}
+	for _, r := range c.roots {
+		if l, ok := c.rootLayer(r); ok && c.layers[l] {
+			of[r.Dir] = l
+		}
+	}
+	after := map[int][]int{}
+	for _, r := range c.roots {
+		l, ok := of[r.Dir]
+		for _, name := range c.plan.After[r.Dir] {
+			if before, drawn := of[name]; ok && drawn && before != l {
+				after[l] = append(after[l], before)
+			}
+		}
+	}
+	return after
+}
+
+// ordered returns the selected layers in topological order: each follows the layers it uses, and
+// those of the roots that are applied before it.
 func (c *choice) ordered() (order []int) {
-	done := make([]bool, len(c.all))
+	done, after := make([]bool, len(c.all)), c.after()
 	var visit func(i int)
 	visit = func(i int) {
 		if done[i] {
 			return
 		}
 		done[i] = true
+		for _, before := range after[i] {
+			visit(before)
+		}
 		for _, u := range c.all[i].Uses {
 			visit(c.number[u.Layer])
 		}

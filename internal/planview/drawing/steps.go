@@ -37,8 +37,17 @@ func (c *choice) stepParts() parts {
 			p.addEdge(number, into, int(in), i, asOrder)
 		}
 	}
+	of := map[string]graph.NodeID{}
 	for _, r := range c.roots {
 		p.list[number[into[r.Node]]].roots++
+		of[r.Dir] = r.Node
+	}
+	for _, r := range c.roots {
+		for _, name := range c.plan.After[r.Dir] {
+			if before, drawn := of[name]; drawn {
+				p.addEdge(number, into, int(before), int(r.Node), asDependency)
+			}
+		}
 	}
 	p.edges = distinct(p.edges)
 	return p.reordered()

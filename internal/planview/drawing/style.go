@@ -59,6 +59,8 @@ const (
 	asImport    = "import"
 	asInput     = "" // between steps
 	asOrder     = "after"
+	// asDependency leads to a root that a controller applies after another one.
+	asDependency = "dependsOn"
 )
 
 // A stroke is the line style of an edge.

@@ -117,12 +117,25 @@ const generatePaths = "argocd.argoproj.io/manifest-generate-paths"
 
 // WriteArgoCD writes, for each root, the annotation that makes Argo CD render an Application
 // again when an input changes. The paths are the directories of layers and all inputs outside of
-// them. "." is the directory of the root; paths outside of it start with a slash, which means
-// the top of the repository. WriteArgoCD returns the inputs outside of the repository, whose
-// changes Argo CD does not see.
+// them. "." is the directory of the root, for an Application that of its first source; paths
+// outside of it start with a slash, which means the top of the repository. The file of an
+// Application is not listed, because Argo CD reads the object. WriteArgoCD returns the inputs
+// outside of the repository, whose changes Argo CD does not see.
 func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err error) {
 	for _, r := range roots {
 		dir := r.Dir
+		switch {
+		case r.Object == "":
+		case r.Object != "Application":
+			e := diag.AsError(diag.Unsupported.Errorf("%s has no annotation for paths: only Argo CD reads it", r.Dir))
+			return nil, e.Hint("use -o list or -o json, or select Applications: --only 'Application/*'")
+		case len(r.Sources) == 0:
+			e := diag.AsError(diag.NotReadable.Errorf("%s renders no directory of this machine", r.Dir))
+			return nil, e.Hint("map its repository to a directory: --source URL=DIR")
+		default:
+			dir = r.Sources[0]
+			r.Dirs = append(slices.Clone(r.Sources[1:]), r.Dirs...)
+		}
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(cwd, dir)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -59,6 +60,36 @@ type Root struct {
 	Remote []Remote
 	// Failed reports that the root cannot be planned. Its errors then depend on the inputs.
 	Failed bool
+	// Object is the kind of a GitOps object, "" for a directory. Sources are the local directories
+	// that it renders, without symbolic links.
+	Object  string
+	Sources []string
+}
+
+// AddObject adds the inputs of a GitOps object that layers do not read: value files, and with own
+// also the files of the object and of the objects that it refers to. Relative paths are relative to
+// cwd.
+func (r *Root) AddObject(o *gitops.Root, cwd string, own bool) {
+	r.Object = o.Object.Kind
+	for _, p := range o.Parts {
+		if filepath.IsAbs(p.Dir) {
+			r.Sources = append(r.Sources, p.Dir)
+		}
+	}
+	files := o.Files
+	if own {
+		files = o.Sources()
+	}
+	for _, src := range files {
+		path := src.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cwd, path)
+		}
+		if in := (Input{RealDir(path), File}); !slices.Contains(r.Inputs, in) {
+			r.Inputs = append(r.Inputs, in)
+		}
+	}
+	slices.SortFunc(r.Inputs, func(a, b Input) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // A Setting describes the inputs of a plan that layers do not name.

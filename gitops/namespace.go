@@ -1,32 +1,27 @@
-package argocd
+package gitops
 
 import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// namespaceStep returns the step for destination.namespace.
-func namespaceStep(o *gitops.Object, namespace string) gitops.Step {
-	at := o.Place("spec", "destination")
-	if namespace != "" {
-		at = at.Below("namespace")
-	}
-	return gitops.Step{Transformer: &DestinationTransformer{Namespace: namespace}, At: at,
-		Summary: fmt.Sprintf("destination namespace %q", namespace)}
-}
-
-// A DestinationTransformer sets the namespace in which Argo CD applies resources. A resource with a
-// namespace keeps it, unless the resource is cluster-scoped. Of several resources with the same
-// identity, the last one is kept. An unknown kind is namespaced, unless its
-// CustomResourceDefinition in the list says otherwise.
+// A DestinationTransformer sets the namespace in which a controller applies resources. A resource
+// with a namespace keeps it, unless the resource is cluster-scoped. An unknown kind is namespaced,
+// unless its CustomResourceDefinition in the list says otherwise.
 type DestinationTransformer struct {
 	// Namespace is the namespace to set. If it is empty, no namespace is set.
 	Namespace string
+	// KeepLast keeps only the last of several resources with the same identity, as Argo CD does.
+	KeepLast bool
+}
+
+// Step returns the step with the configuration at a place.
+func (t *DestinationTransformer) Step(at yaml.Place) Step {
+	return Step{Transformer: t, At: at, Summary: fmt.Sprintf("destination namespace %q", t.Namespace)}
 }
 
 // Configure implements [builtins.Builtin].
@@ -61,12 +56,14 @@ func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) e
 		}
 		list.Change(i, func(r *krm.Resource) { r.SetValue(r.Value().With("metadata", meta)) })
 	}
-	t.keepLast(list, warn)
+	if t.KeepLast {
+		keepLast(list, warn)
+	}
 	return nil
 }
 
 // keepLast removes all resources of an identity except for the last one, with a warning.
-func (t *DestinationTransformer) keepLast(list *krm.List, warn builtins.Warn) {
+func keepLast(list *krm.List, warn builtins.Warn) {
 	type key struct{ group, kind, namespace, name string }
 	keyOf := func(r *krm.Resource) key {
 		id := r.ID()

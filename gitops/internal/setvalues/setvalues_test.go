@@ -14,6 +14,7 @@ func TestSetValues(t *testing.T) {
 		`a.b=true,c=null`:    `{"a":{"b":true},"c":null}`,
 		`a\.b=x\,y`:          `{"a.b":"x,y"}`,
 		`a={x,2}`:            `{"a":["x",2]}`,
+		`a={}`:               `{"a":[""]}`,
 		`a[1].b=x`:           `{"a":[null,{"b":"x"}]}`,
 		`a[0][1]=x,a[0][0]=`: `{"a":[["","x"]]}`,
 		`a=`:                 `{"a":""}`,
@@ -23,7 +24,7 @@ func TestSetValues(t *testing.T) {
 		`a[-1]=1`:            `negative -1 index not allowed`,
 		`a=1,a.b=2`:          `key "b": not a mapping but an integer`,
 	} {
-		list, err := Parse(arg, false)
+		list, err := Parse(arg, Typed)
 		v := yaml.MapOf()
 		for _, a := range list {
 			if err == nil {

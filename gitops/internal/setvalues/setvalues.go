@@ -1,4 +1,5 @@
-// Package setvalues parses values in the syntax of helm's flag --set.
+// Package setvalues parses values in the syntax of helm's flags --set, --set-string and
+// --set-literal.
 package setvalues
 
 import (
@@ -22,11 +23,21 @@ type Assignment struct {
 	Value yaml.Value
 }
 
-// Parse parses an argument of helm's flags --set and --set-string: NAME=VALUE pairs, separated by
-// commas. A name is a path such as a.b[0].c. A value may be a list such as {a,b}. A backslash
-// escapes a character. If text is set, all values are strings.
-func Parse(arg string, text bool) ([]Assignment, error) {
-	p := setParser{rest: []rune(arg), text: text}
+// A Mode is one of helm's flags.
+type Mode int
+
+// The flags --set, --set-string and --set-literal.
+const (
+	Typed Mode = iota
+	Text
+	Literal
+)
+
+// Parse parses an argument of a flag: NAME=VALUE pairs, separated by commas. A name is a path such
+// as a.b[0].c. A value may be a list such as {a,b}. A backslash escapes a character. Literal has a
+// single pair and no escapes. Errors may contain text of the argument.
+func Parse(arg string, mode Mode) ([]Assignment, error) {
+	p := setParser{rest: []rune(arg), mode: mode}
 	var list []Assignment
 	for len(p.rest) > 0 {
 		a, err := p.pair()
@@ -40,7 +51,7 @@ func Parse(arg string, text bool) ([]Assignment, error) {
 
 type setParser struct {
 	rest []rune
-	text bool
+	mode Mode
 }
 
 // until returns the text before the first character of stop, and consumes both. found is this
@@ -53,6 +64,8 @@ func (p *setParser) until(stop string) (text string, found rune) {
 		switch {
 		case strings.ContainsRune(stop, c):
 			return b.String(), c
+		case p.mode == Literal:
+			b.WriteRune(c)
 		case c == '\\' && len(p.rest) > 0:
 			b.WriteRune(p.rest[0])
 			p.rest = p.rest[1:]
@@ -68,7 +81,7 @@ func (p *setParser) pair() (a Assignment, err error) {
 	inList := false // after an index
 	for {
 		stop := "=[,."
-		if inList {
+		if inList || p.mode == Literal {
 			stop = "=[."
 		}
 		key, found := p.until(stop)
@@ -110,6 +123,11 @@ func (p *setParser) pair() (a Assignment, err error) {
 }
 
 func (p *setParser) value() (yaml.Value, error) {
+	if p.mode == Literal {
+		text := string(p.rest)
+		p.rest = nil
+		return yaml.QuotedStr(text), nil
+	}
 	if len(p.rest) == 0 || p.rest[0] != '{' {
 		text, _ := p.until(",")
 		return p.scalar(text), nil
@@ -133,7 +151,7 @@ func (p *setParser) value() (yaml.Value, error) {
 
 func (p *setParser) scalar(text string) yaml.Value {
 	switch {
-	case p.text:
+	case p.mode == Text:
 	case strings.EqualFold(text, "true"), strings.EqualFold(text, "false"):
 		return yaml.BoolValue(strings.EqualFold(text, "true"))
 	case strings.EqualFold(text, "null"):
