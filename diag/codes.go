@@ -130,6 +130,13 @@ const (
 	BadTest    Code = "KF0210"
 	TestFailed Code = "KF0211"
 
+	// Danger of a change, in diff.
+	Immutable     Code = "KF0240"
+	Shrunk        Code = "KF0241"
+	LosesData     Code = "KF0242"
+	NewPrivilege  Code = "KF0243"
+	UnpinnedImage Code = "KF0244"
+
 	// Trust.
 	Denied           Code = "KF0300"
 	Uncatalogued     Code = "KF0301"

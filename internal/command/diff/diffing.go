@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/internal/command/diff/oldside"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -25,6 +26,7 @@ import (
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint/danger"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -59,6 +61,8 @@ type Root struct {
 	Causes [][]diag.Pos
 	// MoveCauses holds the position that causes each of the relocations in Changes, if known.
 	MoveCauses []diag.Pos
+	// Findings holds the dangers of the changes, by the resource in Changes.
+	Findings [][]findings.Finding
 }
 
 // unit is a root with both of its sides.
@@ -78,6 +82,7 @@ type comparison struct {
 	*cli.Invocation
 	cmd     *cobra.Command
 	against string
+	levels  danger.Levels
 	units   []*unit
 	result  *Result
 
@@ -93,9 +98,9 @@ type comparison struct {
 
 // Compare compares the output of the directories in args with against. With KeepGoing it
 // returns the result for the other roots along with the errors of failed ones; otherwise the
-// result is nil on error.
-func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string) (*Result, error) {
-	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
+// result is nil on error. levels overrides the levels of findings.
+func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string, levels danger.Levels) (*Result, error) {
+	c := &comparison{Invocation: a, cmd: cmd, against: against, levels: levels, result: &Result{Against: diag.Redact(against)}}
 	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.run.Plan()) })
 	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before.Plan()) })
 	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
@@ -416,18 +421,21 @@ func (c *comparison) withOutput(args []string) error {
 		delete(old.Lists, root.Out)
 		c.units = append(c.units, u)
 	}
+	var gone []*unit
 	if c.Recursive && !c.Filtered() || old.File {
 		for _, out := range slices.Sorted(maps.Keys(old.Lists)) {
 			if !asked(base, args, out) {
 				continue
 			}
 			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.Lists[out]}
-			c.units = append(c.units, u)
-			u.compare(nil)
+			c.units, gone = append(c.units, u), append(gone, u)
 		}
 	}
 	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
 		return err
+	}
+	for _, u := range gone {
+		c.compare(u, nil)
 	}
 	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
 }
