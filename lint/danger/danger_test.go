@@ -317,3 +317,13 @@ func TestHints(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// The schema of a CustomResourceDefinition can be deeply nested.
+func TestDeepValues(t *testing.T) {
+	deep := strings.Repeat("{a: ", 60) + "%s" + strings.Repeat("}", 60)
+	const head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {versions: [{name: v1, schema: %s}]}"
+	old, now := fmt.Sprintf(head, fmt.Sprintf(deep, "b")), fmt.Sprintf(head, fmt.Sprintf(deep, "c"))
+	if found := danger.Find(object(t, old), object(t, now), nil); len(found) > 0 {
+		t.Errorf("got\n%s", told(found))
+	}
+}

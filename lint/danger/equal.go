@@ -24,7 +24,7 @@ var defaults = map[string]string{
 // and so are an absent field and its default, and two forms of a quantity.
 func equal(a, b yaml.Value) bool {
 	switch {
-	case a.IsEmpty() && b.IsEmpty():
+	case a.Same(b), a.IsEmpty() && b.IsEmpty():
 		return true
 	case (a.Type() == yaml.Map || a.IsNull()) && (b.Type() == yaml.Map || b.IsNull()):
 		return equalFields(a, b) && equalFields(b, a)
@@ -44,18 +44,37 @@ func equal(a, b yaml.Value) bool {
 	return false
 }
 
-// equalFields reports whether the fields of a are equal to those of b.
+// equalFields reports whether two mappings have equal fields. It visits each pair once: a second
+// visit would double the time at each level of nesting.
 func equalFields(a, b yaml.Value) bool {
+	others := make(map[string]yaml.Value, b.Len())
+	for _, f := range b.Fields() {
+		others[f.Key] = f.Value
+	}
 	for _, f := range a.Fields() {
-		other := b.Get(f.Key)
-		switch {
-		case !other.Exists() && f.Value.IsScalar() && f.Value.Text() == defaults[f.Key]:
-		case isAmounts(f.Key) && equalAmounts(f.Value, other) && equalAmounts(other, f.Value):
-		case !equal(f.Value, other):
+		if !equalField(f.Key, f.Value, others[f.Key]) {
+			return false
+		}
+		delete(others, f.Key)
+	}
+	for key, other := range others {
+		if !equalField(key, yaml.Value{}, other) {
 			return false
 		}
 	}
 	return true
+}
+
+// equalField reports whether two values of a field are equal. One of them may be absent.
+func equalField(key string, a, b yaml.Value) bool {
+	isDefault := func(v yaml.Value) bool { return v.IsScalar() && v.Text() == defaults[key] && v.Text() != "" }
+	switch {
+	case !a.Exists() && isDefault(b), !b.Exists() && isDefault(a):
+		return true
+	case isAmounts(key) && a.Type() == yaml.Map && b.Type() == yaml.Map:
+		return equalAmounts(a, b)
+	}
+	return equal(a, b)
 }
 
 // isAmounts reports whether the values of a field are quantities.
@@ -63,10 +82,14 @@ func isAmounts(field string) bool {
 	return field == "requests" || field == "limits" || field == "capacity"
 }
 
+// equalAmounts reports whether two mappings have equal quantities.
 func equalAmounts(a, b yaml.Value) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
 	for _, f := range a.Fields() {
-		x, y := quantity(f.Value), quantity(b.Get(f.Key))
-		if x == nil || y == nil || x.Cmp(y) != 0 {
+		other := b.Get(f.Key)
+		if x, y := quantity(f.Value), quantity(other); !equal(f.Value, other) && (x == nil || y == nil || x.Cmp(y) != 0) {
 			return false
 		}
 	}

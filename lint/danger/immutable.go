@@ -42,9 +42,7 @@ func (c *change) field(r *Rule, path []any, old, now yaml.Value) {
 	isDefault := func(v yaml.Value) bool { return r.Default != "" && (v.IsNull() || v.Text() == r.Default) }
 	last, _ := path[len(path)-1].(string)
 	switch {
-	case equal(old, now), isDefault(old) && isDefault(now):
-		return
-	case isAmounts(last) && old.Type() == yaml.Map && now.Type() == yaml.Map && equalAmounts(old, now) && equalAmounts(now, old):
+	case equalField(last, old, now), isDefault(old) && isDefault(now):
 		return
 	case r.allows != nil && r.allows(c, old, now):
 		return

@@ -321,20 +321,18 @@ func adminSubjects(old, now yaml.Value) (list []privilege) {
 }
 
 // images adds a finding for each new or changed image that can change without a change of the
-// manifest.
+// manifest. An image of several containers is one finding.
 func (c *change) images() {
-	had := map[string]string{}
+	had, reported := map[string]string{}, map[string]bool{}
 	eachContainer(c.old, func(path []any, x yaml.Value) { had[x.Get("name").Text()] = x.Get("image").Text() })
 	eachContainer(c.now, func(path []any, x yaml.Value) {
 		image, name := x.Get("image"), x.Get("name").Text()
 		old, known := had[name]
-		if known && old == image.Text() {
-			return
-		}
 		msg := unpinned(image.Text())
-		if msg == "" {
+		if known && old == image.Text() || msg == "" || reported[image.Text()] {
 			return
 		}
+		reported[image.Text()] = true
 		f := Finding{Code: diag.UnpinnedImage, Path: join(path, "image"), New: image, Msg: diag.OneLine(image.Text()) + " " + msg,
 			Hints: []string{"give it a tag or digest, for example with `images` in the kustomization"}}
 		if known {
