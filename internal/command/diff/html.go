@@ -118,7 +118,7 @@ func (p *diffPage) finding(f *findings.Finding, where string) {
 	if f.Cause.File != "" {
 		p.F(" <code>%s</code>", page.Breakable(f.At()))
 	}
-	for _, line := range f.Advice() {
+	for _, line := range f.Advice(nil) {
 		p.F("<br><span class=\"soft\">%s</span>", page.Breakable(line))
 	}
 	p.F("</p>\n")

@@ -22,13 +22,13 @@ func Form() reflect.Type { return reflect.TypeFor[diffDoc]() }
 // The JSON form of a difference, documented in docs/review.md.
 type (
 	diffDoc struct {
-		APIVersion string    `json:"apiVersion"`
-		Kind       string    `json:"kind"`
-		Against    string    `json:"against"`
-		Commit     string    `json:"commit,omitempty"`
-		Roots      []rootDoc `json:"roots"`
-		Same       int       `json:"same"`
-		Failed     []string  `json:"failed,omitempty"`
+		APIVersion string     `json:"apiVersion"`
+		Kind       string     `json:"kind"`
+		Against    string     `json:"against"`
+		Commit     string     `json:"commit,omitempty"`
+		Roots      []rootDoc  `json:"roots"`
+		Same       int        `json:"same"`
+		Failed     []string   `json:"failed,omitempty"`
 		Findings   *levelsDoc `json:"findings,omitempty"` // numbers by level, if there are findings
 	}
 	levelsDoc struct {

@@ -59,7 +59,7 @@ func (m *markdown) dangers(s *findings.Summary) {
 		if at := e.At(); at != "" {
 			b.WriteString(" " + code(at))
 		}
-		for _, line := range e.Advice() {
+		for _, line := range e.Advice(nil) {
 			b.WriteString("\n  - " + escape(cut(line, maxShown)))
 		}
 		if m.Len()+b.Len() > end {

@@ -97,20 +97,22 @@ func (t *text) resource(r *diff.Resource, causes []diag.Pos, found []findings.Fi
 	for _, line := range follow {
 		t.line("      ", terminal.Dim, "%s", line)
 	}
+	var before *findings.Finding
 	for k := range found {
-		t.finding("      ", &found[k])
+		t.finding("      ", &found[k], before)
+		before = &found[k]
 	}
 }
 
-// finding writes a finding and its hints.
-func (t *text) finding(indent string, f *findings.Finding) {
+// finding writes a finding, and its hints unless the finding before has the same.
+func (t *text) finding(indent string, f, before *findings.Finding) {
 	color := map[diag.Level]terminal.Color{diag.LevelError: terminal.BoldRed, diag.LevelWarning: terminal.BoldYellow}[f.Level]
 	at := ""
 	if f.Cause.File != "" {
 		at = t.style.Color.Paint(terminal.Dim, "  "+f.At())
 	}
 	t.line(indent, "", "%s%s", t.style.Color.Paint(color, f.Title()), at)
-	for _, line := range f.Advice() {
+	for _, line := range f.Advice(before) {
 		t.line(indent+"  ", terminal.Dim, "%s", line)
 	}
 }

@@ -148,9 +148,10 @@ func (f *Finding) Title() string {
 	return safe(title + f.Msg)
 }
 
-// Advice returns the hints to show: none for findings of level info, which are frequent.
-func (f *Finding) Advice() (lines []string) {
-	if f.Level == diag.LevelInfo {
+// Advice returns the hints to show: none for findings of level info, which are frequent, and none
+// that the finding before, if any, has also.
+func (f *Finding) Advice(before *Finding) (lines []string) {
+	if f.Level == diag.LevelInfo || before != nil && slices.Equal(f.Hints, before.Hints) {
 		return nil
 	}
 	for _, h := range f.Hints {
@@ -167,8 +168,16 @@ func (f *Finding) At() string {
 	return "# " + safe(f.Cause.String())
 }
 
-// safe returns text as one line without terminal control characters.
-func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
+// maxLine limits the bytes of a line.
+const maxLine = 1000
+
+// safe returns text as one line without terminal control characters, truncated.
+func safe(text string) string {
+	if text = diag.Sanitise(diag.OneLine(text)); len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+	}
+	return text
+}
 
 // An Entry is a finding that resources of the same name in several roots have in common.
 type Entry struct {
