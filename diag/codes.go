@@ -145,6 +145,12 @@ const (
 	UnreadableText    Code = "KF0236"
 	EarlierName       Code = "KF0238"
 	SubjectMoved      Code = "KF0239"
+	// Danger of a change, in diff.
+	Immutable     Code = "KF0240"
+	Shrunk        Code = "KF0241"
+	LosesData     Code = "KF0242"
+	NewPrivilege  Code = "KF0243"
+	UnpinnedImage Code = "KF0244"
 
 	// Trust.
 	Denied           Code = "KF0300"

@@ -3,7 +3,9 @@ package diag
 // DefaultLevel returns the level of findings with code c unless the user chooses another one.
 func (c Code) DefaultLevel() Level {
 	switch c {
-	case Encrypted, SubjectsStay, SelectorKept, UnreadableText:
+	case Immutable, Shrunk:
+		return LevelError
+	case UnpinnedImage, Encrypted, SubjectsStay, SelectorKept, UnreadableText:
 		return LevelInfo
 	}
 	return LevelWarning

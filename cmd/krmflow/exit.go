@@ -23,6 +23,7 @@ var exitCodes = []struct {
 	{exit.Retrieval, "fetching failed"},
 	{exit.Locked, "another run is writing the output"},
 	{exit.Changed, "--check found a difference"},
+	{exit.Danger, "diff --exit-code found a finding of level error"},
 	{exit.Internal, "internal error"},
 	{exit.Output, "the output was lost (no space left, stdout closed)"},
 	{exit.Trouble, "an error with diff --exit-code, where 1 means differences"},

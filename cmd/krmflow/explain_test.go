@@ -85,9 +85,9 @@ func TestExamplesOfPages(t *testing.T) {
 	}
 }
 
-// runExample runs the command of an example on its files and returns stderr. The default command is
-// krmflow build . Logs in JSON contain all codes.
-func runExample(t *testing.T, text string) (stderr string, err error) {
+// runExample runs the command of an example on its files and returns stderr, or the findings that
+// diff prints. The default command is krmflow build . Logs in JSON contain all codes.
+func runExample(t *testing.T, text string) (out string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	archive := txtar.Parse([]byte(text))
@@ -112,6 +112,9 @@ func runExample(t *testing.T, text string) (stderr string, err error) {
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "HOME="+dir)
 	var b strings.Builder
 	cmd.Stderr = &b
+	if args[0] == "diff" {
+		cmd.Stdout = &b
+	}
 	err = cmd.Run()
 	return b.String(), err
 }

@@ -110,7 +110,7 @@ compare() {
   if [ "$code" -gt 1 ] && [ ! -s "$temp/diff.md" ]; then return "$code"; fi
   case $code in
   0) differs=false ;;
-  1) ;;
+  1 | 11) ;;
   *) say warning "some roots could not be compared with $base" ;;
   esac
   set_output differs "$differs"

@@ -139,6 +139,15 @@ func (f *Flags) Validate() error {
 	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate(), f.chooseFindings())
 }
 
+// Levels returns the levels of findings that differ from the defaults: see [diag.Code.DefaultLevel].
+// It must be called after Validate.
+func (f *Flags) Levels() map[diag.Code]diag.Level {
+	if f.rules == nil {
+		return nil
+	}
+	return f.rules.Levels
+}
+
 // chooseFindings sets the rules that decide which findings are reported.
 func (f *Flags) chooseFindings() (err error) {
 	rules := new(findings.Rules)

@@ -34,6 +34,7 @@ const (
 	Retrieval = 7
 	Locked    = 9
 	Changed   = 10
+	Danger    = 11
 	Internal  = 70
 	Output    = 74
 	Trouble   = 128 // replaces Input where 1 means a difference, as with git diff

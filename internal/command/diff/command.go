@@ -3,6 +3,7 @@ package diff
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/exit"
 	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/cli/program"
+	"github.com/krmflow/krmflow/internal/cli/report"
 	"github.com/krmflow/krmflow/internal/command/graph"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/spf13/cobra"
@@ -27,7 +30,7 @@ type differing struct {
 var errDiffers = errors.New("there are differences")
 
 // diffForms lists the values of --output.
-var diffForms = []string{"text", "unified", "markdown", "json", "html"}
+var diffForms = []string{"text", "unified", "markdown", "json", "html", "sarif"}
 
 // Command returns the diff command.
 func Command(a *cli.Invocation) *cobra.Command {
@@ -41,6 +44,9 @@ that cause the change, where known.
 --against names the other state, by default HEAD. A revision is read from git's objects, without a checkout. A directory with a Kustomization or
 Composition is rendered, and with -R also all roots below it; any other directory, or a file, is read as output. An existing path takes precedence over
 a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A, and says so on stderr.
+
+Findings mark dangerous changes: fields that an API server refuses to change, smaller volumes, deleted data, new privileges and images without a fixed
+tag. 'krmflow explain CODE' has a page for each kind.
 
 Roots that are equal in the revision are not rendered, and not planned either if an earlier run recorded their inputs. Functions that both sides call
 with the same input run once. Values of Secrets are never shown, only that they differ.`,
@@ -61,9 +67,9 @@ with the same input run once. Values of Secrets are never shown, only that they 
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&c.against, "against", "", "compare with `REV`, a directory or output (default HEAD)")
-	fs.StringVarP(&c.output, "output", "o", "text", "output `format`: text, unified, markdown, json or html")
+	fs.StringVarP(&c.output, "output", "o", "text", "output `format`: text, unified, markdown, json, html or sarif")
 	fs.BoolVar(&c.stat, "stat", false, "print only the names of the resources that differ")
-	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if there are differences, and with 128 after an error")
+	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 for differences, 11 with findings of level error, 128 after an error")
 	c.maxSize = 60_000
 	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; beyond it, equal changes are summarized")
 	return cmd
@@ -94,6 +100,8 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 		write = func(r *Result) error { return r.WriteJSON(c.Stdout) }
 	case "html":
 		write = func(r *Result) error { return r.WriteHTML(c.Stdout) }
+	case report.SARIF:
+		write = func(r *Result) error { return r.WriteSARIF(c.Stdout) }
 	default:
 		return graph.IllegalForm(cmd, c.output, diffForms...)
 	}
@@ -127,9 +135,29 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	if !c.Quiet {
 		c.Result = sides
 	}
+	for _, e := range result.dangers().Entries {
+		c.Found(e.Report())
+	}
 	err = errors.Join(write(result), err, c.StrictError())
 	if err == nil && c.exitCode && result.Any() {
-		return &exit.Told{Err: &exit.Error{Code: exit.Input, Err: errDiffers}}
+		code := exit.Input
+		if result.levels()[diag.LevelError] > 0 {
+			code = exit.Danger
+		}
+		return &exit.Told{Err: &exit.Error{Code: code, Err: errDiffers}}
+	}
+	return err
+}
+
+// WriteSARIF writes the findings for code scanning.
+func (r *Result) WriteSARIF(w io.Writer) error {
+	out := &report.Report{Command: "diff", Version: program.Version()}
+	for _, e := range r.dangers().Entries {
+		out.Add(e.Report())
+	}
+	text, err := out.Text(report.SARIF)
+	if err == nil {
+		_, err = w.Write(text)
 	}
 	return err
 }

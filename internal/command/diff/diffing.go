@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/internal/command/diff/oldside"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
@@ -59,6 +60,8 @@ type Root struct {
 	Causes [][]diag.Pos
 	// MoveCauses holds the position that causes each of the relocations in Changes, if known.
 	MoveCauses []diag.Pos
+	// Findings holds the dangers of the changes, by the resource in Changes.
+	Findings [][]findings.Finding
 }
 
 // unit is a root with both of its sides.
@@ -416,18 +419,21 @@ func (c *comparison) withOutput(args []string) error {
 		delete(old.Lists, root.Out)
 		c.units = append(c.units, u)
 	}
+	var gone []*unit
 	if c.Recursive && !c.Filtered() || old.File {
 		for _, out := range slices.Sorted(maps.Keys(old.Lists)) {
 			if !asked(base, args, out) {
 				continue
 			}
 			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.Lists[out]}
-			c.units = append(c.units, u)
-			u.compare(nil)
+			c.units, gone = append(c.units, u), append(gone, u)
 		}
 	}
 	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
 		return err
+	}
+	for _, u := range gone {
+		c.compare(u, nil)
 	}
 	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
 }

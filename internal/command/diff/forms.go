@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/secret"
@@ -129,6 +130,30 @@ func (r *Result) counts() (n Counts) {
 	return n
 }
 
+// levels returns the numbers of findings for all roots.
+func (r *Result) levels() findings.Counts {
+	n := findings.Counts{}
+	for i := range r.Roots {
+		for _, list := range r.Roots[i].Findings {
+			n.Add(list)
+		}
+	}
+	return n
+}
+
+// dangers returns the findings for all roots, equal ones once.
+func (r *Result) dangers() *findings.Summary {
+	s := &findings.Summary{}
+	for i := range r.Roots {
+		root := &r.Roots[i]
+		for k, list := range root.Findings {
+			s.Add(rootName(root.Name), name(root.Changes.Resources[k].ID()), list)
+		}
+	}
+	s.Sort()
+	return s
+}
+
 // total returns the summary line of the text, markdown and HTML forms.
 func (r *Result) total() string {
 	n := r.counts()
@@ -144,6 +169,9 @@ func (r *Result) total() string {
 		line = "no difference in " + diag.Count(r.Same, "root")
 	default:
 		line += ": resources " + n.String()
+	}
+	if n := r.levels().String(); n != "" {
+		line += "; findings: " + n
 	}
 	if len(r.Failed) > 0 {
 		line += fmt.Sprintf("; %d could not be compared", len(r.Failed))

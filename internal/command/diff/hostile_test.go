@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	diffcmd "github.com/krmflow/krmflow/internal/command/diff"
+	"github.com/krmflow/krmflow/internal/command/diff/cause"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
@@ -37,11 +40,21 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 			one(map[string]any{"apiVersion": "v1", "kind": "K\n\x1b[31m<i>",
 				"metadata": map[string]any{"name": "n\n\u202e</b>`" + n, "namespace": "a\u2028b"},
 				"spec":     map[string]any{"a": text, "b": long}}),
+			one(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": text[:40]}, "spec": map[string]any{
+				"containers": []any{map[string]any{"name": text, "image": "x/" + n + strings.ReplaceAll(text+long, " ", "")}},
+				"volumes":    []any{map[string]any{"name": text, "hostPath": map[string]any{"path": text + long}}}}}),
 		}, "\n---\n")
 	}
 	changes := diff.Lists(list(t, side("1")), list(t, side("2")), nil)
+	var found [][]findings.Finding
+	for i := range changes.Resources {
+		found = append(found, findings.Of(&changes.Resources[i], nil, &cause.Finder{}, nil))
+	}
+	if n := len(slices.Concat(found...)); n < 2 {
+		t.Errorf("%d findings", n)
+	}
 	name := "dir\n\x1b[31m</b>`\u202e[a](b)"
-	r := &diffcmd.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffcmd.Root{{Name: name, Changes: changes}},
+	r := &diffcmd.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffcmd.Root{{Name: name, Changes: changes, Findings: found}},
 		Failed: []string{name}}
 	forms := map[string]func(io.Writer) error{
 		"text":     func(w io.Writer) error { return r.WriteText(w, diffcmd.Style{}) },
@@ -49,6 +62,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 		"markdown": func(w io.Writer) error { return r.WriteMarkdown(w, 10_000_000) },
 		"json":     r.WriteJSON,
 		"html":     r.WriteHTML,
+		"sarif":    r.WriteSARIF,
 	}
 	for form, write := range forms {
 		var b bytes.Buffer

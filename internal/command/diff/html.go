@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/internal/planview/page"
 	"github.com/krmflow/krmflow/krm/diff"
 )
@@ -46,6 +47,7 @@ func (r *Result) WriteHTML(w io.Writer) error {
 		many = " class=\"many\""
 	}
 	p.F("<main%s>\n", page.Raw(many))
+	p.dangers(r.dangers())
 	p.table(r, groups)
 	for i, g := range groups {
 		p.group(i, g)
@@ -92,6 +94,34 @@ func (p *diffPage) head(r *Result, groups []*group) {
 		p.F("</dt><dd>%s</dd></div>", k.does)
 	}
 	p.F("</dl></details></div></header>\n")
+}
+
+// dangers writes the findings of levels error and warning of all roots.
+func (p *diffPage) dangers(s *findings.Summary) {
+	worst := s.Worst()
+	if len(worst) == 0 {
+		return
+	}
+	p.F("<section id=\"findings\"><h2>Findings</h2>\n")
+	for _, e := range worst {
+		p.finding(&e.Finding, e.Where(func(name string) string { return name }))
+	}
+	p.F("</section>\n")
+}
+
+// finding writes a finding, preceded by its resource unless where is empty.
+func (p *diffPage) finding(f *findings.Finding, where string) {
+	if where != "" {
+		where += ": "
+	}
+	p.F("<p class=\"finding %s\">%s<b>%s</b>", f.Level.String(), page.Breakable(where), page.Breakable(f.Title()))
+	if f.Cause.File != "" {
+		p.F(" <code>%s</code>", page.Breakable(f.At()))
+	}
+	for _, line := range f.Advice(nil) {
+		p.F("<br><span class=\"soft\">%s</span>", page.Breakable(line))
+	}
+	p.F("</p>\n")
 }
 
 // table writes a table with a row for each root that differs, if there are several. Its buttons
@@ -158,7 +188,7 @@ func (p *diffPage) group(i int, g *group) {
 	p.moves(g)
 	root := g.roots[0]
 	for _, i := range root.shown() {
-		p.resource(&root.Changes.Resources[i], root.causesOf(i))
+		p.resource(&root.Changes.Resources[i], root.causesOf(i), root.findingsOf(i))
 	}
 	if n := len(root.Changes.Reordered); n > 0 && !root.onlyMoved() {
 		p.F("<p>%s in another order</p>\n", diag.Count(n, "resource"))
@@ -196,7 +226,7 @@ func (p *diffPage) moves(g *group) {
 	}
 }
 
-func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
+func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos, found []findings.Finding) {
 	open := ""
 	if p.open {
 		open = " open"
@@ -214,6 +244,9 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 	p.F("</summary>\n")
 	if at.File != "" {
 		p.F("<p><code>%s</code></p>\n", page.Breakable(safe(at.String())))
+	}
+	for k := range found {
+		p.finding(&found[k], "")
 	}
 	switch r.What {
 	case diff.Added:

@@ -11,11 +11,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/krmflow/krmflow/diag"
 	diffcmd "github.com/krmflow/krmflow/internal/command/diff"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/internal/dev/pagetest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint/danger"
 )
 
 // hostile is a value that does harm unless it is treated as plain text.
@@ -78,7 +80,11 @@ metadata: {name: %s}
 		}
 		r.Roots = append(r.Roots, root)
 	}
-	r.Roots = append(r.Roots, diffcmd.Root{Name: hostile, Changes: other})
+	const control = hostile + "\x1b[31m\u2028\u202e\n"
+	finding := findings.Finding{Cause: diag.Pos{File: control, Line: 7},
+		Finding: danger.Finding{Code: diag.Immutable, Level: diag.LevelError,
+			Field: control, Msg: control, Hints: []string{control}}}
+	r.Roots = append(r.Roots, diffcmd.Root{Name: hostile, Changes: other, Findings: [][]findings.Finding{{finding}}})
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -21,13 +22,19 @@ func Form() reflect.Type { return reflect.TypeFor[diffDoc]() }
 // The JSON form of a difference, documented in docs/review.md.
 type (
 	diffDoc struct {
-		APIVersion string    `json:"apiVersion"`
-		Kind       string    `json:"kind"`
-		Against    string    `json:"against"`
-		Commit     string    `json:"commit,omitempty"`
-		Roots      []rootDoc `json:"roots"`
-		Same       int       `json:"same"`
-		Failed     []string  `json:"failed,omitempty"`
+		APIVersion string     `json:"apiVersion"`
+		Kind       string     `json:"kind"`
+		Against    string     `json:"against"`
+		Commit     string     `json:"commit,omitempty"`
+		Roots      []rootDoc  `json:"roots"`
+		Same       int        `json:"same"`
+		Failed     []string   `json:"failed,omitempty"`
+		Findings   *levelsDoc `json:"findings,omitempty"` // numbers by level, if there are findings
+	}
+	levelsDoc struct {
+		Error   int `json:"error"`
+		Warning int `json:"warning"`
+		Info    int `json:"info"`
 	}
 	rootDoc struct {
 		Dir       string        `json:"dir"`
@@ -57,6 +64,8 @@ type (
 		Renamed bool            `json:"renamed,omitempty"`
 		Object  json.RawMessage `json:"object,omitempty"` // if added or removed
 		Edits   []editDoc       `json:"edits,omitempty"`
+		// Findings are the dangers of the change.
+		Findings []findings.Doc `json:"findings,omitempty"`
 	}
 	sideDoc struct {
 		APIVersion string `json:"apiVersion"`
@@ -86,6 +95,9 @@ type (
 // WriteJSON writes the form for programs.
 func (r *Result) WriteJSON(w io.Writer) error {
 	doc := diffDoc{APIVersion: Version, Kind: "Diff", Against: diag.JSONName(r.Against), Commit: r.Commit, Same: r.Same, Roots: []rootDoc{}}
+	if n := r.levels(); len(n) > 0 {
+		doc.Findings = &levelsDoc{n[diag.LevelError], n[diag.LevelWarning], n[diag.LevelInfo]}
+	}
 	for _, name := range r.Failed {
 		doc.Failed = append(doc.Failed, diag.JSONName(name))
 	}
@@ -103,7 +115,9 @@ func (r *Result) WriteJSON(w io.Writer) error {
 			one.Moves = append(one.Moves, moveOf(m))
 		}
 		for k := range root.Changes.Resources {
-			one.Resources = append(one.Resources, resourceOf(&root.Changes.Resources[k], root.causesOf(k)))
+			res := resourceOf(&root.Changes.Resources[k], root.causesOf(k))
+			res.Findings = findings.Docs(root.findingsOf(k))
+			one.Resources = append(one.Resources, res)
 		}
 		doc.Roots = append(doc.Roots, one)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
@@ -44,6 +45,32 @@ func (m *markdown) head(r *Result) {
 		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
 	}
 	fmt.Fprintf(m, "**%s**, compared with %s\n", html.EscapeString(r.total()), against)
+	m.dangers(r.dangers())
+}
+
+// dangers writes the findings of levels error and warning, outside of all blocks. They take at most
+// a third of the space.
+func (m *markdown) dangers(s *findings.Summary) {
+	worst := s.Worst()
+	end := m.Len() + (m.max-m.Len())/3
+	for i, e := range worst {
+		var b strings.Builder
+		fmt.Fprintf(&b, "\n- **%s**, %s", e.Where(code), escape(cut(e.Title(), maxShown)))
+		if at := e.At(); at != "" {
+			b.WriteString(" " + code(at))
+		}
+		for _, line := range e.Advice(nil) {
+			b.WriteString("\n  - " + escape(cut(line, maxShown)))
+		}
+		if m.Len()+b.Len() > end {
+			fmt.Fprintf(m, "\n- and %s", diag.Count(len(worst)-i, "more finding"))
+			break
+		}
+		m.WriteString(b.String())
+	}
+	if len(worst) > 0 {
+		m.WriteByte('\n')
+	}
 }
 
 // notCompared returns the names of the failed roots, or only their number if the names would
@@ -101,7 +128,7 @@ func (m *markdown) group(g *group) {
 	m.WriteString(begin)
 	left := 0
 	for _, i := range root.shown() {
-		block := resourceBlock(&root.Changes.Resources[i], root.causesOf(i))
+		block := resourceBlock(&root.Changes.Resources[i], root.causesOf(i), root.findingsOf(i))
 		if !m.fits(block + foot) {
 			left++
 			if block = tooLarge(&root.Changes.Resources[i], len(block)); !m.fits(block + foot) {
@@ -165,12 +192,12 @@ func tooLarge(r *diff.Resource, size int) string {
 }
 
 // resourceBlock returns the block of one resource.
-func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
-	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", inSummary(headline(r)), fenced(r, causes))
+func resourceBlock(r *diff.Resource, causes []diag.Pos, found []findings.Finding) string {
+	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n%s\n</details>\n", inSummary(headline(r)), fenced(r, causes, found))
 }
 
 // fenced returns the changes of a resource as a code block.
-func fenced(r *diff.Resource, causes []diag.Pos) string {
+func fenced(r *diff.Resource, causes []diag.Pos, found []findings.Finding) string {
 	t := &marks{}
 	edits, follow := own(r, causes)
 	switch r.What {
@@ -184,6 +211,9 @@ func fenced(r *diff.Resource, causes []diag.Pos) string {
 	}
 	for _, line := range follow {
 		t.line(' ', line)
+	}
+	for k := range found {
+		t.line('!', strings.TrimSpace(cut(found[k].Title(), maxLine)+"  "+found[k].At()))
 	}
 	fence := fenceFor(t.String())
 	return fence + "diff\n" + t.String() + fence + "\n"

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/command/diff/cause"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
@@ -64,17 +66,12 @@ func (m *moves) add(r *diff.Resource, of []*move) {
 		m.others++
 	}
 	for k := range r.Edits {
-		if e := &r.Edits[k]; e.Moves && !isIdentity(e) {
+		if e := &r.Edits[k]; e.Moves && !cause.IsIdentity(e) {
 			if m.fields++; follows {
 				m.elsewhere++
 			}
 		}
 	}
-}
-
-// isIdentity reports whether an edit is the name or namespace of the resource itself.
-func isIdentity(e *diff.Edit) bool {
-	return slices.Contains([]string{"metadata.name", "metadata.namespace"}, e.Path.String())
 }
 
 // String describes a move in one line.
@@ -119,10 +116,10 @@ func (m moves) follow() string {
 }
 
 // shown returns the indexes of the resources to show individually: all except those that moves
-// explain.
+// explain and that have no findings.
 func (r *Root) shown() (list []int) {
 	for i := range r.Changes.Resources {
-		if r.Changes.Resources[i].Remains() {
+		if r.Changes.Resources[i].Remains() || len(r.findingsOf(i)) > 0 {
 			list = append(list, i)
 		}
 	}
@@ -133,6 +130,14 @@ func (r *Root) shown() (list []int) {
 func (r *Root) causesOf(i int) []diag.Pos {
 	if i < len(r.Causes) {
 		return r.Causes[i]
+	}
+	return nil
+}
+
+// findingsOf returns the findings for a resource.
+func (r *Root) findingsOf(i int) []findings.Finding {
+	if i < len(r.Findings) {
+		return r.Findings[i]
 	}
 	return nil
 }

@@ -266,7 +266,7 @@ func (c *sameChange) block() string {
 		if c.level == sameFields && len(c.resources) > 1 {
 			fmt.Fprintf(&b, "\nFor example %s:\n", code(headline(first.Resource)))
 		}
-		fmt.Fprintf(&b, "\n%s", fenced(first.Resource, c.causes()))
+		fmt.Fprintf(&b, "\n%s", fenced(first.Resource, c.causes(), nil))
 	}
 	for k := range c.values {
 		if len(c.values[k].texts) > 1 {

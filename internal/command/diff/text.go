@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
+	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm/diff"
 )
 
@@ -44,7 +45,7 @@ type text struct {
 func (t *text) root(root *Root) {
 	c := root.Changes
 	for _, i := range root.shown() {
-		t.resource(&c.Resources[i], root.causesOf(i))
+		t.resource(&c.Resources[i], root.causesOf(i), root.findingsOf(i))
 	}
 	if len(c.Reordered) > 0 && !root.onlyMoved() && !t.style.Stat {
 		t.line("  ", terminal.Dim, "%s in another order", diag.Count(len(c.Reordered), "resource"))
@@ -71,7 +72,7 @@ func (t *text) line(indent string, color terminal.Color, format string, args ...
 	t.WriteString(line + "\n")
 }
 
-func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
+func (t *text) resource(r *diff.Resource, causes []diag.Pos, found []findings.Finding) {
 	color := map[diff.What]terminal.Color{diff.Added: terminal.Green, diff.Removed: terminal.Red, diff.Changed: terminal.Cyan,
 		diff.Relocated: terminal.Magenta}[r.What]
 	at := ""
@@ -95,6 +96,24 @@ func (t *text) resource(r *diff.Resource, causes []diag.Pos) {
 	}
 	for _, line := range follow {
 		t.line("      ", terminal.Dim, "%s", line)
+	}
+	var before *findings.Finding
+	for k := range found {
+		t.finding("      ", &found[k], before)
+		before = &found[k]
+	}
+}
+
+// finding writes a finding, and its hints unless the finding before has the same.
+func (t *text) finding(indent string, f, before *findings.Finding) {
+	color := map[diag.Level]terminal.Color{diag.LevelError: terminal.BoldRed, diag.LevelWarning: terminal.BoldYellow}[f.Level]
+	at := ""
+	if f.Cause.File != "" {
+		at = t.style.Color.Paint(terminal.Dim, "  "+f.At())
+	}
+	t.line(indent, "", "%s%s", t.style.Color.Paint(color, f.Title()), at)
+	for _, line := range f.Advice(before) {
+		t.line(indent+"  ", terminal.Dim, "%s", line)
 	}
 }
 

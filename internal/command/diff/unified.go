@@ -14,8 +14,8 @@ import (
 
 // WriteUnified writes a unified diff of the YAML of each resource, as diff -u and git do.
 // Hidden values are replaced by a fixed text, so the diff cannot be applied to resources with
-// Secret values. A move is a comment. What follows shows moved resources in their new place on
-// both sides.
+// Secret values. Moves and findings are comments. Moved resources are in their new place on both
+// sides.
 func (r *Result) WriteUnified(w io.Writer) error {
 	for i := range r.Roots {
 		root := &r.Roots[i]
@@ -26,6 +26,11 @@ func (r *Result) WriteUnified(w io.Writer) error {
 			}
 		}
 		for _, k := range root.shown() {
+			for _, f := range root.findingsOf(k) {
+				if _, err := fmt.Fprintf(w, "# %s: %s\n", name(root.Changes.Resources[k].ID()), f.Title()); err != nil {
+					return err
+				}
+			}
 			if _, err := io.WriteString(w, unified(root, &root.Changes.Resources[k])); err != nil {
 				return err
 			}
