@@ -13,8 +13,8 @@ import (
 // Otherwise its keys are complete paths, such as path.basename.
 type params struct {
 	values map[string]any
-	// places are the places of parameters, by path (see pathKey). The place of a nested parameter is
-	// below the place of its parent.
+	// places are the places of parameters, by path (see pathKey). The place of a nested parameter
+	// is below the place of its parent.
 	places map[string]yaml.Place
 }
 
