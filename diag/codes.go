@@ -143,6 +143,7 @@ const (
 	QuotedValue       Code = "KF0234"
 	TooLargeObject    Code = "KF0235"
 	UnreadableText    Code = "KF0236"
+	NoEffectHere      Code = "KF0237"
 	EarlierName       Code = "KF0238"
 	SubjectMoved      Code = "KF0239"
 	// Danger of a change, in diff.

@@ -8,22 +8,24 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A selection is a kind of object with a selector for the labels of pods.
+// A selection is a kind of object with a selector for the labels of pods or of Services.
 type selection struct {
-	path  []string // of the labels
-	empty bool     // an empty selector matches all pods
+	path []string // of the labels
+	what string
 }
 
-// selections are the built-in kinds that select pods, without those that have the pods' template.
+// selections are kinds that select pods or Services of the same root, without the kinds that have
+// the template of the pods.
 var selections = map[string]selection{
-	"Service":             {path: []string{"spec", "selector"}},
-	"PodDisruptionBudget": {path: []string{"spec", "selector", "matchLabels"}},
+	"Service":             {[]string{"spec", "selector"}, "pod"},
+	"PodDisruptionBudget": {[]string{"spec", "selector", "matchLabels"}, "pod"},
+	"PodMonitor":          {[]string{"spec", "selector", "matchLabels"}, "pod"},
+	"ServiceMonitor":      {[]string{"spec", "selector", "matchLabels"}, "Service"},
 }
 
-// selectors reports objects whose selector matches no pod of the root although it matched one in
-// the files, and labels that were added to selectors of the peers of a NetworkPolicy.
+// selectors reports objects whose selector matches nothing in the root although it did in the files, and labels that were added to selectors of the peers of a NetworkPolicy.
 func selectors(list *krm.List, warn diag.Warn) {
-	var p *pods
+	var p, services *labelled
 	for _, r := range list.All() {
 		s, ok := selections[r.ID().Kind]
 		policy := r.ID().Kind == "NetworkPolicy"
@@ -35,43 +37,56 @@ func selectors(list *krm.List, warn diag.Warn) {
 			continue
 		}
 		if p == nil {
-			p = podsIn(list)
+			p, services = indexOf(list, podLabels), indexOf(list, serviceLabels)
 		}
 		if policy {
 			p.peers(r, before, warn)
 			continue
 		}
 		labels := r.Value().At(s.path...)
-		if labels.Len() == 0 || p.now.match(labels) != nil {
+		all := p
+		if s.what == "Service" {
+			all = services
+		}
+		if labels.Len() == 0 || all.now.match(labels) != nil {
 			continue
 		}
-		if of := p.before.match(before.At(s.path...)); of != nil {
-			p.unmatched(r, s, labels, of, warn)
+		if of := all.before.match(before.At(s.path...)); of != nil {
+			unmatched(r, s, labels, of, warn)
 		}
 	}
 }
 
-// pods are the pods of a root, in its files and in its result.
-type pods struct{ before, now index }
+// labelled are objects of a root by their labels or those of their pods, in its files and in its
+// result.
+type labelled struct{ before, now index }
 
-// An index finds pods by their labels.
-type index map[[2]string][]pod
+// An index finds objects by labels.
+type index map[[2]string][]owner
 
-// A pod is an object with the labels of pods.
-type pod struct {
-	of     *krm.Resource
+// An owner is an object that has labels, or whose pods have them.
+type owner struct {
+	*krm.Resource
 	labels yaml.Value
 }
 
-func podsIn(list *krm.List) *pods {
-	p := &pods{index{}, index{}}
+func indexOf(list *krm.List, labels func(object yaml.Value) yaml.Value) *labelled {
+	x := &labelled{index{}, index{}}
 	for _, r := range list.All() {
-		p.now.add(r, podLabels(r.Value()))
+		x.now.add(r, labels(r.Value()))
 		if before, ok := r.Original(); ok {
-			p.before.add(r, podLabels(before))
+			x.before.add(r, labels(before))
 		}
 	}
-	return p
+	return x
+}
+
+// serviceLabels returns the labels of a Service, None for other objects.
+func serviceLabels(v yaml.Value) yaml.Value {
+	if v.Get("kind").Text() != "Service" {
+		return yaml.Value{}
+	}
+	return v.At("metadata", "labels")
 }
 
 // podLabels returns the labels of the pods of an object.
@@ -88,13 +103,13 @@ func podLabels(v yaml.Value) yaml.Value {
 func (x index) add(r *krm.Resource, labels yaml.Value) {
 	for _, l := range labels.Fields() {
 		key := [2]string{l.Key, l.Value.Text()}
-		x[key] = append(x[key], pod{r, labels})
+		x[key] = append(x[key], owner{r, labels})
 	}
 }
 
-// match returns an object whose pods have all labels, nil if there is none or no label is given.
+// match returns an object with all labels, nil if there is none or no label is given.
 func (x index) match(labels yaml.Value) *krm.Resource {
-	var rarest []pod
+	var rarest []owner
 	for i, l := range labels.Fields() {
 		if found := x[[2]string{l.Key, l.Value.Text()}]; i == 0 || len(found) < len(rarest) {
 			rarest = found
@@ -102,7 +117,7 @@ func (x index) match(labels yaml.Value) *krm.Resource {
 	}
 	for _, p := range rarest {
 		if len(missing(labels, p.labels)) == 0 {
-			return p.of
+			return p.Resource
 		}
 	}
 	return nil
@@ -118,28 +133,31 @@ func missing(labels, other yaml.Value) (fields []yaml.Field) {
 	return fields
 }
 
-// unmatched reports r, whose selector matched the pods of an object in the files.
-func (p *pods) unmatched(r *krm.Resource, s selection, labels yaml.Value, of *krm.Resource, warn diag.Warn) {
+// unmatched reports r, whose selector matched the object of in the files.
+func unmatched(r *krm.Resource, s selection, labels yaml.Value, of *krm.Resource, warn diag.Warn) {
 	path := make([]any, len(s.path))
 	for i, key := range s.path {
 		path[i] = key
 	}
-	text := fmt.Sprintf("selects no pod of this root any more; in its file it selects the pods of %s %s", of.ID().Kind, of.OrigID().Name)
+	has, who := podLabels(of.Value()), fmt.Sprintf("the pods of %s %s", of.ID().Kind, of.OrigID().Name)
+	if s.what == "Service" {
+		has, who = serviceLabels(of.Value()), "Service "+of.OrigID().Name
+	}
 	var hints []string
-	for _, l := range missing(labels, podLabels(of.Value())) {
-		got := "do not have the label"
-		if v := podLabels(of.Value()).Get(l.Key); v.Exists() {
-			got = "have " + v.Text()
+	for _, l := range missing(labels, has) {
+		got := "none"
+		if v := has.Get(l.Key); v.Exists() {
+			got = v.Text()
 		}
-		hints = append(hints, fmt.Sprintf("the selector asks for %s: %s; the pods %s", l.Key, l.Value.Text(), got))
+		hints = append(hints, fmt.Sprintf("the selector asks for %s: %s; found: %s", l.Key, l.Value.Text(), got))
 	}
 	hints = append(hints, "give the label to both in one kustomization, or to neither")
-	at(r, warn, diag.SelectorUnmatched, path, text, hints...)
+	at(r, warn, diag.SelectorUnmatched, path, fmt.Sprintf("selects no %s of this root any more; in its file it selects %s", s.what, who), hints...)
 }
 
 // peers reports labels that were added to the selectors of the peers of a NetworkPolicy if these
 // matched no pod of the root before.
-func (p *pods) peers(r *krm.Resource, before yaml.Value, warn diag.Warn) {
+func (p *labelled) peers(r *krm.Resource, before yaml.Value, warn diag.Warn) {
 	for _, side := range [][2]string{{"ingress", "from"}, {"egress", "to"}} {
 		old := before.At("spec", side[0]).Items()
 		for i, rule := range r.Value().At("spec", side[0]).Items() {

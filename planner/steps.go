@@ -194,6 +194,12 @@ func (s fieldSteps) merge(path []any, inputs []graph.NodeID) {
 
 // absorbLayer merges in the transformer configuration and vars of a layer whose list is an input.
 func (s fieldSteps) absorbLayer(path []any, l *layer) {
+	if l.k != nil && l.k.SortOptions != nil {
+		s.warnUnread(l, "sortOptions")
+	}
+	if l.k != nil && len(l.k.BuildMetadata) > 0 {
+		s.warnUnread(l, "buildMetadata")
+	}
 	s.mergeConfig(path, l.config)
 	vars, err := s.vars.Merge(l.vars)
 	if err != nil {
@@ -201,6 +207,12 @@ func (s fieldSteps) absorbLayer(path []any, l *layer) {
 		return
 	}
 	s.vars = vars
+}
+
+// warnUnread reports a field of a layer below the root that only a root needs.
+func (s fieldSteps) warnUnread(l *layer, field string) {
+	s.Warn(diag.NoEffectHere, l.k.Source, []any{field}, "it has no effect where %s uses this layer: kustomize reads it in the root only",
+		s.k.Source.File)
 }
 
 // resource adds one entry of resources: a file (a node of this layer) or a directory (a different

@@ -139,8 +139,8 @@ func (f *Flags) Validate() error {
 	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate(), f.chooseFindings())
 }
 
-// Levels returns the levels of findings that differ from the defaults: see [diag.Code.DefaultLevel].
-// It must be called after Validate.
+// Levels returns the levels of findings that differ from the defaults: see
+// [diag.Code.DefaultLevel]. It must be called after Validate.
 func (f *Flags) Levels() map[diag.Code]diag.Level {
 	if f.rules == nil {
 		return nil

@@ -35,7 +35,8 @@ type Finding struct {
 // Find returns the dangers of the change from the object old to the object now, the most severe
 // first. Either may be None: the object is created or deleted. If the two differ in their group,
 // kind, namespace or name, old is deleted and now is created, but now has no new privileges if old
-// had them. levels replaces the default levels of codes. Values may be hidden: then the findings do not contain them either.
+// had them. levels replaces the default levels of codes. Values may be hidden: then the findings do
+// not contain them either.
 //
 // Find has no side effects and is deterministic.
 func Find(old, now yaml.Value, levels map[diag.Code]diag.Level) []Finding {
