@@ -238,7 +238,8 @@ var imports = map[string][]string{
 		"output", "output/rewrite", "planner", "scheduler"),
 	"internal/command/run/merge": {"diag", "krm/secret", "krm/yaml"},
 	"internal/command/run/tree":  plus(values, "edit/inplace", "internal/sys/ignore", "krm/function"),
-	"internal/command/schema":    {"diag", "internal/cli", "internal/cli/options", "internal/command/diff", "internal/planview"},
+	"internal/command/schema": {"diag", "internal/cli", "internal/cli/options", "internal/command/diff", "internal/planview",
+		"internal/review/validation", "krm/schema", "krm/yaml", "output"},
 	"internal/command/test": plus(values, "builtins", "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/history", "krm/diff", "loaders", "output", "planner", "scheduler"),
 	"internal/command/validate": {"internal/cli", "internal/engine", "internal/review/validation"},
@@ -260,7 +261,7 @@ var imports = map[string][]string{
 		"internal/command/graph", "internal/command/images", "internal/command/localize", "internal/command/lock", "internal/command/plan",
 		"internal/command/postrender", "internal/command/push", "internal/command/run", "internal/command/schema", "internal/command/test",
 		"internal/command/validate", "internal/command/vendor", "internal/command/version", "internal/command/view", "internal/command/why",
-		"internal/command/wrap", "internal/engine/limits", "scheduler"},
+		"internal/command/wrap", "internal/engine/limits", "krm/schema", "scheduler"},
 
 	"internal/dev/difftest":   {},
 	"internal/dev/kptcatalog": {},
