@@ -228,8 +228,9 @@ func (w *walk) list(before, patch yaml.Value, p place, at *step) {
 		if j, ok := index[itemID(item, keys)]; ok {
 			old = before.Items()[j]
 		} else {
-			w.added(item, before, patch, next)
+			w.added(item, before, patch, p, next)
 		}
+		w.mounted(item, next)
 		w.mapping(old, item, p.elem(), next)
 	}
 }
@@ -452,24 +453,6 @@ func (w *walk) unknown(f yaml.Field, old yaml.Value, p place, at *step) {
 	if near := diag.Nearest(f.Key, names); near != "" && diag.Near(f.Key, near, max(1, min(2, len(f.Key)/4))) {
 		w.report(Finding{diag.PatchTypes, at.path(), fmt.Sprintf("the patch adds a field %q that Kubernetes does not know", f.Key),
 			func() []string { return diag.DidYouMean(f.Key, names) }})
-	}
-}
-
-// added examines an item of the patch that matches no item of before.
-func (w *walk) added(item, before, patch yaml.Value, at *step) {
-	if !w.after.Exists() || before.Len() == 0 || directive(item) != "" {
-		return
-	}
-	if list := at.up.field; (list == "containers" || list == "initContainers") && !item.Get("image").Exists() {
-		name := item.Get("name").Text()
-		w.report(Finding{diag.PatchTypes, append(at.path(), "name"), fmt.Sprintf("the patch adds a container %q without an image", name),
-			func() []string {
-				names := itemNames(before)
-				if near := diag.DidYouMean(name, names); near != nil {
-					return near
-				}
-				return []string{"containers are matched by name; the containers are: " + diag.Some(names)}
-			}})
 	}
 }
 

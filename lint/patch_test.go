@@ -10,6 +10,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
+var deployment = krm.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
+
 func value(t *testing.T, text string) yaml.Value {
 	t.Helper()
 	v, err := (&yaml.Source{Data: []byte(text)}).Value()
