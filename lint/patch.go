@@ -78,14 +78,28 @@ type walk struct {
 }
 
 // A place is the schema of a part of an object: in the schema of the merge, and in the schema of
-// Kubernetes.
+// Kubernetes if that is not the same.
 type place struct{ merge, kubernetes schema.Node }
 
-func (p place) field(key string) place {
-	return place{p.merge.Field(key), p.kubernetes.Field(key)}
+func (p place) field(key string) (q place) {
+	if p.merge.Exists() {
+		q.merge = p.merge.Field(key)
+	}
+	if p.kubernetes.Exists() {
+		q.kubernetes = p.kubernetes.Field(key)
+	}
+	return q
 }
 
-func (p place) elem() place { return place{p.merge.Elem(), p.kubernetes.Elem()} }
+func (p place) elem() (q place) {
+	if p.merge.Exists() {
+		q.merge = p.merge.Elem()
+	}
+	if p.kubernetes.Exists() {
+		q.kubernetes = p.kubernetes.Elem()
+	}
+	return q
+}
 
 // at returns p, or the schemas of the first value that is a complete object if p is unknown.
 func (w *walk) at(p place, values ...yaml.Value) place {
@@ -98,7 +112,10 @@ func (w *walk) at(p place, values ...yaml.Value) place {
 			continue
 		}
 		gvk := schema.Kind(krm.ParseGVK(apiVersion, kind))
-		if p = (place{w.Schema.For(gvk), schema.Kubernetes(gvk)}); p.merge.Exists() || p.kubernetes.Exists() {
+		if p.merge = w.Schema.For(gvk); w.Schema != nil || !p.merge.Exists() {
+			p.kubernetes = schema.Kubernetes(gvk)
+		}
+		if p.merge.Exists() || p.kubernetes.Exists() {
 			return p
 		}
 	}
@@ -183,21 +200,26 @@ func (w *walk) mapping(before, patch yaml.Value, p place, at *step) {
 		if f.Key == directiveKey {
 			continue
 		}
-		next := &step{up: at, field: f.Key}
 		if isKubectlDirective(f.Key) {
-			w.kubectlDirective(f.Key, next)
+			w.kubectlDirective(f.Key, &step{up: at, field: f.Key})
 			continue
 		}
-		old, q := before.Get(f.Key), p.field(f.Key)
-		w.unknown(f, old, p, next)
+		old := before.Get(f.Key)
+		if f.Value.IsScalar() && old.Exists() {
+			continue
+		}
+		q := p.field(f.Key)
+		if p.merge.Exists() && !q.merge.Exists() {
+			w.unknown(f, old, p, &step{up: at, field: f.Key})
+		}
 		switch {
 		case f.Value.Type() == yaml.Map:
 			if old.Type() != yaml.Map {
 				old = yaml.Value{}
 			}
-			w.mapping(old, f.Value, q, next)
+			w.mapping(old, f.Value, q, &step{up: at, field: f.Key})
 		case f.Value.Type() == yaml.Seq:
-			w.list(old, f.Value, q, next)
+			w.list(old, f.Value, q, &step{up: at, field: f.Key})
 		}
 	}
 }
@@ -218,14 +240,24 @@ func (w *walk) list(before, patch yaml.Value, p place, at *step) {
 	if len(keys) == 0 {
 		return
 	}
-	index := indexItems(before.Items(), keys)
+	var index map[string]int // nil for short lists
+	if before.Len() > 16 {
+		index = indexItems(before.Items(), keys)
+	}
 	for i, item := range patch.Items() {
 		if item.Type() != yaml.Map {
 			continue
 		}
 		next := &step{up: at, item: i}
+		id, j, found := itemID(item, keys), -1, false
+		if index != nil {
+			j, found = index[id]
+		} else {
+			j = slices.IndexFunc(before.Items(), func(v yaml.Value) bool { return itemID(v, keys) == id })
+			found = j >= 0 && id != ""
+		}
 		var old yaml.Value
-		if j, ok := index[itemID(item, keys)]; ok {
+		if found {
 			old = before.Items()[j]
 		} else {
 			w.added(item, before, patch, p, next)
@@ -251,23 +283,26 @@ func indexItems(items []yaml.Value, keys []string) map[string]int {
 
 // itemID returns the values of keys in an item, "" if it has none.
 func itemID(item yaml.Value, keys []string) string {
-	if len(keys) == 1 {
-		return item.Get(keys[0]).Text()
+	id := item.Get(keys[0]).Text()
+	for _, key := range keys[1:] {
+		if part := item.Get(key).Text(); part != "" {
+			id += "\x00" + part
+		}
 	}
-	parts := make([]string, len(keys))
-	for i, key := range keys {
-		parts[i] = item.Get(key).Text()
-	}
-	return strings.Trim(strings.Join(parts, "\x00"), "\x00")
+	return id
 }
 
 // replaced examines a list that replaces the existing one.
 func (w *walk) replaced(before, patch yaml.Value, p place, at *step) {
-	if s := findDirective(patch, at); s != nil {
-		w.directiveAsData(before, patch, p, at, s)
+	if !slices.ContainsFunc(patch.Items(), func(v yaml.Value) bool { return v.Len() > 0 }) && !p.kubernetes.Merges() &&
+		!slices.ContainsFunc(before.Items(), func(v yaml.Value) bool { return v.Len() > 0 }) {
+		return // scalars
+	}
+	if hasDirective(patch) {
+		w.directiveAsData(before, patch, p, at, findDirective(patch, at))
 		return
 	}
-	if !p.mayMerge() {
+	if !p.mayMerge() || !p.kubernetes.Merges() && keeps(before, patch) {
 		return
 	}
 	lost := compareLists(before, patch, p.kubernetes.MergeKeys())
@@ -354,6 +389,19 @@ func jsonPatchHint(before, patch yaml.Value, lost losses, at *step) []string {
 		}
 	}
 	return []string{"or write a JSON patch"}
+}
+
+// hasDirective reports whether findDirective finds a directive.
+func hasDirective(v yaml.Value) bool {
+	switch v.Type() {
+	case yaml.Seq:
+		return slices.ContainsFunc(v.Items(), hasDirective)
+	case yaml.Map:
+		return slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool {
+			return f.Key == directiveKey && directive(v) != "" || isKubectlDirective(f.Key) || hasDirective(f.Value)
+		})
+	}
+	return false
 }
 
 // findDirective returns the path to the first directive of kustomize or kubectl in a value that is
@@ -443,10 +491,10 @@ func (w *walk) kubectlDirective(key string, at *step) {
 		}})
 }
 
-// unknown reports a field unknown to Kubernetes whose name is similar to that of a known field.
+// unknown reports a field that the schema p lacks and whose name is similar to that of a known
+// field.
 func (w *walk) unknown(f yaml.Field, old yaml.Value, p place, at *step) {
-	if !w.after.Exists() || !p.merge.Exists() || p.merge.Field(f.Key).Exists() || old.Exists() || f.Value.IsNull() ||
-		strings.HasPrefix(f.Key, "$") {
+	if !w.after.Exists() || old.Exists() || f.Value.IsNull() || strings.HasPrefix(f.Key, "$") {
 		return
 	}
 	names := p.merge.Names()
@@ -558,6 +606,29 @@ func compareLists(before, patch yaml.Value, keys []string) (l losses) {
 		l.items = append(l.items, name)
 	}
 	return l
+}
+
+// keeps reports whether short lists or mappings have no losses if patch replaces before. It makes
+// no message, so it is faster than compareLists: most patches that replace a list repeat all of it.
+// If it reports false, there are not necessarily losses.
+func keeps(before, patch yaml.Value) bool {
+	switch {
+	case before.Type() != patch.Type():
+		return !before.IsEmpty() && patch.Exists() // a field that remains is not examined
+	case before.Type() == yaml.Map:
+		return !slices.ContainsFunc(before.Fields(), func(f yaml.Field) bool { return !keeps(f.Value, patch.Get(f.Key)) })
+	case before.Type() == yaml.Seq && before.Len() > 16:
+		return false
+	}
+	for i, old := range before.Items() {
+		_, name := itemName(old, nameFields)
+		same := func(v yaml.Value) bool { _, n := itemName(v, nameFields); return n == name }
+		j := slices.IndexFunc(patch.Items(), same)
+		if name == "" || j < 0 || slices.ContainsFunc(before.Items()[:i], same) || !keeps(old, patch.Items()[j]) {
+			return false
+		}
+	}
+	return true
 }
 
 // compareFields adds the fields of before that patch lacks.
