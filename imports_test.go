@@ -44,6 +44,8 @@ var imports = map[string][]string{
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
 	"graph":        plus(values, "krm/chart", "krm/function"),
+	"lint":         {"diag", "krm", "krm/schema", "krm/yaml"},
+	"lint/danger":  {"diag", "krm/yaml"},
 
 	"cache":        {"diag", "krm"},
 	"cache/shared": {"diag", "krm"},
@@ -236,7 +238,8 @@ var imports = map[string][]string{
 		"output", "output/rewrite", "planner", "scheduler"),
 	"internal/command/run/merge": {"diag", "krm/secret", "krm/yaml"},
 	"internal/command/run/tree":  plus(values, "edit/inplace", "internal/sys/ignore", "krm/function"),
-	"internal/command/schema":    {"diag", "internal/cli", "internal/cli/options", "internal/command/diff", "internal/planview"},
+	"internal/command/schema": {"diag", "internal/cli", "internal/cli/options", "internal/command/diff", "internal/planview",
+		"internal/review/validation", "krm/schema", "krm/yaml", "output"},
 	"internal/command/test": plus(values, "builtins", "graph", "internal/cli", "internal/cli/options", "internal/engine",
 		"internal/review/history", "krm/diff", "loaders", "output", "planner", "scheduler"),
 	"internal/command/validate": {"internal/cli", "internal/engine", "internal/review/validation"},
@@ -258,7 +261,7 @@ var imports = map[string][]string{
 		"internal/command/graph", "internal/command/images", "internal/command/localize", "internal/command/lock", "internal/command/plan",
 		"internal/command/postrender", "internal/command/push", "internal/command/run", "internal/command/schema", "internal/command/test",
 		"internal/command/validate", "internal/command/vendor", "internal/command/version", "internal/command/view", "internal/command/why",
-		"internal/command/wrap", "internal/engine/limits", "scheduler"},
+		"internal/command/wrap", "internal/engine/limits", "krm/schema", "scheduler"},
 
 	"internal/dev/difftest":   {},
 	"internal/dev/kptcatalog": {},
@@ -269,9 +272,6 @@ var imports = map[string][]string{
 	"internal/dev/sharedtest": {},
 	"internal/dev/testbinary": {"internal/sys/flock"},
 	"internal/dev/treetest":   {},
-
-	"lint":        {"diag", "krm", "krm/yaml"},
-	"lint/danger": {"diag", "krm/yaml"},
 }
 
 // withComments are the packages that work on resources with comments, as nodes of kyaml. Renders do

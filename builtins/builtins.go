@@ -36,6 +36,8 @@ type Env struct {
 	Place func(part ...any) diag.Pos
 	// Schema is the schema of the layer. If nil, the schema of Kubernetes is used.
 	Schema *schema.Schema
+	// SchemaAt returns the place of the field that selects Schema. It is nil if Schema is.
+	SchemaAt func() diag.Pos
 	// Folder is the base name of the layer's directory.
 	Folder string
 }

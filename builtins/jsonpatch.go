@@ -128,8 +128,8 @@ func fromJSON(x any) yaml.Value {
 
 // apply returns doc with all operations applied, or doc itself if nothing changes. The error
 // names the failed operation. It wraps [diag.ErrLimit] if the operations add more than room
-// bytes.
-func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error) {
+// bytes. apply adds the containers that an operation add has replaced to over unless it is nil.
+func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn, over *overwrites) (yaml.Value, error) {
 	d := newDraft(doc)
 	current := 0
 	warnAt := func(code diag.Code, format string, args ...any) {
@@ -138,7 +138,7 @@ func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error
 	for i := range p.ops {
 		op := &p.ops[i]
 		current = i
-		added, err := op.apply(d, warnAt)
+		added, err := op.apply(d, warnAt, over.in(i))
 		if room -= added; room < 0 && err == nil {
 			err = errTooLarge()
 		}
@@ -175,8 +175,9 @@ func (o *jsonOp) describe() string {
 	return o.op
 }
 
-// apply changes doc and returns the size of the added value.
-func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
+// apply changes doc and returns the size of the added value. It calls replaces with the container
+// that an add replaces.
+func (o *jsonOp) apply(doc *draft, warn Warn, replaces func(yaml.Value)) (added int, err error) {
 	if o.path.err != nil {
 		return 0, o.path.err
 	}
@@ -186,7 +187,14 @@ func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
 	}
 	switch o.op {
 	case "add":
-		return o.size, doc.edit(path, func(in *draft, key string) error { return in.add(key, value) })
+		return o.size, doc.edit(path, func(in *draft, key string) error {
+			if in.from.Type() == yaml.Map && replaces != nil {
+				if old, err := in.get(key); err == nil && old.Len() > 0 {
+					replaces(old)
+				}
+			}
+			return in.add(key, value)
+		})
 	case "remove":
 		return 0, doc.edit(path, (*draft).remove)
 	case "replace":

@@ -13,7 +13,7 @@ func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, erro
 	if err != nil {
 		return yaml.Value{}, err
 	}
-	return p.apply(doc, yaml.MaxResource, func(diag.Code, string, ...any) {})
+	return p.apply(doc, yaml.MaxResource, func(diag.Code, string, ...any) {}, nil)
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {

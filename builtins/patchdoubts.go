@@ -1,122 +1,94 @@
 package builtins
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 )
 
-// A doubter compares a strategic merge patch with its target. It warns about parts of the patch
-// that were probably meant for an existing field or container.
-type doubter struct {
-	patch *smPatch
-	warn  Warn
+// A patchCheck examines the effects of a strategic merge patch on the objects of one step. It
+// examines additions for the first object only, and reports at most one object with losses.
+type patchCheck struct {
+	patch   *smPatch
+	lint    lint.Patch
+	warn    Warn
+	checked bool             // an object has been examined
+	found   bool             // something was reported
+	lossy   map[krm.GVK]bool // whether the patch may lose parts of objects of this kind
 }
 
-// A step is the last element of a path in a patch: a field or, if field is empty, an item. A
-// linked list is enough because only warnings need the complete path.
-type step struct {
-	up    *step
-	field string
-	item  int
+func (p *smPatch) newCheck(kinds *schema.Schema, warn Warn) *patchCheck {
+	return &patchCheck{patch: p, lint: lint.Patch{Value: p.value, Schema: kinds, SchemaAt: p.schemaAt}, warn: warn}
 }
 
-// path returns the path in the form used by messages and files.
-func (s *step) path() []any {
-	if s == nil {
-		return nil
-	}
-	if s.field == "" {
-		return append(s.up.path(), s.item)
-	}
-	return append(s.up.path(), s.field)
-}
-
-// doubts warns about additions of the patch to r that were probably not intended.
-func (p *smPatch) doubts(kinds *schema.Schema, r *krm.Resource, warn Warn) {
-	if n := kinds.For(schema.Kind(r.ID().GVK)); n.Exists() {
-		(&doubter{p, warn}).mapping(p.value, r.Value(), n, nil)
-	}
-}
-
-// mapping compares two mappings. dest may be None.
-func (d *doubter) mapping(patch, dest yaml.Value, n schema.Node, at *step) {
-	for _, f := range patch.Fields() {
-		next := n.Field(f.Key)
-		if !next.Exists() {
-			if !dest.Get(f.Key).Exists() && !f.Value.IsNull() && !strings.HasPrefix(f.Key, "$") {
-				d.unknown(f.Key, dest, n, &step{up: at, field: f.Key})
-			}
-			continue
-		}
-		switch f.Value.Type() {
-		case yaml.Map:
-			d.mapping(f.Value, dest.Get(f.Key), next, &step{up: at, field: f.Key})
-		case yaml.Seq:
-			d.list(f.Value, dest.Get(f.Key), next, &step{up: at, field: f.Key})
-		}
-	}
-}
-
-func (d *doubter) list(patch, dest yaml.Value, n schema.Node, at *step) {
-	elem := n.Elem()
-	if !elem.Exists() {
+// changed examines the change of an object from before to after.
+func (c *patchCheck) changed(before, after *krm.Resource) {
+	if c.found || after == deletedResource {
 		return
 	}
-	keys := n.MergeKeys()
-	for i, item := range patch.Items() {
-		var old yaml.Value
-		if id, ok := itemID(keys, item); ok && len(keys) > 0 {
-			if j := slices.IndexFunc(dest.Items(), func(x yaml.Value) bool { other, _ := itemID(keys, x); return other == id }); j >= 0 {
-				old = dest.Items()[j]
-			} else {
-				d.container(item, dest, at, i)
-			}
-		}
-		d.mapping(item, old, elem, &step{up: at, item: i})
-	}
-}
-
-// container warns about item i of a list of containers in the patch if it matches no existing
-// container and is not a complete container itself.
-func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
-	if field := at.field; field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() ||
-		item.Get(directiveKey).Exists() {
+	gvk := before.ID().GVK
+	if !c.checked {
+		c.checked = true
+		c.lint.Check(gvk, before.Value(), after.Value(), c.say)
 		return
 	}
-	var names []string
-	for _, c := range dest.Items() {
-		names = append(names, c.Get("name").Text())
+	lossy, known := c.lossy[gvk]
+	if !known {
+		if c.lossy == nil {
+			c.lossy = map[krm.GVK]bool{}
+		}
+		lossy = c.lint.MayLose(gvk)
+		c.lossy[gvk] = lossy
 	}
-	name := item.Get("name").Text()
-	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q without an image%s",
-		name, diag.Next(func() []string {
-			if near := diag.DidYouMean(name, names); near != nil {
-				return near
-			}
-			return []string{"containers are matched by name; the containers are: " + diag.Some(names)}
-		}))
-}
-
-// unknown warns about a field unknown to Kubernetes whose name is similar to that of a known
-// field.
-func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) {
-	names := n.Names()
-	if near := diag.Nearest(key, names); near != "" && diag.Near(key, near, max(1, min(2, len(key)/4))) {
-		d.say(diag.PatchTypes, at.path(), "the patch adds a field %q that Kubernetes does not know%s",
-			key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
+	if lossy {
+		c.lint.CheckLosses(gvk, before.Value(), c.say)
 	}
 }
 
 // say warns about a place in the patch.
-func (d *doubter) say(code diag.Code, path []any, format string, args ...any) {
-	w := diag.Errorf(diag.Pos{}, diag.FieldPath(path), format, args...)
-	if src := d.patch.text.src; src.File != "" {
-		w.Pos = src.Locate(d.patch.doc, path...)
+func (c *patchCheck) say(f lint.Finding) {
+	c.found = true
+	text, doc := c.patch.text, c.patch.doc
+	w := diag.Errorf(diag.Pos{}, diag.FieldPath(f.Path), "%s%s", f.Msg, f.Hints)
+	if text.src.File != "" {
+		w.Pos = text.src.Locate(doc, f.Path...)
 	}
-	d.warn(code, "%w", d.patch.text.at(w, d.patch.doc, path...))
+	c.warn(f.Code, "%w", text.at(w, doc, f.Path...))
+}
+
+// overwrites are the containers that operations add of a JSON patch have replaced in one object.
+type overwrites struct {
+	ops []int
+	old []yaml.Value
+}
+
+// in returns a function that records content replaced by an operation, nil if o is.
+func (o *overwrites) in(op int) func(yaml.Value) {
+	if o == nil {
+		return nil
+	}
+	return func(old yaml.Value) { o.ops, o.old = append(o.ops, op), append(o.old, old) }
+}
+
+// report warns about content that is missing in result, the patched object id, and reports whether
+// there is any. It empties o.
+func (o *overwrites) report(p jsonPatch, id krm.ID, result yaml.Value, warn Warn) (any bool) {
+	for i, n := range o.ops {
+		op := &p.ops[n]
+		now, failed := follow(result, op.path.tokens)
+		if failed >= 0 {
+			continue
+		}
+		f := lint.Overwritten(o.old[i].Without(originAnnotation), now, op.value, op.path.text)
+		if f == nil {
+			continue
+		}
+		any = true
+		w := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %s: %s%s", n+1, op.describe(), id, f.Msg, f.Hints)
+		warn(f.Code, "%w", p.text.at(w, 0, n))
+	}
+	*o = overwrites{o.ops[:0], o.old[:0]}
+	return any
 }

@@ -98,7 +98,7 @@ func (t *PatchTransformer) configure(env Env, text patchText) error {
 		if err := checkMetadata(r); err != nil {
 			return text.syntax(err)
 		}
-		p := newSMPatch(r, options, t.Target != nil)
+		p := newSMPatch(env, r, options, t.Target != nil)
 		p.text, p.doc = text, i
 		t.merge = append(t.merge, p)
 	}
@@ -168,11 +168,9 @@ func (t *PatchTransformer) StandsFor() []KustomizationField {
 
 func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
-	if len(found) > 0 {
-		// The first one is representative; there may be many.
-		p.doubts(kinds, list.At(found[0]), warn)
-	}
+	check := p.newCheck(kinds, warn)
 	for _, i := range found {
+		before := list.At(i)
 		changed, deleted, err := p.applyTo(kinds, list, i, true)
 		if err == nil {
 			err = list.CheckSize()
@@ -180,6 +178,7 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 		if err != nil {
 			return err
 		}
+		check.changed(before, list.At(i))
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
@@ -198,11 +197,12 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		if err != nil {
 			return err
 		}
-		p.doubts(kinds, list.At(i), warn)
+		before := list.At(i)
 		changed, deleted, err := p.applyTo(kinds, list, i, toSet)
 		if err != nil {
 			return err
 		}
+		p.newCheck(kinds, warn).changed(before, list.At(i))
 		if !changed {
 			warn(diag.PatchChangesNothing, "the patch for %s changes nothing%s", p.id, nothingChanged)
 		}
@@ -329,7 +329,7 @@ func patchesOf(env Env, text patchText) (patches []*smPatch, _ error) {
 	}
 	for i, r := range docs {
 		err = errors.Join(err, checkMetadata(r))
-		p := newSMPatch(r, PatchOptions{}, true)
+		p := newSMPatch(env, r, PatchOptions{}, true)
 		p.text, p.doc = text, i
 		patches = append(patches, p)
 	}

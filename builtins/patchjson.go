@@ -25,13 +25,17 @@ func (p jsonPatch) applyTo(target *Selector, list *krm.List, warn Warn, remember
 		return nil
 	}
 	anyChanged := false
+	over := &overwrites{}
 	for _, i := range found {
 		r := list.At(i)
 		c := r.Copy()
 		c.Unlink() // kustomize makes a new object from the patched JSON
-		v, err := patchObject(p, c, remember, warn)
+		v, err := patchObject(p, c, remember, warn, over)
 		if err != nil {
 			return p.at(resourceError(r, err))
+		}
+		if over != nil && over.report(p, r.ID(), v, warn) {
+			over = nil // one object is enough
 		}
 		anyChanged = anyChanged || !v.Equal(r.Value())
 		if remember {
@@ -55,7 +59,7 @@ func (p jsonPatch) applyTo(target *Selector, list *krm.List, warn Warn, remember
 // patchObject returns the patched object of r. If the patch removes all annotations, it also
 // clears the provenance of r: kustomize keeps the provenance in annotations and does not protect
 // it from the patch, unlike its other annotations.
-func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (yaml.Value, error) {
+func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn, over *overwrites) (yaml.Value, error) {
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
@@ -70,7 +74,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (ya
 		v = rewrittenIn(v, before, false) // the place of some values affects how they are rewritten
 		before = v
 	}
-	v, err := patch.apply(v, r.Room(), warn)
+	v, err := patch.apply(v, r.Room(), warn, over)
 	if err != nil {
 		return v, err
 	}

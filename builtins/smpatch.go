@@ -24,12 +24,14 @@ type smPatch struct {
 	allowName  bool // the patch may change the name
 	allowKind  bool // the patch may change the kind
 	wipesState bool // see wipesState
+	schemaAt   func() diag.Pos
 }
 
 // newSMPatch prepares a patch. toSet selects between kustomize's two procedures, which apply a
 // patch to a set of resources or to a single resource.
-func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
-	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange}
+func newSMPatch(env Env, r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
+	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange,
+		schemaAt: env.SchemaAt}
 	// When kustomize adds its own annotations to a patch, it rewrites the user's annotations as
 	// strings.
 	if toSet {

@@ -132,6 +132,10 @@ const (
 
 	// What kustomize lets pass (package lint).
 	LeftReference     Code = "KF0220"
+	LostItems         Code = "KF0222"
+	DirectiveAsData   Code = "KF0223"
+	AddOverwrites     Code = "KF0224"
+	HiddenSchema      Code = "KF0225"
 	ClusterScoped     Code = "KF0226"
 	ChartNamespace    Code = "KF0227"
 	NamespaceRenamed  Code = "KF0228"
@@ -146,6 +150,7 @@ const (
 	NoEffectHere      Code = "KF0237"
 	EarlierName       Code = "KF0238"
 	SubjectMoved      Code = "KF0239"
+
 	// Danger of a change, in diff.
 	Immutable     Code = "KF0240"
 	Shrunk        Code = "KF0241"

@@ -37,7 +37,8 @@ func (s fieldSteps) openapi() {
 			return
 		}
 		s.Warnings.Add(src.Warnings()...)
-		s.schemaChosen = true
+		layer := s.k.Source
+		s.schemaChosen, s.schemaAt = true, func() diag.Pos { return layer.Locate(0, "openapi", "path") }
 	case version != "":
 		if version != schema.BuiltinVersion {
 			s.ErrorAt(s.k.Source, []any{"openapi", "version"},

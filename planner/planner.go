@@ -368,6 +368,7 @@ type build struct {
 type schemaState struct {
 	schema       *schema.Schema
 	schemaChosen bool // a layer has chosen it
+	schemaAt     func() diag.Pos
 }
 
 // build returns a new build.

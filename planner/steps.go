@@ -159,7 +159,8 @@ func (s *steps) place(path string) (*loaders.Dir, string) {
 func (s *steps) env(path []any) builtins.Env {
 	warn := func(w *diag.Error) { s.warnText(path, w) }
 	place := func(part ...any) diag.Pos { return s.k.Source.Locate(0, append(slices.Clip(path), part...)...) }
-	return builtins.Env{Read: s.read, Warn: warn, Place: place, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
+	return builtins.Env{Read: s.read, Warn: warn, Place: place, Schema: s.schema, SchemaAt: s.schemaAt,
+		Folder: filepath.Base(s.dir.Real)}
 }
 
 // resources appends the files and layers in the field resources.

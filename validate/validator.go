@@ -51,7 +51,8 @@ func (v *Validator) Check(r *krm.Resource) []Finding {
 	}
 	c.served(k)
 	if k.From <= v.release.minor && v.release.minor <= k.To {
-		return c.object(v.release.schema(k.Node), r.Value())
+		c.object(v.release.schema(k.Node), r.Value())
+		c.names(k, r.Value())
 	}
 	return c.findings
 }

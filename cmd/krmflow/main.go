@@ -56,6 +56,7 @@ import (
 	"github.com/krmflow/krmflow/internal/command/why"
 	"github.com/krmflow/krmflow/internal/command/wrap"
 	"github.com/krmflow/krmflow/internal/engine/limits"
+	krmschema "github.com/krmflow/krmflow/krm/schema"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -440,6 +441,10 @@ func elsewhere(cmd *cobra.Command, args, names []string) []string {
 	switch args[0] {
 	case "apply":
 		hint = "krmflow renders, kubectl applies: krmflow build DIR | kubectl apply -f-"
+	case "openapi":
+		return []string{"to write a file for the field openapi, with merge keys of custom kinds: krmflow schema openapi CRD.yaml -o openapi.json",
+			"to print the schema of a cluster, as openapi fetch does: kubectl get --raw /openapi/v2",
+			"the built-in schema, which openapi info prints, is that of Kubernetes " + krmschema.BuiltinVersion}
 	case "template", "kustomize":
 		hint = "krmflow build DIR prints the rendered resources; krmflow apply-render DIR -o FOLDER writes them"
 	}

@@ -56,19 +56,15 @@ const (
 )
 
 func builtinKind(g Kind) *schemaKind {
-	i, ok := slices.BinarySearchFunc(schemaKinds[:], g, func(k schemaKind, g Kind) int {
-		if c := cmp.Compare(k.kind, g.Kind); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(k.group, g.Group); c != 0 {
-			return c
-		}
-		return cmp.Compare(k.version, g.Version)
-	})
+	i, ok := slices.BinarySearchFunc(schemaKinds[:], g, compareKind)
 	if !ok {
 		return nil
 	}
 	return &schemaKinds[i]
+}
+
+func compareKind(k schemaKind, g Kind) int {
+	return cmp.Or(cmp.Compare(k.kind, g.Kind), cmp.Compare(k.group, g.Group), cmp.Compare(k.version, g.Version))
 }
 
 // builtinDefinition returns the definition of that name in the Kubernetes schema.
@@ -141,6 +137,10 @@ func (n Node) Strategy() string {
 	}
 	return schemaRules[schemaNodes[n.id].rule].strategy
 }
+
+// ListType returns the value of x-kubernetes-list-type in a custom schema, for instance "map".
+// Merges ignore it: see [Node.Strategy].
+func (n Node) ListType() string { return n.doc.Get("x-kubernetes-list-type").Text() }
 
 // MergeKeys returns the fields that identify an item of a list. It returns none if there is no
 // patch strategy or if the items are scalars. The slice must not be changed.

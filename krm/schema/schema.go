@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -131,6 +132,22 @@ func (s *Schema) For(g Kind) Node {
 		return s.builtinNode(k.node)
 	}
 	return Node{schema: s, doc: s.kinds[g]}
+}
+
+// Kubernetes returns the schema of Kubernetes for objects of kind g, the zero Node if unknown. For
+// an unknown version of a known kind, it returns the schema of the last known version.
+func Kubernetes(g Kind) Node {
+	if k := builtinKind(g); k != nil && k.node != 0 {
+		return Node{id: k.node}
+	}
+	var latest Node
+	i, _ := slices.BinarySearchFunc(schemaKinds[:], Kind{Group: g.Group, Kind: g.Kind}, compareKind)
+	for ; i < len(schemaKinds) && schemaKinds[i].kind == g.Kind && schemaKinds[i].group == g.Group; i++ {
+		if id := schemaKinds[i].node; id != 0 {
+			latest = Node{id: id}
+		}
+	}
+	return latest
 }
 
 // builtinNode returns a node of the Kubernetes schema. If s was loaded later, its definitions

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/options"
@@ -61,7 +62,7 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", definitions: map[kind][]defined{}}
 	var errs []error
 	for _, name := range f.crds {
-		crds, err := readDefinitions(name)
+		crds, err := ReadDefinitions(name, "--crds ")
 		v.given, errs = append(v.given, crds...), append(errs, err)
 	}
 	return v, errors.Join(errs...)
@@ -70,9 +71,10 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 // maxDefinition is the maximum size in bytes of a file with CustomResourceDefinitions.
 const maxDefinition = yaml.MaxFile
 
-// readDefinitions returns the CustomResourceDefinitions in a file, or in all YAML and JSON files
-// below a directory. It returns an error if there are none.
-func readDefinitions(name string) (crds []yaml.Value, err error) {
+// ReadDefinitions returns the CustomResourceDefinitions in a file, or in all YAML and JSON files
+// below a directory. It returns an error if there are none. label is the text before name in
+// errors: a flag with a blank, or "".
+func ReadDefinitions(name, label string) (crds []yaml.Value, err error) {
 	var errs []error
 	err = filepath.WalkDir(name, func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -95,13 +97,16 @@ func readDefinitions(name string) (crds []yaml.Value, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--crds: %w", err)
+		if label != "" {
+			label = strings.TrimSpace(label) + ": "
+		}
+		return nil, fmt.Errorf("%s%w", label, err)
 	}
 	if errs := errors.Join(errs...); errs != nil {
 		return nil, errs
 	}
 	if crds == nil {
-		return nil, diag.Errorf(diag.Pos{}, "", "--crds %s: no CustomResourceDefinition in it", name).With(diag.FlagValue)
+		return nil, diag.Errorf(diag.Pos{}, "", "%s%s: no CustomResourceDefinition in it", label, name).With(diag.FlagValue)
 	}
 	return crds, nil
 }
