@@ -44,8 +44,6 @@ var imports = map[string][]string{
 	"edit/inplace": {"diag", "krm/yaml"},
 	"eval":         {"builtins", "diag", "graph", "krm"},
 	"graph":        plus(values, "krm/chart", "krm/function"),
-	"lint":         {"diag", "krm", "krm/schema", "krm/yaml"},
-	"lint/danger":  {"diag", "krm/yaml"},
 
 	"cache":        {"diag", "krm"},
 	"cache/shared": {"diag", "krm"},
@@ -272,6 +270,9 @@ var imports = map[string][]string{
 	"internal/dev/sharedtest": {},
 	"internal/dev/testbinary": {"internal/sys/flock"},
 	"internal/dev/treetest":   {},
+
+	"lint":        values,
+	"lint/danger": {"diag", "krm/yaml"},
 }
 
 // withComments are the packages that work on resources with comments, as nodes of kyaml. Renders do
