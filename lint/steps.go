@@ -96,7 +96,8 @@ func KeptSelectors(r *krm.Resource, labels []string, warn diag.Warn) {
 			if len(path) == 3 {
 				fields = append(fields, path[2])
 			}
-			at(r, warn, diag.SelectorKept, fields, fmt.Sprintf("the label %s is not added to this selector of a %s", label, r.ID().Kind),
+			at(r, warn, diag.SelectorKept, fields, fmt.Sprintf("the label %s is not added to this selector, because %s is a custom kind",
+				label, r.ID().Kind),
 				"kustomize knows the selectors of built-in kinds only; to add it, list the field under labels, fields:",
 				"fields:", "- kind: "+r.ID().Kind, "  path: "+strings.Join(path, "/"))
 			return

@@ -30,7 +30,7 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 	"prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in", "directory", "dev",
-	"grant", "write-baseline"}
+	"grant", "write-baseline", "exit-code"}
 
 // trusted are flags that decide which programs may run, what they can access, which files,
 // fetched or cached content is trusted, or whether a run ends. Variables cannot set them: the
