@@ -42,6 +42,62 @@ func addFound(field string, args []string, verify bool) (Edit, error) {
 	}, nil
 }
 
+// SyncResources returns an edit that makes resources agree with the files that match patterns: it
+// adds files that no field names, and removes entries that match a pattern but do not exist. With
+// check, the edit fails instead of changing anything.
+func SyncResources(patterns []string, check bool) (Edit, error) {
+	if len(patterns) == 0 {
+		return nil, errors.New("no pattern is given")
+	}
+	return func(k *Kustomization) error {
+		found, err := k.globs(patterns)
+		if err != nil {
+			return err
+		}
+		named := map[string]bool{k.File: true}
+		mark(k.value, named)
+		unlisted := slices.DeleteFunc(found, func(path string) bool { return named[path] })
+		var gone []string
+		for _, path := range k.texts("resources") {
+			if left, err := without([]yaml.Value{yaml.Str(path)}, patterns); err == nil && len(left) == 0 && !k.Exists(path) {
+				gone = append(gone, path)
+			}
+		}
+		switch {
+		case !check:
+		case len(unlisted) > 0:
+			return mistake("resources", "does not list %s", diag.Some(unlisted)).Hint("without --check, the command lists them")
+		case len(gone) > 0:
+			return mistake("resources", "lists %s, which does not exist", diag.Some(gone)).Hint("without --check, the command removes the entry")
+		default:
+			return nil
+		}
+		if len(gone) > 0 {
+			k.setItems("resources", slices.DeleteFunc(slices.Clone(k.items("resources")), func(item yaml.Value) bool {
+				return slices.Contains(gone, item.Text())
+			}))
+		}
+		k.add("resources", unlisted)
+		return nil
+	}, nil
+}
+
+// mark adds all texts in v to named.
+func mark(v yaml.Value, named map[string]bool) {
+	switch v.Type() {
+	case yaml.String:
+		named[v.Text()] = true
+	case yaml.Map:
+		for _, f := range v.Fields() {
+			mark(f.Value, named)
+		}
+	case yaml.Seq:
+		for _, item := range v.Items() {
+			mark(item, named)
+		}
+	}
+}
+
 // find returns the paths that match a pattern, or the pattern itself if it is a remote
 // reference.
 func (k *Kustomization) find(pattern string) ([]string, error) {

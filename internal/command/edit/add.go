@@ -53,6 +53,15 @@ func (s *Session) addResourceCommand() *cobra.Command {
 	return cmd
 }
 
+func (s *Session) syncCommand() *cobra.Command {
+	var check bool
+	cmd := s.command("resources PATTERN...", "Make resources agree with the files that match patterns",
+		"  krmflow edit sync resources '*.yaml'\n  krmflow edit sync resources '*.yaml' --check",
+		func(args []string) (edit.Edit, error) { return edit.SyncResources(args, check) })
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing, and fail if a file is not listed or an entry does not exist")
+	return s.group("sync", "Make a list agree with the files", cmd)
+}
+
 func (s *Session) filesCommand(name, field string) *cobra.Command {
 	return s.command(name+" PATTERN...", "Add files to "+field, "  krmflow edit add "+name+" "+name+".yaml",
 		func(args []string) (edit.Edit, error) { return edit.AddFiles(field, args) })

@@ -65,7 +65,7 @@ type Session struct {
 func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 	s.flags(cmd.PersistentFlags())
 	cmd.PersistentPreRunE = s.betweenEdits
-	return []*cobra.Command{s.addCommand(), s.setCommand(), s.removeCommand(), s.fixCommand(), s.listCommand()}
+	return []*cobra.Command{s.addCommand(), s.setCommand(), s.removeCommand(), s.syncCommand(), s.fixCommand(), s.listCommand()}
 }
 
 func (s *Session) flags(set *pflag.FlagSet) {
