@@ -68,7 +68,8 @@ func SyncResources(patterns []string, check bool) (Edit, error) {
 		case len(unlisted) > 0:
 			return mistake("resources", "does not list %s", diag.Some(unlisted)).Hint("without --check, the command lists them")
 		case len(gone) > 0:
-			return mistake("resources", "lists %s, which does not exist", diag.Some(gone)).Hint("without --check, the command removes the entry")
+			return mistake("resources", "lists %s, which does not exist",
+				diag.Some(gone)).Hint("without --check, the command removes the entry")
 		default:
 			return nil
 		}

@@ -23,7 +23,8 @@ var selections = map[string]selection{
 	"ServiceMonitor":      {[]string{"spec", "selector", "matchLabels"}, "Service"},
 }
 
-// selectors reports objects whose selector matches nothing in the root although it did in the files, and labels that were added to selectors of the peers of a NetworkPolicy.
+// selectors reports objects whose selector matches nothing in the root although it did in the
+// files, and labels that were added to selectors of the peers of a NetworkPolicy.
 func selectors(list *krm.List, warn diag.Warn) {
 	var p, services *labelled
 	for _, r := range list.All() {

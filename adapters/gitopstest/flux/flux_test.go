@@ -342,7 +342,7 @@ func TestKustomizationFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		mine := yaml.AppendFile(nil, v)
-		// For an empty directory, Flux writes a namespace that is not valid, and krmflow a valid one.
+		// For an empty directory, Flux writes an invalid namespace, and krmflow a valid one.
 		want = bytes.Replace(want, []byte("namespace: _placeholder"), []byte("namespace: placeholder"), 1)
 		if !reflect.DeepEqual(comparable(t, mine), comparable(t, want)) {
 			t.Fatalf("seed %d: object:\n%s\nold: %v\nignore: %q\nkrmflow:\n%s\nflux:\n%s", seed, text, old, ignore, mine, want)
