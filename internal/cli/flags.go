@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/findings"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/engine/limits"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -146,6 +147,21 @@ func (f *Flags) Levels() map[diag.Code]diag.Level {
 		return nil
 	}
 	return f.rules.Levels
+}
+
+// Reported returns the warnings in list that are reported, once for each place where this is
+// enough.
+func (f *Flags) Reported(list []planner.Warning) (reported []planner.Warning) {
+	told := map[string]bool{}
+	for _, w := range list {
+		place := string(w.Code) + " " + w.Pos.String() + " " + w.Field
+		if f.rules != nil && !f.rules.Wants(w.Message()) || w.Code.ByPlace() && told[place] {
+			continue
+		}
+		told[place] = true
+		reported = append(reported, w)
+	}
+	return reported
 }
 
 // chooseFindings sets the rules that decide which findings are reported.

@@ -47,18 +47,11 @@ var isCode = regexp.MustCompile(`^KF\d{4}$`)
 // Level returns the level at which e is reported, [diag.LevelOff] for a finding that a comment or
 // the baseline excludes, and for one that was reported for another root (see [diag.Code.ByPlace]).
 func (r *Rules) Level(e *diag.Error) diag.Level {
-	code := diag.CodeOf(e)
-	level, chosen := r.Levels[code]
-	if !chosen {
-		level = code.DefaultLevel()
-	}
-	if level == diag.LevelOff || code == "" {
-		return level
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ignored(code, e.Pos) || r.Known.has(e) {
-		return diag.LevelOff
+	level, code := r.level(e), diag.CodeOf(e)
+	if level == diag.LevelOff || code == "" {
+		return level
 	}
 	if code.ByPlace() && e.Pos.File != "" {
 		place := entry{code, e.Pos.String(), e.Field, ""}
@@ -71,6 +64,27 @@ func (r *Rules) Level(e *diag.Error) diag.Level {
 		r.told[place] = true
 	}
 	r.all = append(r.all, e)
+	return level
+}
+
+// Wants reports whether findings like e are reported.
+func (r *Rules) Wants(e *diag.Error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.level(e) != diag.LevelOff
+}
+
+// level returns the level of the code of e, and [diag.LevelOff] for a finding that a comment or the
+// baseline excludes.
+func (r *Rules) level(e *diag.Error) diag.Level {
+	code := diag.CodeOf(e)
+	level, chosen := r.Levels[code]
+	if !chosen {
+		level = code.DefaultLevel()
+	}
+	if level != diag.LevelOff && code != "" && (r.ignored(code, e.Pos) || r.Known.has(e)) {
+		return diag.LevelOff
+	}
 	return level
 }
 

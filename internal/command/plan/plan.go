@@ -184,6 +184,9 @@ func (c *planning) print(cmd *cobra.Command, args []string, run *engine.Run, w i
 		mistakes = append(mistakes, validation.Findings(c.Invocation, c.check, run))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), cmp.Or(denied, c.StrictError()))
+	shown := *plan
+	shown.Warnings = c.Reported(plan.Warnings)
+	plan = &shown
 	if c.diff == "" && c.output == "text" && c.detail != "steps" {
 		return c.writeText(w, plan, made, err)
 	}
