@@ -16,11 +16,11 @@ import (
 // the same namespace. A string is a leftover if it equals an old name of a renamed object, no
 // object of that kind has the name now, and the field's name says that it refers to that kind.
 func references(list *krm.List, warn diag.Warn) {
-	renamed := renamedIn(list)
-	if renamed == nil {
+	s := search{renamed: renamedIn(list), hosts: hostsIn(list), warn: warn}
+	if s.renamed == nil && s.hosts == nil {
 		return
 	}
-	s := search{renamed: renamed, warn: warn, current: currentNames(list)}
+	s.current = currentNames(list)
 	for _, r := range list.All() {
 		if r.IsLocal() || r.ID().Kind == "CustomResourceDefinition" {
 			continue
@@ -69,6 +69,7 @@ func currentNames(list *krm.List) map[[2]string]bool {
 // A search looks for old names in one object after the other.
 type search struct {
 	renamed  map[string][]target
+	hosts    map[string]target // Services by an old host name: see hostsIn
 	current  map[[2]string]bool
 	warn     diag.Warn
 	found    int
@@ -76,7 +77,8 @@ type search struct {
 	path     []any
 }
 
-// object searches an object. Its name, its labels and the data of a ConfigMap are not references.
+// object searches an object. Its name, its labels and the data of a Secret are not references, and
+// the data of a ConfigMap can only have host names.
 func (s *search) object(v yaml.Value) {
 	kind := s.referrer.ID().Kind
 	for _, f := range v.Fields() {
@@ -84,7 +86,14 @@ func (s *search) object(v yaml.Value) {
 		case "apiVersion", "kind", "status", "stringData", "binaryData":
 			continue
 		case "data":
-			if kind == "ConfigMap" || kind == "Secret" {
+			if kind == "Secret" {
+				continue
+			}
+			if kind == "ConfigMap" {
+				for _, x := range f.Value.Fields() {
+					s.path = append(s.path[:0], f.Key, x.Key)
+					s.host(x.Value)
+				}
 				continue
 			}
 		case "metadata":
@@ -119,6 +128,7 @@ func (s *search) value(v, parent yaml.Value) {
 		}
 	case yaml.String:
 		if len(s.path) > 1 {
+			s.host(v)
 			s.text(v.Text(), parent)
 		}
 	}
@@ -141,11 +151,82 @@ func (s *search) text(text string, parent yaml.Value) {
 	}
 	names, inList := lastFields(s.path)
 	for _, t := range targets {
-		if t.Resource != s.referrer && refersTo(names, inList, parent, t) && s.reaches(t, parent.Get("namespace")) {
+		if t.Resource != s.referrer && (refersTo(names, inList, parent, t) || isHost(s.referrer.ID().Group, names[0], t)) &&
+			s.reaches(t, parent.Get("namespace")) {
 			s.report(t, text, "", parent.Get("namespace").Text() != "")
 			return
 		}
 	}
+}
+
+// host reports a text that contains the old host name of a Service.
+func (s *search) host(v yaml.Value) {
+	if s.hosts == nil || v.Type() != yaml.String {
+		return
+	}
+	const domain = ".svc"
+	text := v.Text()
+	for end := 0; ; end += len(domain) {
+		n := strings.Index(text[end:], domain)
+		if n < 0 {
+			return
+		}
+		end += n
+		if after := text[end+len(domain):]; after != "" && isLabel(after[0]) {
+			continue
+		}
+		start := end
+		for start > 0 && (isLabel(text[start-1]) || text[start-1] == '.') {
+			start--
+		}
+		labels := strings.Split(text[start:end], ".")
+		if len(labels) < 2 {
+			continue
+		}
+		old := strings.Join(labels[len(labels)-2:], ".")
+		if t, ok := s.hosts[old]; ok {
+			s.found++
+			id := t.ID()
+			at(s.referrer, s.warn, diag.LeftReference, s.path,
+				fmt.Sprintf("has the host name %s.svc of Service %s, which became %s in namespace %s", old, t.OrigID().Name, id.Name,
+					id.EffectiveNamespace()),
+				fmt.Sprintf("kustomize does not update a name within a text: set it by replacements, from Service %s", id.Name))
+			return
+		}
+	}
+}
+
+// isLabel reports whether c can be a part of a host name's label.
+func isLabel(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-'
+}
+
+// hostsIn returns the Services with a new name or namespace, by each of their old names with the
+// old namespace: NAME.NAMESPACE.
+func hostsIn(list *krm.List) map[string]target {
+	var hosts map[string]target
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind != "Service" || id.Group != "" {
+			continue
+		}
+		for _, prev := range r.Prev {
+			if prev.Name == r.ID().Name && prev.EffectiveNamespace() == r.ID().EffectiveNamespace() {
+				continue
+			}
+			if hosts == nil {
+				hosts = map[string]target{}
+			}
+			hosts[prev.Name+"."+prev.EffectiveNamespace()] = target{r, "service"}
+		}
+	}
+	if hosts != nil {
+		for _, r := range list.All() {
+			if r.ID().Kind == "Service" {
+				delete(hosts, r.ID().Name+"."+r.ID().EffectiveNamespace())
+			}
+		}
+	}
+	return hosts
 }
 
 // annotations reports annotations that hold an old name, alone or after a namespace.

@@ -52,6 +52,11 @@ func annotates(key, kind string) bool {
 	return ok && held(kind) && strings.HasSuffix(strings.ReplaceAll(last, "-", ""), kind)
 }
 
+// isHost reports whether a field of an object of Istio has the name of t as a host.
+func isHost(group, field string, t target) bool {
+	return group == "networking.istio.io" && t.kind == "service" && (field == "host" || field == "hosts")
+}
+
 // held reports whether objects of a kind, given in lower case, are usually referred to by a field
 // that is named after the kind alone, such as secret or canaryService.
 func held(kind string) bool {
