@@ -3,6 +3,7 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,13 +55,14 @@ func SyncResources(patterns []string, check bool) (Edit, error) {
 		if err != nil {
 			return err
 		}
-		named := map[string]bool{k.File: true}
+		named := map[string]bool{path.Clean(k.File): true}
 		mark(k.value, named)
-		unlisted := slices.DeleteFunc(found, func(path string) bool { return named[path] })
+		unlisted := slices.DeleteFunc(found, func(p string) bool { return named[path.Clean(p)] })
 		var gone []string
-		for _, path := range k.texts("resources") {
-			if left, err := without([]yaml.Value{yaml.Str(path)}, patterns); err == nil && len(left) == 0 && !k.Exists(path) {
-				gone = append(gone, path)
+		for _, p := range k.texts("resources") {
+			left, err := without([]yaml.Value{yaml.Str(path.Clean(p))}, patterns)
+			if err == nil && len(left) == 0 && !k.Exists(p) {
+				gone = append(gone, p)
 			}
 		}
 		switch {
@@ -87,7 +89,11 @@ func SyncResources(patterns []string, check bool) (Edit, error) {
 func mark(v yaml.Value, named map[string]bool) {
 	switch v.Type() {
 	case yaml.String:
-		named[v.Text()] = true
+		text := v.Text()
+		if _, file, ok := strings.Cut(text, "="); ok { // an entry of files
+			named[path.Clean(file)] = true
+		}
+		named[path.Clean(text)] = true
 	case yaml.Map:
 		for _, f := range v.Fields() {
 			mark(f.Value, named)

@@ -20,7 +20,13 @@ func references(list *krm.List, warn diag.Warn) {
 	if s.renamed == nil && s.hosts == nil {
 		return
 	}
-	s.current = currentNames(list)
+	s.list, s.kinds = list, map[string]bool{"serviceaccount": true, "virtualservice": true}
+	for _, r := range list.All() {
+		s.kinds[r.ID().Kind] = true
+	}
+	for kind := range s.kinds {
+		s.kinds[strings.ToLower(kind)] = true
+	}
 	for _, r := range list.All() {
 		if r.IsLocal() || r.ID().Kind == "CustomResourceDefinition" {
 			continue
@@ -33,6 +39,10 @@ func references(list *krm.List, warn diag.Warn) {
 	}
 }
 
+// maxTargets is the number of objects that had one name, above which a text with this name says
+// too little about the object that it means.
+const maxTargets = 32
+
 // A target is an object that was renamed.
 type target struct {
 	*krm.Resource
@@ -42,6 +52,7 @@ type target struct {
 // renamedIn returns the objects that were renamed, by each of their old names.
 func renamedIn(list *krm.List) map[string][]target {
 	var renamed map[string][]target
+	lower := map[string]string{}
 	for _, r := range list.All() {
 		for i, prev := range r.Prev {
 			old := prev.Name
@@ -49,9 +60,14 @@ func renamedIn(list *krm.List) map[string][]target {
 				continue
 			}
 			if renamed == nil {
-				renamed = map[string][]target{}
+				renamed = make(map[string][]target, list.Len())
 			}
-			renamed[old] = append(renamed[old], target{r, strings.ToLower(r.ID().Kind)})
+			kind, ok := lower[r.ID().Kind]
+			if !ok {
+				kind = strings.ToLower(r.ID().Kind)
+				lower[r.ID().Kind] = kind
+			}
+			renamed[old] = append(renamed[old], target{r, kind})
 		}
 	}
 	return renamed
@@ -70,7 +86,9 @@ func currentNames(list *krm.List) map[[2]string]bool {
 type search struct {
 	renamed  map[string][]target
 	hosts    map[string]target // Services by an old host name: see hostsIn
-	current  map[[2]string]bool
+	list     *krm.List
+	kinds    map[string]bool    // the kinds of the root, also in lower case
+	current  map[[2]string]bool // see currentNames; nil until it is needed
 	warn     diag.Warn
 	found    int
 	referrer *krm.Resource
@@ -115,6 +133,8 @@ func (s *search) value(v, parent yaml.Value) {
 				continue
 			case f.Key == "metadata" && f.Value.Type() == yaml.Map:
 				continue // of a template
+			case f.Key == "valuesObject", f.Key == "values" && strings.HasPrefix(s.referrer.ID().Kind, "Helm"):
+				continue // of a chart, which gives names a meaning of its own
 			}
 			s.path = append(s.path, f.Key)
 			s.value(f.Value, v)
@@ -146,14 +166,14 @@ func isLabels(key string) bool {
 // text reports a text in the mapping parent if it is a leftover.
 func (s *search) text(text string, parent yaml.Value) {
 	targets := s.renamed[text]
-	if len(targets) == 0 {
+	if len(targets) == 0 || len(targets) > maxTargets {
 		return
 	}
 	names, inList := lastFields(s.path)
 	for _, t := range targets {
-		if t.Resource != s.referrer && (refersTo(names, inList, parent, t) || isHost(s.referrer.ID().Group, names[0], t)) &&
+		if t.Resource != s.referrer && (s.refersTo(names, inList, parent, t) || isHost(s.referrer.ID().Group, names[0], t)) &&
 			s.reaches(t, parent.Get("namespace")) {
-			s.report(t, text, "", parent.Get("namespace").Text() != "")
+			s.report(t, text, "", names[0] == "name" && parent.Get("namespace").Text() != "")
 			return
 		}
 	}
@@ -239,7 +259,11 @@ func (s *search) annotations(v yaml.Value) {
 		if before, after, ok := strings.Cut(name, "/"); ok {
 			name, namespace = after, yaml.Str(before)
 		}
-		for _, t := range s.renamed[name] {
+		targets := s.renamed[name]
+		if len(targets) > maxTargets {
+			continue
+		}
+		for _, t := range targets {
 			if annotates(f.Key, t.kind) && s.reaches(t, namespace) {
 				s.path = append(s.path[:0], "metadata", "annotations", f.Key)
 				s.report(t, name, f.Value.Text(), namespace.Exists())
@@ -263,6 +287,9 @@ func (s *search) reaches(t target, namespace yaml.Value) bool {
 // report warns about the field at the current path. all is the whole text if the name is a part of
 // it, and qualified is true if the reference has a namespace of its own.
 func (s *search) report(t target, name, all string, qualified bool) {
+	if s.current == nil {
+		s.current = currentNames(s.list)
+	}
 	if s.current[[2]string{t.ID().Kind, name}] {
 		return
 	}
@@ -274,6 +301,9 @@ func (s *search) report(t target, name, all string, qualified bool) {
 	case all != "" && all != name:
 		hints = append(hints, fmt.Sprintf("kustomize does not update a name within a text: set it by replacements, from %s %s", id.Kind,
 			name))
+	case qualified && !from.Cluster && id.EffectiveNamespace() != from.EffectiveNamespace():
+		hints = append(hints, fmt.Sprintf("kustomize updates a reference only within a namespace: set it by replacements, from %s %s",
+			id.Kind, id.Name))
 	case qualified:
 		hints = append(hints, "add this entry to a file that the field configurations lists:")
 		hints = append(hints, nameReference(id, from.Kind, s.path[:len(s.path)-1])...)

@@ -61,7 +61,8 @@ func isHost(group, field string, t target) bool {
 // that is named after the kind alone, such as secret or canaryService.
 func held(kind string) bool {
 	switch kind {
-	case "secret", "configmap", "service", "serviceaccount", "persistentvolumeclaim", "issuer", "clusterissuer", "secretstore":
+	case "secret", "configmap", "service", "serviceaccount", "persistentvolumeclaim", "issuer", "clusterissuer", "secretstore",
+		"gateway", "certificate":
 		return true
 	}
 	return false
@@ -83,7 +84,7 @@ func lastFields(path []any) (names [2]string, inList bool) {
 
 // refersTo reports whether a field refers to objects of the kind of t. names are the name of the
 // field and of the field around it, and parent is the mapping that has the field.
-func refersTo(names [2]string, inList bool, parent yaml.Value, t target) bool {
+func (s *search) refersTo(names [2]string, inList bool, parent yaml.Value, t target) bool {
 	field := names[0]
 	switch {
 	case field == "name" && !inList:
@@ -93,20 +94,44 @@ func refersTo(names [2]string, inList bool, parent yaml.Value, t target) bool {
 		if kinds, ok := fieldKinds[strings.ToLower(names[1])]; ok {
 			return slices.Contains(kinds, t.kind)
 		}
-		return namesKind(names[1], t.kind)
+		return s.namesKind(names[1], t)
 	case t.kind == "namespace":
 		return strings.HasSuffix(singular(strings.ToLower(field)), t.kind)
 	case inList:
-		return held(t.kind) && strings.HasSuffix(singular(strings.ToLower(field)), t.kind)
+		return held(t.kind) && s.endsIn(singular(field), t.kind)
 	}
-	lower := strings.ToLower(field)
-	if kinds, ok := fieldKinds[lower]; ok {
+	if kinds, ok := fieldKinds[strings.ToLower(field)]; ok {
 		return slices.Contains(kinds, t.kind)
 	}
-	if stem, ok := strings.CutSuffix(lower, "name"); ok {
-		return strings.HasSuffix(stem, t.kind)
+	if stem, ok := strings.CutSuffix(field, "Name"); ok {
+		return (held(t.kind) || words(t.ID().Kind) > 1) && s.endsIn(stem, t.kind)
 	}
-	return held(t.kind) && strings.HasSuffix(lower, t.kind)
+	return held(t.kind) && s.endsIn(field, t.kind)
+}
+
+// endsIn reports whether the last words of a field's name are kind, which is in lower case, and not
+// a longer kind of the root.
+func (s *search) endsIn(field, kind string) bool {
+	start := len(field) - len(kind)
+	if start < 0 || !strings.EqualFold(field[start:], kind) || start > 0 && (field[start] < 'A' || field[start] > 'Z') {
+		return false
+	}
+	for longer := start - 1; longer >= 0; longer-- {
+		if s.kinds[strings.ToLower(field[longer:])] {
+			return false
+		}
+	}
+	return true
+}
+
+// words returns the number of words in the name of a kind.
+func words(kind string) (n int) {
+	for _, c := range kind {
+		if c >= 'A' && c <= 'Z' {
+			n++
+		}
+	}
+	return n
 }
 
 // groupFits reports whether a reference, a mapping with a kind, names the API group of id or none.
@@ -122,16 +147,27 @@ func groupFits(ref yaml.Value, id krm.ID) bool {
 	return true
 }
 
-// namesKind reports whether a field with a mapping refers to objects of a kind, given in lower
-// case: it is named after the kind, with or without a suffix such as Ref.
-func namesKind(field, kind string) bool {
-	lower := singular(strings.ToLower(field))
-	for _, suffix := range []string{"ref", "reference", "selector"} {
-		if stem, ok := strings.CutSuffix(lower, suffix); ok && stem != "" {
-			return strings.Contains(stem, kind) || len(stem) >= 5 && strings.HasSuffix(kind, stem)
+// namesKind reports whether a field with a mapping refers to objects of the kind of t: it is named
+// after the kind, with or without a suffix such as Ref.
+func (s *search) namesKind(field string, t target) bool {
+	field = singular(field)
+	for _, suffix := range []string{"Ref", "Reference", "Selector"} {
+		stem, ok := strings.CutSuffix(field, suffix)
+		if !ok || stem == "" {
+			continue
 		}
+		for _, role := range []string{"Key", "To"} {
+			stem = strings.TrimSuffix(stem, role)
+		}
+		if s.endsIn(stem, t.kind) {
+			return true
+		}
+		lower, kind := strings.ToLower(stem), t.ID().Kind
+		start := len(kind) - len(lower)
+		return len(lower) >= 5 && start > 0 && strings.EqualFold(kind[start:], lower) && kind[start] >= 'A' && kind[start] <= 'Z' &&
+			!s.kinds[lower]
 	}
-	return held(kind) && strings.HasSuffix(lower, kind)
+	return held(t.kind) && s.endsIn(field, t.kind)
 }
 
 func singular(word string) string {

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -94,17 +95,29 @@ func scope(r *krm.Resource, crd string, warn diag.Warn) {
 		"kustomize does not know the scope of custom kinds: list the object in a kustomization without the field namespace, beside this one")
 }
 
-// renamedNamespace reports a Namespace with a new name, unless other objects have followed it: they
-// were in this namespace in their files.
+// renamedNamespace reports a Namespace with a new name, unless this is what the author wants: other
+// objects follow it, or it is the only Namespace of objects without a namespace of their own.
 func renamedNamespace(r *krm.Resource, list *krm.List, warn diag.Warn) {
 	old := r.OrigID().Name
 	if old == r.ID().Name || old == "system" { // kubebuilder writes system where the name is to be set
 		return
 	}
+	others := false // other namespaces exist
 	for _, other := range list.All() {
-		if other != r && other.OrigID().Namespace == old {
+		if other == r {
+			continue
+		}
+		if slices.ContainsFunc(other.Prev, func(p krm.ID) bool { return p.Namespace == old }) {
 			return
 		}
+		if other.ID().Kind == "Namespace" {
+			others = true
+		} else if v, ok := other.Original(); ok && v.At("metadata", "namespace").Text() != "" {
+			others = true
+		}
+	}
+	if !others {
+		return
 	}
 	at(r, warn, diag.NamespaceRenamed, nil, fmt.Sprintf("Namespace %s becomes %s", old, r.ID().Name),
 		"the field namespace also renames objects of kind Namespace: list the object in a kustomization without this field "+

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -27,6 +28,7 @@ var selections = map[string]selection{
 // files, and labels that were added to selectors of the peers of a NetworkPolicy.
 func selectors(list *krm.List, warn diag.Warn) {
 	var p, services *labelled
+	matching := map[string]bool{} // selectors that match something, by kind and labels
 	for _, r := range list.All() {
 		s, ok := selections[r.ID().Kind]
 		policy := r.ID().Kind == "NetworkPolicy"
@@ -49,7 +51,16 @@ func selectors(list *krm.List, warn diag.Warn) {
 		if s.what == "Service" {
 			all = services
 		}
-		if labels.Len() == 0 || all.now.match(labels) != nil {
+		if labels.Len() == 0 {
+			continue
+		}
+		key := s.what + keyOf(labels)
+		matches, done := matching[key]
+		if !done {
+			matches = all.now.match(labels) != nil
+			matching[key] = matches
+		}
+		if matches {
 			continue
 		}
 		if of := all.before.match(before.At(s.path...)); of != nil {
@@ -122,6 +133,15 @@ func (x index) match(labels yaml.Value) *krm.Resource {
 		}
 	}
 	return nil
+}
+
+// keyOf returns a text that is equal for equal labels.
+func keyOf(labels yaml.Value) string {
+	var b strings.Builder
+	for _, l := range labels.Fields() {
+		b.WriteString("\x00" + l.Key + "\x00" + l.Value.Text())
+	}
+	return b.String()
 }
 
 // missing returns the entries of labels that other does not have.

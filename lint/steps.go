@@ -96,10 +96,14 @@ func KeptSelectors(r *krm.Resource, labels []string, warn diag.Warn) {
 			if len(path) == 3 {
 				fields = append(fields, path[2])
 			}
+			entry := []string{"fields:", "- kind: " + r.ID().Kind, "  path: " + strings.Join(path, "/")}
+			if template := r.Value().At("spec", "template", "metadata", "labels"); template.Exists() && !template.Get(label).Exists() {
+				entry = append(entry, "- kind: "+r.ID().Kind, "  path: spec/template/metadata/labels")
+			}
 			at(r, warn, diag.SelectorKept, fields, fmt.Sprintf("the label %s is not added to this selector, because %s is a custom kind",
 				label, r.ID().Kind),
-				"kustomize knows the selectors of built-in kinds only; to add it, list the field under labels, fields:",
-				"fields:", "- kind: "+r.ID().Kind, "  path: "+strings.Join(path, "/"))
+				append([]string{"kustomize knows the selectors of built-in kinds only; to add it, list the field under labels, fields:"},
+					entry...)...)
 			return
 		}
 		return
