@@ -161,19 +161,21 @@ type Root struct {
 	Tracking Tracking
 }
 
-// A Dependency is an object that another one refers to at a place. Root is the name of its root, ""
-// if it is not a root: package search sets it.
+// A Dependency is an object that another one refers to at a place. Package search sets Roots: the
+// name of the object's root or, if the object is left out, of the roots that it depends on.
 type Dependency struct {
 	Group, Kind, Namespace, Name string
 	At                           yaml.Place
-	Root                         string
+	Roots                        []string
 }
 
 // After returns the names of the roots that the controller applies before r.
 func (r *Root) After() (names []string) {
 	for _, d := range r.DependsOn {
-		if d.Root != "" && !slices.Contains(names, d.Root) {
-			names = append(names, d.Root)
+		for _, name := range d.Roots {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -228,24 +228,26 @@ func (o Objects) inOrder(list render.Roots) render.Roots {
 	for i, r := range list {
 		number[r.Dir] = i
 	}
-	sorted, done := make(render.Roots, 0, len(list)), make([]bool, len(list))
-	var visit func(i int)
-	visit = func(i int) {
-		if done[i] {
+	sorted, done := make(render.Roots, 0, len(list)), map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if done[name] {
 			return
 		}
-		done[i] = true
-		if r := o[list[i].Dir]; r != nil {
-			for _, name := range r.After() {
-				if before, ok := number[name]; ok {
-					visit(before)
-				}
-			}
+		done[name] = true
+		for _, before := range o[name].After() {
+			visit(before) // even if it is not in the list: it can depend on others that are
 		}
-		sorted = append(sorted, list[i])
+		if i, ok := number[name]; ok {
+			sorted = append(sorted, list[i])
+		}
 	}
-	for i := range list {
-		visit(i)
+	for _, r := range list {
+		if o.Has(r.Dir) {
+			visit(r.Dir)
+		} else {
+			sorted = append(sorted, r)
+		}
 	}
 	return sorted
 }
