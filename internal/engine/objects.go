@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
@@ -32,16 +33,16 @@ type objects struct {
 }
 
 // withObjects returns a selection that also finds GitOps objects in tree. A nil tree means the
-// files of this machine.
-func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selection {
+// files of this machine. warn reports likely mistakes in objects; it may be nil.
+func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree, warn func(*diag.Error)) roots.Selection {
 	o := e.o.GitOps
 	if o.Mode == search.None || o.Mode == "" {
 		return s
 	}
-	o.Jobs, o.Warn = s.Jobs, func(w *diag.Error) { e.host.Log.Warn(planner.WarningOf(w)) }
+	o.Jobs, o.Warn = s.Jobs, warn
 	o.Charts = e.o.Plan.Functions.Policy.Helm
 	if tree != nil {
-		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
+		o.FS, o.Top, o.Prefix = tree, tree.Top(), tree.Shown()
 	}
 	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, []roots.Skipped,
 		error) {
@@ -83,6 +84,9 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	return s
 }
 
+// warn prints a warning about an object.
+func (e *Engine) warn(w *diag.Error) { e.host.Log.Warn(planner.WarningOf(w)) }
+
 // renderObjects renders roots without functions, to find objects in the output. The result lacks
 // roots that cannot be rendered.
 func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string,
@@ -112,8 +116,13 @@ func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names [
 	return lists, context.Cause(ctx)
 }
 
-// mayBeObject reports whether an argument has the form of the name of a GitOps object.
+// mayBeObject reports whether an argument has the form of the name of a GitOps object. An absolute
+// path, a path that starts with ./ or ../ and a remote reference always name a directory.
 func mayBeObject(arg string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(arg), "/")
+	if filepath.IsAbs(arg) || first == "." || first == ".." || loaders.IsRemote(arg) {
+		return false
+	}
 	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") })
 }
 
@@ -126,23 +135,37 @@ func isLayer(path string) bool {
 }
 
 // findNamed searches the working directory if args contain names of unknown GitOps objects. A name
-// without an object is an error.
+// without an object is an error. Warnings about objects that args do not name are not printed: the
+// search also runs for a directory such as overlays/Application/prod.
 func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && mayBeObject(arg) }) {
 		return nil
 	}
 	s := e.o.Selection
 	e.o.GitOps.Mode = search.All
-	_, err := e.withObjects(roots.Selection{Jobs: s.Jobs, Hidden: s.Hidden}, nil).Find(ctx, []string{"."})
+	var warnings []*diag.Error
+	_, err := e.withObjects(roots.Selection{Jobs: s.Jobs, Hidden: s.Hidden}, nil, func(w *diag.Error) {
+		warnings = append(warnings, w)
+	}).Find(ctx, []string{"."})
+	objects := e.objects.here
+	missing := func(arg string) bool {
+		_, err := os.Lstat(arg)
+		return err != nil && mayBeObject(arg) && objects[arg] == nil
+	}
+	failed := err != nil && diag.CodeOf(err) != diag.NoRoots || slices.ContainsFunc(args, missing)
+	for _, w := range warnings {
+		if failed || slices.ContainsFunc(args, func(arg string) bool { return objects.Has(arg) && search.Contains(objects[arg], w.Pos) }) {
+			e.warn(w)
+		}
+	}
 	if err != nil && diag.CodeOf(err) != diag.NoRoots {
 		return err
 	}
-	objects := e.objects.here
 	for _, arg := range args {
 		if o := objects[arg]; o != nil && isLayer(arg) {
 			return sameName(o, arg, arg, "to name the directory, write ./"+diag.ShellWord(arg))
 		}
-		if _, err := os.Lstat(arg); err != nil && mayBeObject(arg) && objects[arg] == nil {
+		if missing(arg) {
 			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
 			e := diag.AsError(err)
 			names := slices.Sorted(maps.Keys(objects))
@@ -167,7 +190,7 @@ func (e *Engine) namedIn(ctx context.Context, tree *revision.Tree, args []string
 		return nil, err
 	}
 	e.o.GitOps.Mode = search.All
-	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree)
+	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree, nil)
 	if _, err = s.Find(ctx, []string{dir}); err != nil && diag.CodeOf(err) != diag.NoRoots {
 		return nil, err
 	}
