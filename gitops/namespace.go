@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -49,8 +50,24 @@ func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) e
 	}
 	if t.KeepLast {
 		keepLast(list, warn)
+		return nil
 	}
-	return nil
+	return t.checkUnique(list)
+}
+
+// checkUnique returns an error if a resource that had no namespace now has the identity of a
+// different one.
+func (t *DestinationTransformer) checkUnique(list *krm.List) error {
+	err := list.CheckUnique()
+	if d := (*krm.DuplicateError)(nil); errors.As(err, &d) {
+		e := d.Diag().With(diag.SameID)
+		e.Hints = nil
+		if d.First != d.Second {
+			e.Hint("the other one is at %s", d.Second)
+		}
+		return e.Hint("resources without a namespace are applied in %q: give one of them a different name, or remove it", t.Namespace)
+	}
+	return err
 }
 
 // clusterScopes returns a function that reports whether a kind is cluster-scoped. A
