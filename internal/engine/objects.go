@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,9 +127,12 @@ func mayBeObject(arg string) bool {
 	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") })
 }
 
+// layerNames are the names of files that make a directory a layer.
+var layerNames = slices.Concat(layerfile.Names, layerfile.CompositionNames)
+
 // isLayer reports whether a path is a directory with a file that makes it a layer.
 func isLayer(path string) bool {
-	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+	return slices.ContainsFunc(layerNames, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(path, name))
 		return err == nil
 	})
@@ -166,17 +170,26 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 			return sameName(o, arg, arg, "to name the directory, write ./"+diag.ShellWord(arg))
 		}
 		if missing(arg) {
-			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
-			e := diag.AsError(err)
-			names := slices.Sorted(maps.Keys(objects))
-			several := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, "/"+arg) })
-			if e.Hints = diag.DidYouMean(arg, names); len(several) > 0 {
-				e.Hints = []string{"several objects have this name: write " + strings.Join(several, " or ")}
+			if err := objects.ambiguous(arg, "below the working directory"); err != nil {
+				return err
 			}
+			e := diag.AsError(diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg)))
+			e.Hints = diag.DidYouMean(arg, slices.Sorted(maps.Keys(objects)))
 			return e
 		}
 	}
 	return nil
+}
+
+// ambiguous returns an error if several objects have a name. It does not have the code NoRoots: the
+// name must not be taken for that of a removed object.
+func (o Objects) ambiguous(name, where string) error {
+	several := slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(root string) bool { return !strings.HasSuffix(root, "/"+name) })
+	if len(several) == 0 {
+		return nil
+	}
+	e := diag.AsError(diag.BadValue.Errorf("there is no object %s in the files %s", diag.Redact(name), where))
+	return e.Hint("several objects have this name: write %s", strings.Join(several, " or "))
 }
 
 // namedIn returns the names among args that GitOps objects have in a revision of the working
@@ -195,11 +208,40 @@ func (e *Engine) namedIn(ctx context.Context, tree *revision.Tree, args []string
 		return nil, err
 	}
 	for _, arg := range args {
-		if e.objects.there[tree].Has(arg) && !slices.Contains(names, arg) {
+		switch objects := e.objects.there[tree]; {
+		case slices.Contains(names, arg) || !mayBeObject(arg):
+		case objects.Has(arg):
 			names = append(names, arg)
+		default:
+			if err := objects.ambiguous(arg, "of "+strings.TrimSuffix(tree.Shown(), ":")); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return names, nil
+	return names, e.distinctIn(tree, names, "to name the directory, write ./NAME")
+}
+
+// distinctIn returns an error if one of names is both an object and a directory in a revision.
+func (e *Engine) distinctIn(tree *revision.Tree, names []string, hint string) error {
+	objects := e.objects.there[tree]
+	wd, err := tree.Name(".")
+	if err != nil {
+		wd = "."
+	}
+	for _, name := range names {
+		if !objects.Has(name) {
+			continue
+		}
+		for _, dir := range []string{name, path.Join(wd, name)} {
+			if slices.ContainsFunc(layerNames, func(file string) bool {
+				_, err := tree.Stat(path.Join(dir, file))
+				return err == nil
+			}) {
+				return sameName(objects[name], name, tree.Shown()+dir, hint)
+			}
+		}
+	}
+	return nil
 }
 
 // place returns the output folders of roots. The folder of a GitOps object has the name of the

@@ -144,7 +144,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	} else if err != nil {
 		return nil, err
 	}
-	return found.Dirs, nil
+	return found.Dirs, e.distinctIn(tree, found.Dirs, onlyDirectories)
 }
 
 // A RemoteError reports remote content in a comparison with a revision, which does not record
