@@ -202,6 +202,9 @@ type Part struct {
 	// Chart reports that the kustomization file lists a chart. Secret reports that the values of
 	// the chart include values of a Secret; helm's output is then not cached.
 	Chart, Secret bool
+	// ChartDir is the directory of a chart on this machine, below Dir or equal to it. It is empty
+	// for other charts.
+	ChartDir string
 	// Within is a directory, in the form of Dir. Layers may read only files in it. If it is empty,
 	// a layer may read only files in its own directory.
 	Within string
