@@ -161,19 +161,21 @@ type Root struct {
 	Tracking Tracking
 }
 
-// A Dependency is an object that another one refers to at a place. Root is the name of its root, ""
-// if it is not a root: package search sets it.
+// A Dependency is an object that another one refers to at a place. Package search sets Roots: the
+// name of the object's root or, if the object is left out, of the roots that it depends on.
 type Dependency struct {
 	Group, Kind, Namespace, Name string
 	At                           yaml.Place
-	Root                         string
+	Roots                        []string
 }
 
 // After returns the names of the roots that the controller applies before r.
 func (r *Root) After() (names []string) {
 	for _, d := range r.DependsOn {
-		if d.Root != "" && !slices.Contains(names, d.Root) {
-			names = append(names, d.Root)
+		for _, name := range d.Roots {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -200,6 +202,9 @@ type Part struct {
 	// Chart reports that the kustomization file lists a chart. Secret reports that the values of
 	// the chart include values of a Secret; helm's output is then not cached.
 	Chart, Secret bool
+	// ChartDir is the directory of a chart on this machine, below Dir or equal to it. It is empty
+	// for other charts.
+	ChartDir string
 	// Within is a directory, in the form of Dir. Layers may read only files in it. If it is empty,
 	// a layer may read only files in its own directory.
 	Within string

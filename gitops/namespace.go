@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -29,19 +30,10 @@ func (t *DestinationTransformer) Configure(builtins.Env) error { return nil }
 
 // Transform implements [builtins.Transformer].
 func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) error {
-	scopes := map[[2]string]bool{} // whether a kind of a group is cluster-scoped
-	for _, r := range list.All() {
-		if id := r.ID(); id.Kind == "CustomResourceDefinition" && id.Group == "apiextensions.k8s.io" {
-			spec := r.Value().Get("spec")
-			scopes[[2]string{spec.Get("group").Text(), spec.At("names", "kind").Text()}] = spec.Get("scope").Text() == "Cluster"
-		}
-	}
+	clusterScoped := clusterScopes(list)
 	for i, r := range list.All() {
 		id := r.ID()
-		cluster, known := scopes[[2]string{id.Group, id.Kind}]
-		if !known {
-			cluster = id.Cluster
-		}
+		cluster := clusterScoped(id)
 		meta := r.Value().Get("metadata")
 		old := meta.Get("namespace")
 		switch {
@@ -58,8 +50,40 @@ func (t *DestinationTransformer) Transform(list *krm.List, warn builtins.Warn) e
 	}
 	if t.KeepLast {
 		keepLast(list, warn)
+		return nil
 	}
-	return nil
+	return t.checkUnique(list)
+}
+
+// checkUnique returns an error if a resource that had no namespace now has the identity of a
+// different one.
+func (t *DestinationTransformer) checkUnique(list *krm.List) error {
+	err := list.CheckUnique()
+	if d := (*krm.DuplicateError)(nil); errors.As(err, &d) {
+		e := d.Diag().With(diag.SameID)
+		e.Hints = nil
+		if d.First != d.Second {
+			e.Hint("the other one is at %s", d.Second)
+		}
+		return e.Hint("resources without a namespace are applied in %q: give one of them a different name, or remove it", t.Namespace)
+	}
+	return err
+}
+
+// clusterScopes returns a function that reports whether a kind is cluster-scoped. A
+// CustomResourceDefinition in the list takes precedence over the built-in kinds.
+func clusterScopes(list *krm.List) func(krm.ID) bool {
+	scopes := map[[2]string]bool{} // by group and kind
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind == "CustomResourceDefinition" && id.Group == "apiextensions.k8s.io" {
+			spec := r.Value().Get("spec")
+			scopes[[2]string{spec.Get("group").Text(), spec.At("names", "kind").Text()}] = spec.Get("scope").Text() == "Cluster"
+		}
+	}
+	return func(id krm.ID) bool {
+		cluster, known := scopes[[2]string{id.Group, id.Kind}]
+		return cluster || !known && id.Cluster
+	}
 }
 
 // keepLast removes all resources of an identity except for the last one, with a warning.

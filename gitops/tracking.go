@@ -25,8 +25,9 @@ const (
 
 // The keys of Argo CD, as in its common package.
 const (
-	trackingID = "argocd.argoproj.io/tracking-id"
-	instance   = "app.kubernetes.io/instance"
+	trackingID     = "argocd.argoproj.io/tracking-id"
+	installationID = "argocd.argoproj.io/installation-id"
+	instance       = "app.kubernetes.io/instance"
 )
 
 // controlPlane is the default namespace of Argo CD. The names of Applications in other namespaces
@@ -76,8 +77,9 @@ func shortened(name string) string {
 // A tracker marks resources.
 type tracker struct {
 	labels map[string]string
-	// app is the name of the Application for the annotation, "" for none. namespace is that of
-	// resources without one.
+	// app is the name of the Application for the annotation, "" for none. namespace is the
+	// destination namespace. The annotation has it for resources without a namespace, and for
+	// cluster-scoped resources, whose namespace Argo CD removes.
 	app, namespace string
 	skipCRDs       bool
 }
@@ -87,6 +89,7 @@ func (t *tracker) Configure(builtins.Env) error { return nil }
 
 // Transform implements [builtins.Transformer].
 func (t *tracker) Transform(list *krm.List, _ builtins.Warn) error {
+	clusterScoped := clusterScopes(list)
 	return list.Parts(func(part *krm.List) error {
 		for i, r := range part.All() {
 			id := r.ID()
@@ -97,9 +100,10 @@ func (t *tracker) Transform(list *krm.List, _ builtins.Warn) error {
 				v := r.Value()
 				if t.app != "" {
 					namespace := v.At("metadata", "namespace").Text()
-					if namespace == "" {
+					if namespace == "" || clusterScoped(id) {
 						namespace = t.namespace
 					}
+					v = withoutInstallation(v)
 					v = v.WithAt(yaml.Str(t.app+":"+id.Group+"/"+id.Kind+":"+namespace+"/"+id.Name), "metadata", "annotations", trackingID)
 				}
 				for _, key := range slices.Sorted(maps.Keys(t.labels)) {
@@ -110,4 +114,15 @@ func (t *tracker) Transform(list *krm.List, _ builtins.Warn) error {
 		}
 		return part.CheckSize()
 	})
+}
+
+// withoutInstallation removes the annotation with the id of an installation of Argo CD, as Argo CD
+// does if its settings have no installation id.
+func withoutInstallation(v yaml.Value) yaml.Value {
+	meta := v.Get("metadata")
+	all := meta.Get("annotations")
+	if !all.Get(installationID).Exists() {
+		return v
+	}
+	return v.With("metadata", meta.With("annotations", all.Without(installationID)))
 }

@@ -54,7 +54,11 @@ func (s *appSource) chartDirectory() {
 		}
 		name, parent = filepath.Base(s.repo.Dir), ".."
 	}
-	s.helmPart(gitops.Part{Dir: s.repo.Place(parent), At: s.field("path"), Chart: true, Within: s.repo.Dir},
+	part := gitops.Part{Dir: s.repo.Place(parent), At: s.field("path"), Chart: true, Within: s.repo.Dir}
+	if filepath.IsAbs(part.Dir) {
+		part.ChartDir = filepath.Join(part.Dir, name)
+	}
+	s.helmPart(part,
 		[]yaml.Field{{Key: "name", Value: yaml.Str(name)}}, []yaml.Place{s.field("path")})
 }
 

@@ -79,14 +79,14 @@ func (r *root) use(o *gitops.Object) {
 	r.Uses = append(r.Uses, o)
 }
 
-// after records the objects that must be ready before the root is applied. They have the group and
-// kind of the root.
-func (r *root) after(list []dependency) {
-	o := r.Object
-	for i, d := range list {
-		r.DependsOn = append(r.DependsOn, gitops.Dependency{Group: o.Group, Kind: o.Kind, Namespace: cmp.Or(d.Namespace, o.Namespace),
-			Name: d.Name, At: o.Place("spec", "dependsOn", i)})
+// DependsOn returns the objects in spec.dependsOn of an object, without a check of the object. They
+// must be ready before the object is applied, and have its group and kind.
+func DependsOn(o *gitops.Object) (list []gitops.Dependency) {
+	for i, d := range o.Value.At("spec", "dependsOn").Items() {
+		list = append(list, gitops.Dependency{Group: o.Group, Kind: o.Kind, Namespace: cmp.Or(d.Get("namespace").Text(), o.Namespace),
+			Name: d.Get("name").Text(), At: o.Place("spec", "dependsOn", i)})
 	}
+	return list
 }
 
 type dependency struct {

@@ -109,7 +109,7 @@ func (f *finder) kustomization(o *gitops.Object) *gitops.Root {
 		return r.Root
 	}
 	s := &k.Spec
-	r.after(s.DependsOn)
+	r.DependsOn = DependsOn(o)
 	r.deprecated(k)
 	src, sub := (*gitops.Object)(nil), s.Path
 	if s.SourceRef.Kind == "ExternalArtifact" {

@@ -108,7 +108,7 @@ func (f *finder) release(o *gitops.Object) *gitops.Root {
 		return r.Root
 	}
 	s := &h.Spec
-	r.after(s.DependsOn)
+	r.DependsOn = DependsOn(o)
 	c, ok := r.chart(h)
 	values := r.values(h)
 	for i, p := range s.PostRenderers {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -231,6 +232,23 @@ func TestReleaseMistakes(t *testing.T) {
 				t.Errorf("warnings %q, want %q", x.warnings, test.warns)
 			}
 		})
+	}
+}
+
+func TestReleaseDuplicates(t *testing.T) {
+	x := newFixture(t, map[string]string{"clusters/web.yaml": helmRelease(fromCharts + "targetNamespace: shop\n")})
+	_, _, err := render(t, only(t, x), `apiVersion: v1
+kind: ConfigMap
+metadata: {name: m}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: m, namespace: shop}
+`)
+	if err == nil || diag.CodeOf(err) != diag.SameID || !strings.Contains(err.Error(), "ConfigMap shop/m (already at in.yaml:1)") {
+		t.Errorf("got %v", err)
+	} else if hints := diag.AsError(err).Hints; len(hints) != 2 || hints[0] != "the other one is at in.yaml:5" {
+		t.Errorf("got hints %q", hints)
 	}
 }
 

@@ -181,7 +181,8 @@ func (c *closure) add(ctx context.Context, objects []*gitops.Object) error {
 	return nil
 }
 
-// warnDeep reports an object that has no root because it is nested too deeply.
+// warnDeep reports the objects that have no root because they are nested too deeply: one for each
+// chain of objects.
 func (c *closure) warnDeep(list []*gitops.Root) {
 	found := map[string]bool{}
 	for _, r := range list {
@@ -189,9 +190,9 @@ func (c *closure) warnDeep(list []*gitops.Root) {
 	}
 	for _, o := range c.deep {
 		if !found[contentOf(o)] && c.Warn != nil {
-			c.Warn(o.Errorf([]any{"metadata", "name"}, "%s is nested in the output of more than %d other objects: it is not rendered",
+			c.Warn(o.Errorf([]any{"metadata", "name"}, "%s is nested in the output of %d other objects, which is the limit: it is not rendered",
 				nameOf(o), maxDepth).With(diag.Limit).Hint("if the nesting ends, search the directory that declares it"))
-			return
+			found[contentOf(o)] = true // several chains can lead to it
 		}
 	}
 }

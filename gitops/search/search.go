@@ -363,6 +363,28 @@ func Digest(r *gitops.Root) krm.Digest {
 	return krm.DigestOf(b)
 }
 
+// Contains reports whether a position is in one of the objects and files that determine r.
+func Contains(r *gitops.Root, pos diag.Pos) bool {
+	for _, o := range append([]*gitops.Object{r.Object}, r.Uses...) {
+		src := o.Place().Origin()
+		if src.File == pos.File && (pos.Line == 0 || documentAt(src, o.Place("metadata", "name").Pos().Line) == documentAt(src, pos.Line)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Files, func(src *yaml.Source) bool { return src.File == pos.File })
+}
+
+// documentAt returns the number of documents that start at or before a line.
+func documentAt(src *yaml.Source, line int) (n int) {
+	docs, _ := src.Documents() // a source of objects has been parsed without errors
+	for _, d := range docs {
+		if d.Line <= line {
+			n++
+		}
+	}
+	return n
+}
+
 // realOf returns dir without symbolic links, or its absolute path if it does not exist.
 func realOf(dir string) string {
 	abs, err := filepath.Abs(dir)

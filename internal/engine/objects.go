@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
@@ -32,16 +34,16 @@ type objects struct {
 }
 
 // withObjects returns a selection that also finds GitOps objects in tree. A nil tree means the
-// files of this machine.
-func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selection {
+// files of this machine. warn reports likely mistakes in objects; it may be nil.
+func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree, warn func(*diag.Error)) roots.Selection {
 	o := e.o.GitOps
 	if o.Mode == search.None || o.Mode == "" {
 		return s
 	}
-	o.Jobs, o.Warn = s.Jobs, func(w *diag.Error) { e.host.Log.Warn(planner.WarningOf(w)) }
+	o.Jobs, o.Warn = s.Jobs, warn
 	o.Charts = e.o.Plan.Functions.Policy.Helm
 	if tree != nil {
-		o.FS, o.Top, o.Prefix, o.Warn = tree, tree.Top(), tree.Shown(), nil
+		o.FS, o.Top, o.Prefix = tree, tree.Top(), tree.Shown()
 	}
 	s.Objects = func(ctx context.Context, files []roots.File, layers func() ([]roots.Layer, error)) ([]roots.Object, []roots.Skipped,
 		error) {
@@ -83,6 +85,9 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree) roots.Selec
 	return s
 }
 
+// warn prints a warning about an object.
+func (e *Engine) warn(w *diag.Error) { e.host.Log.Warn(planner.WarningOf(w)) }
+
 // renderObjects renders roots without functions, to find objects in the output. The result lacks
 // roots that cannot be rendered.
 func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names []string,
@@ -112,48 +117,79 @@ func (e *Engine) renderObjects(ctx context.Context, tree *revision.Tree, names [
 	return lists, context.Cause(ctx)
 }
 
-// mayBeObject reports whether an argument has the form of the name of a GitOps object.
+// mayBeObject reports whether an argument has the form of the name of a GitOps object. An absolute
+// path, a path that starts with ./ or ../ and a remote reference always name a directory.
 func mayBeObject(arg string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(arg), "/")
+	if filepath.IsAbs(arg) || first == "." || first == ".." || loaders.IsRemote(arg) {
+		return false
+	}
 	return slices.ContainsFunc(search.Kinds, func(kind string) bool { return strings.Contains("/"+arg, "/"+kind+"/") })
 }
 
+// layerNames are the names of files that make a directory a layer.
+var layerNames = slices.Concat(layerfile.Names, layerfile.CompositionNames)
+
 // isLayer reports whether a path is a directory with a file that makes it a layer.
 func isLayer(path string) bool {
-	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+	return slices.ContainsFunc(layerNames, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(path, name))
 		return err == nil
 	})
 }
 
 // findNamed searches the working directory if args contain names of unknown GitOps objects. A name
-// without an object is an error.
+// without an object is an error. Warnings about objects that args do not name are not printed: the
+// search also runs for a directory such as overlays/Application/prod.
 func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	if !slices.ContainsFunc(args, func(arg string) bool { return e.objects.here[arg] == nil && mayBeObject(arg) }) {
 		return nil
 	}
 	s := e.o.Selection
 	e.o.GitOps.Mode = search.All
-	_, err := e.withObjects(roots.Selection{Jobs: s.Jobs, Hidden: s.Hidden}, nil).Find(ctx, []string{"."})
+	var warnings []*diag.Error
+	_, err := e.withObjects(roots.Selection{Jobs: s.Jobs, Hidden: s.Hidden}, nil, func(w *diag.Error) {
+		warnings = append(warnings, w)
+	}).Find(ctx, []string{"."})
+	objects := e.objects.here
+	missing := func(arg string) bool {
+		_, err := os.Lstat(arg)
+		return err != nil && mayBeObject(arg) && objects[arg] == nil
+	}
+	failed := err != nil && diag.CodeOf(err) != diag.NoRoots || slices.ContainsFunc(args, missing)
+	for _, w := range warnings {
+		if failed || slices.ContainsFunc(args, func(arg string) bool { return objects.Has(arg) && search.Contains(objects[arg], w.Pos) }) {
+			e.warn(w)
+		}
+	}
 	if err != nil && diag.CodeOf(err) != diag.NoRoots {
 		return err
 	}
-	objects := e.objects.here
 	for _, arg := range args {
 		if o := objects[arg]; o != nil && isLayer(arg) {
 			return sameName(o, arg, arg, "to name the directory, write ./"+diag.ShellWord(arg))
 		}
-		if _, err := os.Lstat(arg); err != nil && mayBeObject(arg) && objects[arg] == nil {
-			err := diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg))
-			e := diag.AsError(err)
-			names := slices.Sorted(maps.Keys(objects))
-			several := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, "/"+arg) })
-			if e.Hints = diag.DidYouMean(arg, names); len(several) > 0 {
-				e.Hints = []string{"several objects have this name: write " + strings.Join(several, " or ")}
+		if missing(arg) {
+			if err := objects.ambiguous(arg, "below the working directory"); err != nil {
+				return err
 			}
+			e := diag.AsError(diag.NoRoots.Errorf("there is no object %s in the files below the working directory", diag.Redact(arg)))
+			e.Hints = diag.DidYouMean(arg, slices.Sorted(maps.Keys(objects)))
 			return e
 		}
 	}
 	return nil
+}
+
+// ambiguous returns an error if several objects have a name. It does not have the code NoRoots: the
+// name must not be taken for that of a removed object.
+func (o Objects) ambiguous(name, where string) error {
+	several := slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(root string) bool { return !strings.HasSuffix(root, "/"+name) })
+	if len(several) == 0 {
+		return nil
+	}
+	e := diag.AsError(diag.BadValue.Errorf("there is no object %s in the files %s", diag.Redact(name), where))
+	return e.Hint("several objects have this name: write %s", strings.Join(several, " or "))
 }
 
 // namedIn returns the names among args that GitOps objects have in a revision of the working
@@ -167,16 +203,45 @@ func (e *Engine) namedIn(ctx context.Context, tree *revision.Tree, args []string
 		return nil, err
 	}
 	e.o.GitOps.Mode = search.All
-	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree)
+	s := e.withObjects(roots.Selection{Jobs: e.o.Selection.Jobs, Hidden: e.o.Selection.Hidden, FS: tree}, tree, nil)
 	if _, err = s.Find(ctx, []string{dir}); err != nil && diag.CodeOf(err) != diag.NoRoots {
 		return nil, err
 	}
 	for _, arg := range args {
-		if e.objects.there[tree].Has(arg) && !slices.Contains(names, arg) {
+		switch objects := e.objects.there[tree]; {
+		case slices.Contains(names, arg) || !mayBeObject(arg):
+		case objects.Has(arg):
 			names = append(names, arg)
+		default:
+			if err := objects.ambiguous(arg, "of "+strings.TrimSuffix(tree.Shown(), ":")); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return names, nil
+	return names, e.distinctIn(tree, names, "to name the directory, write ./NAME")
+}
+
+// distinctIn returns an error if one of names is both an object and a directory in a revision.
+func (e *Engine) distinctIn(tree *revision.Tree, names []string, hint string) error {
+	objects := e.objects.there[tree]
+	wd, err := tree.Name(".")
+	if err != nil {
+		wd = "."
+	}
+	for _, name := range names {
+		if !objects.Has(name) {
+			continue
+		}
+		for _, dir := range []string{name, path.Join(wd, name)} {
+			if slices.ContainsFunc(layerNames, func(file string) bool {
+				_, err := tree.Stat(path.Join(dir, file))
+				return err == nil
+			}) {
+				return sameName(objects[name], name, tree.Shown()+dir, hint)
+			}
+		}
+	}
+	return nil
 }
 
 // place returns the output folders of roots. The folder of a GitOps object has the name of the
@@ -228,24 +293,26 @@ func (o Objects) inOrder(list render.Roots) render.Roots {
 	for i, r := range list {
 		number[r.Dir] = i
 	}
-	sorted, done := make(render.Roots, 0, len(list)), make([]bool, len(list))
-	var visit func(i int)
-	visit = func(i int) {
-		if done[i] {
+	sorted, done := make(render.Roots, 0, len(list)), map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if done[name] {
 			return
 		}
-		done[i] = true
-		if r := o[list[i].Dir]; r != nil {
-			for _, name := range r.After() {
-				if before, ok := number[name]; ok {
-					visit(before)
-				}
-			}
+		done[name] = true
+		for _, before := range o[name].After() {
+			visit(before) // even if it is not in the list: it can depend on others that are
 		}
-		sorted = append(sorted, list[i])
+		if i, ok := number[name]; ok {
+			sorted = append(sorted, list[i])
+		}
 	}
-	for i := range list {
-		visit(i)
+	for _, r := range list {
+		if o.Has(r.Dir) {
+			visit(r.Dir)
+		} else {
+			sorted = append(sorted, r)
+		}
 	}
 	return sorted
 }

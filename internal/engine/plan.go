@@ -112,7 +112,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		return unplaced(names), 0, err
 	}
 	if s.Below {
-		selection := e.withObjects(e.o.Selection, nil)
+		selection := e.withObjects(e.o.Selection, nil, nil)
 		found, err := selection.Find(ctx, list)
 		if err != nil {
 			return nil, 0, err
@@ -131,7 +131,7 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		found, err := e.place(list, base)
 		return found, 0, err
 	}
-	found, err := e.host.Watch.find(ctx, e.withObjects(e.o.Selection, nil), list)
+	found, err := e.host.Watch.find(ctx, e.withObjects(e.o.Selection, nil, e.warn), list)
 	if err != nil {
 		return nil, 0, err
 	}

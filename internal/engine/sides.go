@@ -136,7 +136,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	selection := e.withObjects(e.o.Selection, tree)
+	selection := e.withObjects(e.o.Selection, tree, nil)
 	selection.Visit, selection.FS = nil, tree
 	found, err := selection.Find(ctx, names)
 	if err != nil && ctx.Err() == nil && diag.CodeOf(err) == diag.NoRoots {
@@ -144,7 +144,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	} else if err != nil {
 		return nil, err
 	}
-	return found.Dirs, nil
+	return found.Dirs, e.distinctIn(tree, found.Dirs, onlyDirectories)
 }
 
 // A RemoteError reports remote content in a comparison with a revision, which does not record

@@ -68,6 +68,9 @@ const arrow = " -> "
 // are unknown.
 func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 	layer, root := n.Origin.File(), t.root(n)
+	if t.layers.Layer(layer) == nil {
+		return nil // a step of a GitOps object, whose file is not a layer
+	}
 	var found []string
 	switch {
 	case e.Inputs != [2]int{}: // a merge

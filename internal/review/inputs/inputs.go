@@ -8,6 +8,7 @@
 package inputs
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // A Kind describes the use of a path.
@@ -71,11 +73,19 @@ type Root struct {
 // cwd.
 func (r *Root) AddObject(o *gitops.Root, cwd string, own bool) {
 	r.Object = o.Object.Kind
+	charts := map[string]bool{} // directories of the generated layers with charts
 	for _, p := range o.Parts {
-		if filepath.IsAbs(p.Dir) {
+		switch {
+		case p.Chart:
+			charts[cmp.Or(p.Dir, o.Object.Tree)] = true
+			if p.ChartDir != "" {
+				r.Sources = append(r.Sources, p.ChartDir)
+			}
+		case filepath.IsAbs(p.Dir):
 			r.Sources = append(r.Sources, p.Dir)
 		}
 	}
+	r.withoutLayers(charts)
 	files := o.Files
 	if own {
 		files = o.Sources()
@@ -90,6 +100,22 @@ func (r *Root) AddObject(o *gitops.Root, cwd string, own bool) {
 		}
 	}
 	slices.SortFunc(r.Inputs, func(a, b Input) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// withoutLayers removes the layers in directories that only have generated kustomization files. If
+// a directory also has such a file, other layers may use it, and it is not removed.
+func (r *Root) withoutLayers(dirs map[string]bool) {
+	isLayerFile := func(in Input) bool {
+		name := filepath.Base(in.Path)
+		return dirs[filepath.Dir(in.Path)] && (slices.Contains(layerfile.Names, name) || slices.Contains(layerfile.CompositionNames, name))
+	}
+	for _, in := range r.Inputs {
+		if in.Kind != Absent && isLayerFile(in) {
+			delete(dirs, filepath.Dir(in.Path))
+		}
+	}
+	r.Dirs = slices.DeleteFunc(r.Dirs, func(dir string) bool { return dirs[dir] })
+	r.Inputs = slices.DeleteFunc(r.Inputs, func(in Input) bool { return in.Kind == Absent && isLayerFile(in) })
 }
 
 // A Setting describes the inputs of a plan that layers do not name.
