@@ -162,8 +162,7 @@ var imports = map[string][]string{
 	"internal/planview/planpage": {"diag", "internal/planview", "internal/planview/drawing", "internal/planview/page"},
 
 	"internal/review/history": plus(values, "builtins", "eval", "graph", "planner"),
-	"internal/review/inputs": {"catalog", "diag", "gitops", "internal/cli", "internal/engine", "loaders", "planner",
-		"planner/layerfile"},
+	"internal/review/inputs":  {"catalog", "diag", "gitops", "internal/cli", "internal/engine", "loaders", "planner", "planner/layerfile"},
 	"internal/review/preview": {"diag", "graph", "internal/engine", "internal/planview", "krm", "krm/diff", "krm/secret",
 		"output", "planner", "planner/trace", "scheduler"},
 	"internal/review/validation": plus(values, "graph", "internal/cli", "internal/cli/options", "internal/engine",

@@ -32,10 +32,11 @@ func (f *Finish) Transform(list *krm.List, warn Warn) error {
 	if err := new(HashTransformer).Transform(list, warn); err != nil {
 		return err
 	}
-	if err := FixNameReferences(list, f.NameReference); err != nil {
+	index := newNameIndex(list)
+	if err := index.fixNames(list, f.NameReference); err != nil {
 		return err
 	}
-	lint.Result(list, warn)
+	lint.Result(list, index.named, warn)
 	if err := ResolveVars(list, f.Vars, f.VarReference, warn); err != nil {
 		return err
 	}

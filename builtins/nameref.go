@@ -24,8 +24,25 @@ func FixNameReferences(list *krm.List, refs *NameReferences) error {
 	if len(refs.All()) == 0 {
 		return nil
 	}
-	index := newNameIndex(list)
-	return list.Parts(func(part *krm.List) error { return index.share().fixAll(part, refs) })
+	return newNameIndex(list).fixNames(list, refs)
+}
+
+// fixNames is [FixNameReferences] with the index of list.
+func (x *nameIndex) fixNames(list *krm.List, refs *NameReferences) error {
+	if len(refs.All()) == 0 {
+		return nil
+	}
+	return list.Parts(func(part *krm.List) error { return x.share().fixAll(part, refs) })
+}
+
+// named returns the positions of the resources with a previous name. The slice is valid until the
+// next call.
+func (x *nameIndex) named(name string) []int32 {
+	c, ok := x.names[name]
+	if !ok {
+		return nil
+	}
+	return x.all(c)
 }
 
 func (x *nameIndex) fixAll(list *krm.List, refs *NameReferences) error {

@@ -15,12 +15,18 @@ import (
 // kustomize updates only the fields that its configuration lists, and only if both objects are in
 // the same namespace. A string is a leftover if it equals an old name of a renamed object, no
 // object of that kind has the name now, and the field's name says that it refers to that kind.
-func references(list *krm.List, warn diag.Warn) {
-	s := search{renamed: renamedIn(list), hosts: hostsIn(list), warn: warn}
-	if s.renamed == nil && s.hosts == nil {
+func references(list *krm.List, named func(name string) []int32, warn diag.Warn) {
+	s := search{list: list, named: named, warn: warn}
+	renamed := false
+	for _, r := range list.All() {
+		if renamed = len(r.Prev) > 0; renamed {
+			break
+		}
+	}
+	if !renamed {
 		return
 	}
-	s.list, s.kinds = list, map[string]bool{"serviceaccount": true, "virtualservice": true}
+	s.kinds = map[string]bool{"serviceaccount": true, "virtualservice": true}
 	for _, r := range list.All() {
 		s.kinds[r.ID().Kind] = true
 	}
@@ -49,28 +55,20 @@ type target struct {
 	kind string // in lower case
 }
 
-// renamedIn returns the objects that were renamed, by each of their old names.
-func renamedIn(list *krm.List) map[string][]target {
-	var renamed map[string][]target
-	lower := map[string]string{}
-	for _, r := range list.All() {
-		for i, prev := range r.Prev {
-			old := prev.Name
-			if old == "" || old == r.ID().Name || slices.ContainsFunc(r.Prev[:i], func(p krm.ID) bool { return p.Name == old }) {
-				continue
-			}
-			if renamed == nil {
-				renamed = make(map[string][]target, list.Len())
-			}
-			kind, ok := lower[r.ID().Kind]
-			if !ok {
-				kind = strings.ToLower(r.ID().Kind)
-				lower[r.ID().Kind] = kind
-			}
-			renamed[old] = append(renamed[old], target{r, kind})
+// targets returns the objects that had a name and have another one now. It returns none if there
+// are more than [maxTargets]. The slice is valid until the next call.
+func (s *search) targets(name string) []target {
+	found := s.named(name)
+	if len(found) > maxTargets {
+		return nil
+	}
+	s.scratch = s.scratch[:0]
+	for _, i := range found {
+		if r := s.list.At(int(i)); r.ID().Name != name && name != "" {
+			s.scratch = append(s.scratch, target{r, strings.ToLower(r.ID().Kind)})
 		}
 	}
-	return renamed
+	return s.scratch
 }
 
 // currentNames returns the kinds and names of the objects in list.
@@ -84,8 +82,9 @@ func currentNames(list *krm.List) map[[2]string]bool {
 
 // A search looks for old names in one object after the other.
 type search struct {
-	renamed  map[string][]target
-	hosts    map[string]target // Services by an old host name: see hostsIn
+	named    func(name string) []int32
+	scratch  []target
+	hosts    map[string]target // Services by an old host name: see hostsIn; nil until needed
 	list     *krm.List
 	kinds    map[string]bool    // the kinds of the root, also in lower case
 	current  map[[2]string]bool // see currentNames; nil until it is needed
@@ -165,8 +164,8 @@ func isLabels(key string) bool {
 
 // text reports a text in the mapping parent if it is a leftover.
 func (s *search) text(text string, parent yaml.Value) {
-	targets := s.renamed[text]
-	if len(targets) == 0 || len(targets) > maxTargets {
+	targets := s.targets(text)
+	if len(targets) == 0 {
 		return
 	}
 	names, inList := lastFields(s.path)
@@ -181,7 +180,7 @@ func (s *search) text(text string, parent yaml.Value) {
 
 // host reports a text that contains the old host name of a Service.
 func (s *search) host(v yaml.Value) {
-	if s.hosts == nil || v.Type() != yaml.String {
+	if v.Type() != yaml.String {
 		return
 	}
 	const domain = ".svc"
@@ -204,6 +203,9 @@ func (s *search) host(v yaml.Value) {
 			continue
 		}
 		old := strings.Join(labels[len(labels)-2:], ".")
+		if s.hosts == nil {
+			s.hosts = hostsIn(s.list)
+		}
 		if t, ok := s.hosts[old]; ok {
 			s.found++
 			id := t.ID()
@@ -224,7 +226,7 @@ func isLabel(c byte) bool {
 // hostsIn returns the Services with a new name or namespace, by each of their old names with the
 // old namespace: NAME.NAMESPACE.
 func hostsIn(list *krm.List) map[string]target {
-	var hosts map[string]target
+	hosts := map[string]target{}
 	for _, r := range list.All() {
 		if id := r.ID(); id.Kind != "Service" || id.Group != "" {
 			continue
@@ -233,17 +235,12 @@ func hostsIn(list *krm.List) map[string]target {
 			if prev.Name == r.ID().Name && prev.EffectiveNamespace() == r.ID().EffectiveNamespace() {
 				continue
 			}
-			if hosts == nil {
-				hosts = map[string]target{}
-			}
 			hosts[prev.Name+"."+prev.EffectiveNamespace()] = target{r, "service"}
 		}
 	}
-	if hosts != nil {
-		for _, r := range list.All() {
-			if r.ID().Kind == "Service" {
-				delete(hosts, r.ID().Name+"."+r.ID().EffectiveNamespace())
-			}
+	for _, r := range list.All() {
+		if r.ID().Kind == "Service" {
+			delete(hosts, r.ID().Name+"."+r.ID().EffectiveNamespace())
 		}
 	}
 	return hosts
@@ -259,11 +256,7 @@ func (s *search) annotations(v yaml.Value) {
 		if before, after, ok := strings.Cut(name, "/"); ok {
 			name, namespace = after, yaml.Str(before)
 		}
-		targets := s.renamed[name]
-		if len(targets) > maxTargets {
-			continue
-		}
-		for _, t := range targets {
+		for _, t := range s.targets(name) {
 			if annotates(f.Key, t.kind) && s.reaches(t, namespace) {
 				s.path = append(s.path[:0], "metadata", "annotations", f.Key)
 				s.report(t, name, f.Value.Text(), namespace.Exists())

@@ -12,9 +12,10 @@ import (
 const maxFindings = 200
 
 // Result reports findings about list, the resources of a root at the end of its build. The
-// references must have been updated, and the earlier names must still be known.
-func Result(list *krm.List, warn diag.Warn) {
-	references(list, warn)
+// references must have been updated, and the earlier names must still be known. named returns the
+// positions of the resources that had a name; the slice is valid until the next call.
+func Result(list *krm.List, named func(name string) []int32, warn diag.Warn) {
+	references(list, named, warn)
 	copies(list, warn)
 	scopes(list, warn)
 	selectors(list, warn)

@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,15 @@ func listOf(t *testing.T, text string) *krm.List {
 // results returns the findings about list, one on each line.
 func results(list *krm.List) string {
 	var b strings.Builder
-	lint.Result(list, func(code diag.Code, format string, args ...any) {
+	named := func(name string) (found []int32) {
+		for i, r := range list.All() {
+			if slices.ContainsFunc(r.Prev, func(p krm.ID) bool { return p.Name == name }) {
+				found = append(found, int32(i))
+			}
+		}
+		return found
+	}
+	lint.Result(list, named, func(code diag.Code, format string, args ...any) {
 		fmt.Fprintf(&b, "%s %v\n", code, fmt.Errorf(format, args...))
 	})
 	return b.String()

@@ -51,7 +51,7 @@ func selectors(list *krm.List, warn diag.Warn) {
 		if s.what == "Service" {
 			all = services
 		}
-		if labels.Len() == 0 {
+		if labels.Len() == 0 || len(all.before) == 0 {
 			continue
 		}
 		key := s.what + keyOf(labels)

@@ -3,6 +3,7 @@
 package findings
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"strings"
@@ -95,7 +96,7 @@ func (r *Rules) ignored(code diag.Code, pos diag.Pos) bool {
 	}
 	lines, ok := r.files[pos.File]
 	if !ok {
-		if data, err := os.ReadFile(pos.File); err == nil && strings.Contains(string(data), marker) {
+		if data, err := os.ReadFile(pos.File); err == nil && bytes.Contains(data, []byte(marker)) {
 			lines = strings.Split(string(data), "\n")
 		}
 		if r.files == nil {
