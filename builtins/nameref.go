@@ -35,11 +35,11 @@ func (x *nameIndex) fixNames(list *krm.List, refs *NameReferences) error {
 	return list.Parts(func(part *krm.List) error { return x.share().fixAll(part, refs) })
 }
 
-// named returns the positions of the resources with a previous name. The slice is valid until the
-// next call.
-func (x *nameIndex) named(name string) []int32 {
+// named returns the positions of the resources with a previous name, none if there are more than
+// most. The slice is valid until the next call.
+func (x *nameIndex) named(name string, most int32) []int32 {
 	c, ok := x.names[name]
-	if !ok {
+	if !ok || c.n > most {
 		return nil
 	}
 	return x.all(c)

@@ -15,7 +15,7 @@ import (
 // kustomize updates only the fields that its configuration lists, and only if both objects are in
 // the same namespace. A string is a leftover if it equals an old name of a renamed object, no
 // object of that kind has the name now, and the field's name says that it refers to that kind.
-func references(list *krm.List, named func(name string) []int32, warn diag.Warn) {
+func references(list *krm.List, named func(name string, most int32) []int32, warn diag.Warn) {
 	s := search{list: list, named: named, warn: warn}
 	renamed := false
 	for _, r := range list.All() {
@@ -40,6 +40,7 @@ func references(list *krm.List, named func(name string) []int32, warn diag.Warn)
 		s.referrer = r
 		s.object(r.Value())
 		if s.found >= maxFindings {
+			warn(diag.LeftReference, "more references to old names may exist: only the first %d are reported", s.found)
 			return
 		}
 	}
@@ -58,10 +59,7 @@ type target struct {
 // targets returns the objects that had a name and have another one now. It returns none if there
 // are more than [maxTargets]. The slice is valid until the next call.
 func (s *search) targets(name string) []target {
-	found := s.named(name)
-	if len(found) > maxTargets {
-		return nil
-	}
+	found := s.named(name, maxTargets)
 	s.scratch = s.scratch[:0]
 	for _, i := range found {
 		if r := s.list.At(int(i)); r.ID().Name != name && name != "" {
@@ -82,7 +80,7 @@ func currentNames(list *krm.List) map[[2]string]bool {
 
 // A search looks for old names in one object after the other.
 type search struct {
-	named    func(name string) []int32
+	named    func(name string, most int32) []int32
 	scratch  []target
 	hosts    map[string]target // Services by an old host name: see hostsIn; nil until needed
 	list     *krm.List
@@ -91,7 +89,25 @@ type search struct {
 	warn     diag.Warn
 	found    int
 	referrer *krm.Resource
-	path     []any
+	path     []hop
+}
+
+// A hop is a field, or an item of a list if field is empty. A slice of any would allocate each
+// name.
+type hop struct {
+	field string
+	item  int
+}
+
+// pathOf returns a path in the form used by messages.
+func pathOf(path []hop) []any {
+	all := make([]any, len(path))
+	for i, s := range path {
+		if all[i] = s.field; s.field == "" {
+			all[i] = s.item
+		}
+	}
+	return all
 }
 
 // object searches an object. Its name, its labels and the data of a Secret are not references, and
@@ -108,7 +124,7 @@ func (s *search) object(v yaml.Value) {
 			}
 			if kind == "ConfigMap" {
 				for _, x := range f.Value.Fields() {
-					s.path = append(s.path[:0], f.Key, x.Key)
+					s.path = append(s.path[:0], hop{f.Key, 0}, hop{x.Key, 0})
 					s.host(x.Value)
 				}
 				continue
@@ -117,7 +133,7 @@ func (s *search) object(v yaml.Value) {
 			s.annotations(f.Value.Get("annotations"))
 			continue
 		}
-		s.path = append(s.path[:0], f.Key)
+		s.path = append(s.path[:0], hop{f.Key, 0})
 		s.value(f.Value, v)
 	}
 }
@@ -135,13 +151,13 @@ func (s *search) value(v, parent yaml.Value) {
 			case f.Key == "valuesObject", f.Key == "values" && strings.HasPrefix(s.referrer.ID().Kind, "Helm"):
 				continue // of a chart, which gives names a meaning of its own
 			}
-			s.path = append(s.path, f.Key)
+			s.path = append(s.path, hop{f.Key, 0})
 			s.value(f.Value, v)
 			s.path = s.path[:len(s.path)-1]
 		}
 	case yaml.Seq:
 		for i, item := range v.Items() {
-			s.path = append(s.path, i)
+			s.path = append(s.path, hop{"", i})
 			s.value(item, parent)
 			s.path = s.path[:len(s.path)-1]
 		}
@@ -209,7 +225,7 @@ func (s *search) host(v yaml.Value) {
 		if t, ok := s.hosts[old]; ok {
 			s.found++
 			id := t.ID()
-			at(s.referrer, s.warn, diag.LeftReference, s.path,
+			at(s.referrer, s.warn, diag.LeftReference, pathOf(s.path),
 				fmt.Sprintf("has the host name %s.svc of Service %s, which became %s in namespace %s", old, t.OrigID().Name, id.Name,
 					id.EffectiveNamespace()),
 				fmt.Sprintf("kustomize does not update a name within a text: set it by replacements, from Service %s", id.Name))
@@ -258,7 +274,7 @@ func (s *search) annotations(v yaml.Value) {
 		}
 		for _, t := range s.targets(name) {
 			if annotates(f.Key, t.kind) && s.reaches(t, namespace) {
-				s.path = append(s.path[:0], "metadata", "annotations", f.Key)
+				s.path = append(s.path[:0], hop{"metadata", 0}, hop{"annotations", 0}, hop{f.Key, 0})
 				s.report(t, name, f.Value.Text(), namespace.Exists())
 				break
 			}
@@ -299,7 +315,7 @@ func (s *search) report(t target, name, all string, qualified bool) {
 			id.Kind, id.Name))
 	case qualified:
 		hints = append(hints, "add this entry to a file that the field configurations lists:")
-		hints = append(hints, nameReference(id, from.Kind, s.path[:len(s.path)-1])...)
+		hints = append(hints, nameReference(id, from.Kind, pathOf(s.path[:len(s.path)-1]))...)
 	case !id.Cluster && !from.Cluster && id.Namespace == "" && from.Namespace != "":
 		text += fmt.Sprintf(" without a namespace; the %s is in %s", from.Kind, from.Namespace)
 		hints = append(hints, fmt.Sprintf("kustomize updates a reference only within a namespace: give the %s the namespace %s%s",
@@ -310,9 +326,9 @@ func (s *search) report(t target, name, all string, qualified bool) {
 			from.Kind, id.Namespace))
 	default:
 		hints = append(hints, "add this entry to a file that the field configurations lists:")
-		hints = append(hints, nameReference(id, from.Kind, s.path)...)
+		hints = append(hints, nameReference(id, from.Kind, pathOf(s.path))...)
 	}
-	at(s.referrer, s.warn, diag.LeftReference, s.path, text, hints...)
+	at(s.referrer, s.warn, diag.LeftReference, pathOf(s.path), text, hints...)
 }
 
 // made returns the place where t is made, as the end of a hint.

@@ -70,16 +70,15 @@ func held(kind string) bool {
 
 // lastFields returns the last two fields of path, the last one first, and reports whether path
 // ends in a list.
-func lastFields(path []any) (names [2]string, inList bool) {
-	_, isField := path[len(path)-1].(string)
+func lastFields(path []hop) (names [2]string, inList bool) {
 	n := 0
 	for i := len(path) - 1; i >= 0 && n < len(names); i-- {
-		if key, ok := path[i].(string); ok {
-			names[n] = key
+		if path[i].field != "" {
+			names[n] = path[i].field
 			n++
 		}
 	}
-	return names, !isField
+	return names, path[len(path)-1].field == ""
 }
 
 // refersTo reports whether a field refers to objects of the kind of t. names are the name of the

@@ -9,12 +9,13 @@ import (
 )
 
 // maxFindings is the maximum number of findings of one rule in a list.
-const maxFindings = 200
+const maxFindings = 100
 
 // Result reports findings about list, the resources of a root at the end of its build. The
 // references must have been updated, and the earlier names must still be known. named returns the
-// positions of the resources that had a name; the slice is valid until the next call.
-func Result(list *krm.List, named func(name string) []int32, warn diag.Warn) {
+// positions of the resources that had a name, and none if there are more than most. The slice is
+// valid until the next call.
+func Result(list *krm.List, named func(name string, most int32) []int32, warn diag.Warn) {
 	references(list, named, warn)
 	copies(list, warn)
 	scopes(list, warn)

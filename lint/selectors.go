@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -27,8 +26,8 @@ var selections = map[string]selection{
 // selectors reports objects whose selector matches nothing in the root although it did in the
 // files, and labels that were added to selectors of the peers of a NetworkPolicy.
 func selectors(list *krm.List, warn diag.Warn) {
-	var p, services *labelled
-	matching := map[string]bool{} // selectors that match something, by kind and labels
+	pods := labelled{list: list, labels: podLabels}
+	services := labelled{list: list, labels: serviceLabels}
 	for _, r := range list.All() {
 		s, ok := selections[r.ID().Kind]
 		policy := r.ID().Kind == "NetworkPolicy"
@@ -39,42 +38,60 @@ func selectors(list *krm.List, warn diag.Warn) {
 		if !known {
 			continue
 		}
-		if p == nil {
-			p, services = indexOf(list, podLabels), indexOf(list, serviceLabels)
-		}
 		if policy {
-			p.peers(r, before, warn)
+			peers(r, before, &pods, warn)
 			continue
+		}
+		all := &pods
+		if s.what == "Service" {
+			all = &services
 		}
 		labels := r.Value().At(s.path...)
-		all := p
-		if s.what == "Service" {
-			all = services
-		}
-		if labels.Len() == 0 || len(all.before) == 0 {
-			continue
-		}
-		key := s.what + keyOf(labels)
-		matches, done := matching[key]
-		if !done {
-			matches = all.now.match(labels) != nil
-			matching[key] = matches
-		}
-		if matches {
-			continue
-		}
-		if of := all.before.match(before.At(s.path...)); of != nil {
-			unmatched(r, s, labels, of, warn)
+		if was := before.At(s.path...); labels.Len() > 0 && !all.result().match(labels) {
+			if of := all.files().find(was); of != nil {
+				unmatched(r, s, labels, of, warn)
+			}
 		}
 	}
 }
 
-// labelled are objects of a root by their labels or those of their pods, in its files and in its
-// result.
-type labelled struct{ before, now index }
+// labelled are objects of a root by their labels or the labels of their pods.
+type labelled struct {
+	list        *krm.List
+	labels      func(object yaml.Value) yaml.Value
+	before, now *index // made when they are needed
+}
+
+// files returns the objects by the labels in their files.
+func (l *labelled) files() *index {
+	if l.before == nil {
+		l.before = &index{}
+		for _, r := range l.list.All() {
+			if before, ok := r.Original(); ok {
+				l.before.add(r, l.labels(before))
+			}
+		}
+	}
+	return l.before
+}
+
+// result returns the objects by their labels in the result.
+func (l *labelled) result() *index {
+	if l.now == nil {
+		l.now = &index{}
+		for _, r := range l.list.All() {
+			l.now.add(r, l.labels(r.Value()))
+		}
+	}
+	return l.now
+}
 
 // An index finds objects by labels.
-type index map[[2]string][]owner
+type index struct {
+	owners  []owner
+	first   map[[2]string]chain
+	entries []entry
+}
 
 // An owner is an object that has labels, or whose pods have them.
 type owner struct {
@@ -82,16 +99,13 @@ type owner struct {
 	labels yaml.Value
 }
 
-func indexOf(list *krm.List, labels func(object yaml.Value) yaml.Value) *labelled {
-	x := &labelled{index{}, index{}}
-	for _, r := range list.All() {
-		x.now.add(r, labels(r.Value()))
-		if before, ok := r.Original(); ok {
-			x.before.add(r, labels(before))
-		}
-	}
-	return x
-}
+// A chain is the list of the n owners of a label: the entry first, and those that it leads to.
+type chain struct{ first, n int32 }
+
+type entry struct{ owner, next int32 }
+
+// maxOwners is the number of owners of a selector's rarest label above which they are not compared.
+const maxOwners = 64
 
 // serviceLabels returns the labels of a Service, None for other objects.
 func serviceLabels(v yaml.Value) yaml.Value {
@@ -112,36 +126,61 @@ func podLabels(v yaml.Value) yaml.Value {
 	return v.At("spec", "template", "metadata", "labels")
 }
 
-func (x index) add(r *krm.Resource, labels yaml.Value) {
+func (x *index) add(r *krm.Resource, labels yaml.Value) {
+	if labels.Len() == 0 {
+		return
+	}
+	if x.first == nil {
+		x.first = map[[2]string]chain{}
+	}
+	x.owners = append(x.owners, owner{r, labels})
 	for _, l := range labels.Fields() {
 		key := [2]string{l.Key, l.Value.Text()}
-		x[key] = append(x[key], owner{r, labels})
+		c := x.first[key]
+		x.entries = append(x.entries, entry{int32(len(x.owners) - 1), c.first})
+		x.first[key] = chain{int32(len(x.entries)), c.n + 1} // an index + 1
 	}
 }
 
-// match returns an object with all labels, nil if there is none or no label is given.
-func (x index) match(labels yaml.Value) *krm.Resource {
-	var rarest []owner
+// rarest returns the owners of the label that the fewest objects have.
+func (x *index) rarest(labels yaml.Value) (rarest chain) {
 	for i, l := range labels.Fields() {
-		if found := x[[2]string{l.Key, l.Value.Text()}]; i == 0 || len(found) < len(rarest) {
-			rarest = found
+		if c := x.first[[2]string{l.Key, l.Value.Text()}]; i == 0 || c.n < rarest.n {
+			rarest = c
 		}
 	}
-	for _, p := range rarest {
-		if len(missing(labels, p.labels)) == 0 {
-			return p.Resource
+	return rarest
+}
+
+// match reports whether an object has all labels. It assumes so if there are more than maxOwners
+// candidates.
+func (x *index) match(labels yaml.Value) bool {
+	return x.rarest(labels).n > maxOwners || x.find(labels) != nil
+}
+
+// find returns an object with all labels, nil if there is none, no label is given, or there are
+// more than maxOwners candidates.
+func (x *index) find(labels yaml.Value) *krm.Resource {
+	c := x.rarest(labels)
+	if c.n > maxOwners {
+		return nil
+	}
+	for at := c.first; at > 0; at = x.entries[at-1].next {
+		if o := x.owners[x.entries[at-1].owner]; hasAll(o.labels, labels) {
+			return o.Resource
 		}
 	}
 	return nil
 }
 
-// keyOf returns a text that is equal for equal labels.
-func keyOf(labels yaml.Value) string {
-	var b strings.Builder
-	for _, l := range labels.Fields() {
-		b.WriteString("\x00" + l.Key + "\x00" + l.Value.Text())
+// hasAll reports whether labels contain all of wanted.
+func hasAll(labels, wanted yaml.Value) bool {
+	for _, l := range wanted.Fields() {
+		if v := labels.Get(l.Key); !v.Exists() || v.Text() != l.Value.Text() {
+			return false
+		}
 	}
-	return b.String()
+	return true
 }
 
 // missing returns the entries of labels that other does not have.
@@ -178,7 +217,7 @@ func unmatched(r *krm.Resource, s selection, labels yaml.Value, of *krm.Resource
 
 // peers reports labels that were added to the selectors of the peers of a NetworkPolicy if these
 // matched no pod of the root before.
-func (p *labelled) peers(r *krm.Resource, before yaml.Value, warn diag.Warn) {
+func peers(r *krm.Resource, before yaml.Value, pods *labelled, warn diag.Warn) {
 	for _, side := range [][2]string{{"ingress", "from"}, {"egress", "to"}} {
 		old := before.At("spec", side[0]).Items()
 		for i, rule := range r.Value().At("spec", side[0]).Items() {
@@ -192,7 +231,7 @@ func (p *labelled) peers(r *krm.Resource, before yaml.Value, warn diag.Warn) {
 				}
 				labels, was := peer.At("podSelector", "matchLabels"), oldPeers[j].At("podSelector", "matchLabels")
 				added := missing(labels, was)
-				if was.Len() == 0 || len(added) == 0 || len(missing(was, labels)) > 0 || p.before.match(was) != nil {
+				if was.Len() == 0 || len(added) == 0 || len(missing(was, labels)) > 0 || pods.files().find(was) != nil {
 					continue
 				}
 				at(r, warn, diag.PeerSelector, []any{"spec", side[0], i, side[1], j, "podSelector", "matchLabels"},
