@@ -146,7 +146,7 @@ var imports = map[string][]string{
 		"internal/cli/terminal", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "planner/roots", "scheduler"},
 	"internal/cli/exit": {"diag", "internal/cli/options", "internal/cli/settings", "internal/engine", "internal/engine/sink",
 		"krm/function", "loaders/remote", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
-	"internal/cli/findings": {"diag", "krm/yaml", "output"},
+	"internal/cli/findings": {"diag", "internal/cli/messages", "krm/yaml", "output"},
 	"internal/cli/help":     {"loaders/revision"},
 	"internal/cli/messages": {"diag"},
 	"internal/cli/options": {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/cli/settings", "krm",

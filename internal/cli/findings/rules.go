@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli/messages"
 )
 
 // Rules are the choices of a user. They are safe for concurrent use. The zero Rules report every
@@ -33,6 +34,9 @@ func ParseLevels(settings []string) (map[diag.Code]diag.Level, error) {
 		code, name, ok := strings.Cut(s, "=")
 		if !ok || !isCode.MatchString(code) {
 			return nil, diag.FlagValue.Errorf("--level: %q must have the form CODE=LEVEL, for example KF0220=error", s)
+		}
+		if messages.Find(code) == nil {
+			return nil, diag.FlagValue.Errorf("--level: there is no code %s: krmflow explain lists the codes", code)
 		}
 		level, err := diag.ParseLevel(name)
 		if err != nil {
