@@ -1,6 +1,6 @@
 package diag
 
-// DefaultLevel returns the level of findings with code c unless the user chooses another one.
+// DefaultLevel returns the level of findings with code c. A setting of the user replaces it.
 func (c Code) DefaultLevel() Level {
 	switch c {
 	case Immutable, Shrunk:

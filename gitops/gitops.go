@@ -161,8 +161,9 @@ type Root struct {
 	Tracking Tracking
 }
 
-// A Dependency is an object that another one refers to at a place. Package search sets Roots: the
-// name of the object's root or, if the object is left out, of the roots that it depends on.
+// A Dependency is a reference from one object to another, with its place. Package search sets
+// Roots: the name of the object's root or, if the object is left out, of the roots that it depends
+// on.
 type Dependency struct {
 	Group, Kind, Namespace, Name string
 	At                           yaml.Place

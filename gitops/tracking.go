@@ -11,8 +11,8 @@ import (
 )
 
 // A Tracking selects the metadata with which a controller marks the resources of an object. The
-// values are those of application.resourceTrackingMethod of Argo CD. Flux has only labels, which
-// all values select.
+// values are also the values of application.resourceTrackingMethod in Argo CD. Flux has only
+// labels, which all values select.
 type Tracking string
 
 // The methods. None adds nothing.

@@ -21,7 +21,7 @@ type dependent struct {
 	next   []*dependent // of on; nil for a missing object
 	// before are the names of the roots that objects without a root lead to.
 	before map[string]bool
-	// number and low are those of Tarjan's algorithm for strongly connected components. number is 0
+	// number and low belong to Tarjan's algorithm for strongly connected components. number is 0
 	// for an unvisited object. open reports that the object is on the stack.
 	number, low int
 	open        bool

@@ -9,7 +9,6 @@ import (
 	"github.com/krmflow/krmflow/internal/command/diff/findings"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
-	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Version is the apiVersion of the JSON form. New fields may be added within a version;
@@ -156,9 +155,9 @@ func resourceOf(r *diff.Resource, causes []diag.Pos) resourceDoc {
 	case diff.Relocated:
 		doc.Move = &r.Relocation
 	case diff.Added:
-		doc.Object = raw(r.After)
+		doc.Object = findings.Raw(r.After)
 	case diff.Removed:
-		doc.Object = raw(r.Before)
+		doc.Object = findings.Raw(r.Before)
 	}
 	return doc
 }
@@ -177,7 +176,8 @@ func sideOf(s diff.Side) *sideDoc {
 func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 	for k := range edits {
 		e := &edits[k]
-		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: raw(e.Old), New: raw(e.New),
+		doc := editDoc{Op: string(e.Op), Path: e.Path.String(), Pointer: e.Path.In(e.Op == diff.Remove), Old: findings.Raw(e.Old),
+			New:     findings.Raw(e.New),
 			Hidden:  e.Hidden,
 			Follows: e.Follows, Moves: e.Moves, Format: e.Format, Inside: editsOf(e.Inside, nil)}
 		if n := len(e.Path); n > 0 && e.Path[n-1].Item {
@@ -198,14 +198,6 @@ func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 		docs = append(docs, doc)
 	}
 	return docs
-}
-
-// raw returns the JSON of a value, or nil if it does not exist.
-func raw(v yaml.Value) json.RawMessage {
-	if !v.Exists() {
-		return nil
-	}
-	return yaml.AppendJSON(nil, v)
 }
 
 // at returns a position as file:line.

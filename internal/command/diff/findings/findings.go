@@ -117,7 +117,7 @@ type Doc struct {
 func Docs(list []Finding) (docs []Doc) {
 	for i := range list {
 		f := &list[i]
-		doc := Doc{Level: f.Level.String(), Code: string(f.Code), Field: f.Field, Pointer: f.Path, Old: raw(f.Old), New: raw(f.New),
+		doc := Doc{Level: f.Level.String(), Code: string(f.Code), Field: f.Field, Pointer: f.Path, Old: Raw(f.Old), New: Raw(f.New),
 			Message: f.Msg, Hints: f.Hints}
 		if f.InOld && f.Path != nil {
 			doc.Side = "old"
@@ -132,7 +132,8 @@ func Docs(list []Finding) (docs []Doc) {
 	return docs
 }
 
-func raw(v yaml.Value) json.RawMessage {
+// Raw returns the JSON of a value, nil if it does not exist.
+func Raw(v yaml.Value) json.RawMessage {
 	if !v.Exists() {
 		return nil
 	}
