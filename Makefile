@@ -71,10 +71,11 @@ prose:
 test:
 	$(GO) test ./...
 
-# The tests of the functions, which link the clients of all key services. Apart from test, because of the minutes of their compilation,
+# The tests of the functions, which link the clients of all key services and the libraries of API servers. Apart from test, because of the minutes of their compilation,
 # which -trimpath shares with functions.
 functions-test:
 	cd functions/sops && CGO_ENABLED=0 $(GO) vet -trimpath ./... && CGO_ENABLED=0 $(GO) test -trimpath ./...
+	cd functions/cel && CGO_ENABLED=0 $(GO) vet -trimpath ./... && CGO_ENABLED=0 $(GO) test -trimpath ./...
 
 # Compares GitOps objects with the code of the controllers. argo-cd takes 25 minutes to compile, once.
 gitops-test:
