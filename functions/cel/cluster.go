@@ -143,7 +143,7 @@ func (c *cluster) admit(i int) {
 	}
 	object := u.DeepCopy()
 	if d != nil {
-		if v := d.versions[gvk.Version]; v != nil {
+		if v := d.of(gvk.Version); v != nil {
 			v.complete(object.Object)
 		}
 	}
@@ -308,7 +308,7 @@ func (c *cluster) params(b *binding, namespace string) (params []runtime.Object,
 		default:
 			param := u.DeepCopy()
 			if d != nil {
-				if v := d.versions[gvk.Version]; v != nil {
+				if v := d.of(gvk.Version); v != nil {
 					v.complete(param.Object)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -33,13 +34,19 @@ type definition struct {
 	err                 error // the definition cannot be read
 }
 
-// A version is a version of a definition. Its cel is nil if the version has no rules.
+// A version is a version of a definition. It is compiled for its first object: most definitions
+// have no object in the list, or objects of one version. Its cel is nil for a version without
+// rules.
 type version struct {
+	source     *apiextensionsv1.CustomResourceDefinitionVersion
+	path       string // of the schema
+	once       sync.Once
 	structural *schema.Structural
 	status     bool // the subresource status is enabled, so the status of a new object is dropped
 	validator  validation.SchemaValidator
 	cel        *schemacel.Validator
 	mistakes   []mistake
+	err        error
 }
 
 // A mistake is a rule that an API server refuses.
@@ -57,46 +64,48 @@ func newDefinition(u *unstructured.Unstructured) *definition {
 	d := &definition{versions: map[string]*version{}, err: into(u, &crd)}
 	d.group, d.kind, d.plural = crd.Spec.Group, crd.Spec.Names.Kind, crd.Spec.Names.Plural
 	d.namespaced = crd.Spec.Scope != apiextensionsv1.ClusterScoped
-	for i, v := range crd.Spec.Versions {
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
+	for i := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[i]; v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			d.versions[v.Name] = &version{source: v, path: fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i)}
 		}
-		at := fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i)
-		compiled, err := newVersion(&v, at)
-		if err != nil {
-			d.err = fmt.Errorf("%s: %w", at, err)
-			return d
-		}
-		d.versions[v.Name] = compiled
 	}
 	return d
 }
 
-func newVersion(v *apiextensionsv1.CustomResourceDefinitionVersion, at string) (*version, error) {
+// of returns a compiled version, or nil if there is none.
+func (d *definition) of(name string) *version {
+	v := d.versions[name]
+	if v == nil {
+		return nil
+	}
+	v.once.Do(func() { v.err = v.compile() })
+	return v
+}
+
+func (v *version) compile() error {
 	var props apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &props,
-		nil); err != nil {
-		return nil, err
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.source.Schema.OpenAPIV3Schema, &props, nil)
+	if err != nil {
+		return err
 	}
 	structural, err := schema.NewStructural(&props)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// As the API server does before it serves a definition.
 	if err := defaulting.PruneDefaults(structural); err != nil {
-		return nil, err
+		return err
 	}
-	validator, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return nil, err
+	if v.validator, _, err = validation.NewSchemaValidator(&props); err != nil {
+		return err
 	}
-	c := &version{structural: structural, validator: validator, status: v.Subresources != nil && v.Subresources.Status != nil}
-	c.cel = schemacel.NewValidator(structural, true, celconfig.PerCallLimit)
-	if c.cel != nil {
+	v.structural, v.status = structural, v.source.Subresources != nil && v.source.Subresources.Status != nil
+	v.cel = schemacel.NewValidator(structural, true, celconfig.PerCallLimit)
+	if v.cel != nil {
 		one := uint64(1)
-		c.check(structural, model.SchemaDeclType(structural, true), at, &one)
+		v.check(structural, model.SchemaDeclType(structural, true), v.path, &one)
 	}
-	return c, nil
+	return nil
 }
 
 // staticCostLimit is the limit for the estimated cost of a rule from
@@ -130,8 +139,9 @@ func (v *version) check(s *schema.Structural, decl *apiservercel.DeclType, at st
 			if cost/staticCostLimit > 100 {
 				factor = "more than 100"
 			}
-			v.mistakes = append(v.mistakes, mistake{path + ".rule", "the estimated cost of the rule exceeds the limit by a factor of " + factor +
-				": add maxItems, maxProperties and maxLength to the lists, maps and strings that it reads"})
+			v.mistakes = append(v.mistakes,
+				mistake{path + ".rule", "the estimated cost of the rule exceeds the limit by a factor of " + factor +
+					": add maxItems, maxProperties and maxLength to the lists, maps and strings that it reads"})
 		}
 	}
 	if decl == nil {
@@ -199,7 +209,7 @@ type violation struct {
 // create. Objects whose schema errors keep an API server from evaluating the rules have no
 // violations, because schemas are the subject of krmflow itself.
 func (v *version) evaluate(u *unstructured.Unstructured) []violation {
-	if v.cel == nil {
+	if v.err != nil || v.cel == nil {
 		return nil
 	}
 	obj := runtime.DeepCopyJSON(u.Object)
@@ -234,6 +244,9 @@ func (v *version) evaluate(u *unstructured.Unstructured) []violation {
 // complete changes an object as an API server does before it validates a new object: it removes
 // unknown fields and nulls, and adds defaults.
 func (v *version) complete(obj map[string]any) {
+	if v.err != nil {
+		return
+	}
 	if v.status {
 		delete(obj, "status")
 	}

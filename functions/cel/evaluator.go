@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,14 +17,16 @@ type evaluator struct {
 	policies    map[int]*policy
 	found       map[pair][]violation
 	results     []result
-	current     int // the group
+	current     int              // the group
+	checked     map[*version]int // the number of the group that reported its mistakes, from 1
 }
 
 // A pair has the indexes of an object and of its definition.
 type pair struct{ object, definition int }
 
 func newEvaluator(list *resourceList) *evaluator {
-	return &evaluator{list: list, definitions: map[int]*definition{}, policies: map[int]*policy{}, found: map[pair][]violation{}}
+	return &evaluator{list: list, definitions: map[int]*definition{}, policies: map[int]*policy{}, found: map[pair][]violation{},
+		checked: map[*version]int{}}
 }
 
 // group evaluates the objects of a group.
@@ -49,8 +49,8 @@ func (e *evaluator) group(g group) {
 	cluster.end()
 }
 
-// definition returns the compiled definition of an item. It reports rules that an API server
-// refuses, and returns nil for a definition that cannot be read.
+// definition returns the definition of an item. It returns nil for a definition that cannot be
+// read.
 func (e *evaluator) definition(i int) *definition {
 	d, ok := e.definitions[i]
 	if !ok {
@@ -61,13 +61,24 @@ func (e *evaluator) definition(i int) *definition {
 		e.add(i, result{Severity: severityInfo, Message: fmt.Sprintf("the rules were not evaluated: %v", d.err)}, "")
 		return nil
 	}
-	for _, version := range slices.Sorted(maps.Keys(d.versions)) {
-		for _, m := range d.versions[version].mistakes {
-			e.add(i, result{Severity: severityError, Message: "an API server refuses the rule: " + m.message, Field: fieldOf(m.path)},
-				m.path)
-		}
-	}
 	return d
+}
+
+// version returns a version of a definition, or nil if there is none. Once for each group, it
+// reports rules that an API server refuses.
+func (e *evaluator) version(i int, name string) *version {
+	v := e.definitions[i].of(name)
+	if v == nil || e.checked[v] == e.current+1 {
+		return v
+	}
+	e.checked[v] = e.current + 1
+	if v.err != nil {
+		e.add(i, result{Severity: severityInfo, Message: fmt.Sprintf("the rules were not evaluated: %v", v.err)}, v.path)
+	}
+	for _, m := range v.mistakes {
+		e.add(i, result{Severity: severityError, Message: "an API server refuses the rule: " + m.message, Field: fieldOf(m.path)}, m.path)
+	}
+	return v
 }
 
 // object evaluates the rules of the definitions of an object. If there are several definitions,
@@ -75,7 +86,7 @@ func (e *evaluator) definition(i int) *definition {
 func (e *evaluator) object(i int, version string, definitions []int) {
 	var first []violation
 	for _, at := range definitions {
-		v := e.definitions[at].versions[version]
+		v := e.version(at, version)
 		if v == nil {
 			continue
 		}

@@ -1,9 +1,7 @@
 package validation
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -15,25 +13,33 @@ type policies struct {
 	context            []*krm.Resource  // parameters in the roots of the policies
 }
 
+// policyKind is the kind of policies. Bindings have this kind with the suffix Binding.
+const policyKind = "ValidatingAdmissionPolicy"
+
+// isAdmission reports whether a resource is a policy or a binding.
+func isAdmission(r *krm.Resource) bool {
+	id := r.ID()
+	return id.Group == "admissionregistration.k8s.io" && (id.Kind == policyKind || id.Kind == policyKind+"Binding") && !r.IsLocal()
+}
+
 // uses reports whether a resource can be a parameter.
 func (p *policies) uses(r *krm.Resource) bool { return p.params[r.ID().GVK] }
 
 // policies returns the policies by the directory of the root that contains them. The policies for
-// the key "" apply to roots without policies: those of all roots. It returns nil without --cel,
-// because the lists are not kept.
+// the key "" apply to roots without policies: those of all roots.
 func (v *Run) policies() map[string]*policies {
 	found, all := map[string]*policies{}, &policies{params: map[krm.GVK]bool{}}
 	for _, l := range v.lists {
 		own := &policies{params: map[krm.GVK]bool{}}
 		for _, r := range l.list.All() {
-			switch id := r.ID(); {
-			case id.Group != "admissionregistration.k8s.io" || r.IsLocal():
-			case id.Kind == "ValidatingAdmissionPolicy":
+			switch {
+			case !isAdmission(r):
+			case r.ID().Kind == policyKind:
 				own.policies = append(own.policies, r)
 				if p := r.Value().At("spec", "paramKind"); p.Exists() {
 					own.params[krm.ParseGVK(p.Get("apiVersion").Text(), p.Get("kind").Text())] = true
 				}
-			case id.Kind == "ValidatingAdmissionPolicyBinding":
+			default:
 				own.bindings = append(own.bindings, r)
 			}
 		}
@@ -54,6 +60,3 @@ func (v *Run) policies() map[string]*policies {
 	}
 	return found
 }
-
-// sortedKeys returns the keys of a map in order.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -32,20 +33,17 @@ type rendered struct {
 // rule for a resource. Rules that are not evaluated are reported as [diag.RulesSkipped]. The
 // returned error is an error of the program. Violated rules are findings of [Run.End].
 func (v *Run) Evaluate(ctx context.Context, a *cli.Invocation) error {
+	if !v.rules {
+		notEvaluated(a, v.count(), []string{"krmflow validate --cel evaluates them"})
+		return nil
+	}
 	q := v.question()
 	if len(q.groups) == 0 {
 		return nil
 	}
 	program, why := findProgram(a)
-	if !v.rules {
-		program, why = nil, []string{"krmflow validate --cel evaluates them"}
-	}
 	if program == nil {
-		e := diag.Errorf(diag.Pos{}, "", "%s not evaluated", q.skipped()).With(diag.RulesSkipped)
-		for _, h := range why {
-			e.Hint("%s", h)
-		}
-		a.Log.Warn(planner.WarningOf(e))
+		notEvaluated(a, q.counts, why)
 		return nil
 	}
 	results, err := program.run(ctx, a, q.text())
@@ -55,14 +53,88 @@ func (v *Run) Evaluate(ctx context.Context, a *cli.Invocation) error {
 	return v.add(a, q, results)
 }
 
+// counts are the numbers of rules of definitions and policies that apply to resources, by their
+// kind and name.
+type counts struct{ definitions, policies map[string]int }
+
+func newCounts() counts { return counts{map[string]int{}, map[string]int{}} }
+
+// notEvaluated reports the number of rules that were not evaluated.
+func notEvaluated(a *cli.Invocation, n counts, hints []string) {
+	said := n.String()
+	if said == "" {
+		return
+	}
+	e := diag.Errorf(diag.Pos{}, "", "%s not evaluated", said).With(diag.RulesSkipped)
+	for _, h := range hints {
+		e.Hint("%s", h)
+	}
+	a.Log.Warn(planner.WarningOf(e))
+}
+
+// String returns the subject and the verb of a sentence, "" for no rules.
+func (n counts) String() string {
+	var parts []string
+	total := 0
+	add := func(rules map[string]int, one, many string) {
+		sum, of := 0, 0
+		for _, n := range rules {
+			if n > 0 {
+				sum, of = sum+n, of+1
+			}
+		}
+		kinds := "1 " + one
+		if of != 1 {
+			kinds = fmt.Sprintf("%d %s", of, many)
+		}
+		if sum > 0 {
+			parts = append(parts, diag.Count(sum, "CEL rule")+" of "+kinds)
+		}
+		total += sum
+	}
+	add(n.definitions, "CustomResourceDefinition", "CustomResourceDefinitions")
+	add(n.policies, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicies")
+	switch total {
+	case 0:
+		return ""
+	case 1:
+		return parts[0] + " was"
+	}
+	return strings.Join(parts, " and ") + " were"
+}
+
+// count returns the numbers of rules without the objects. Of several definitions of a kind, it
+// counts the rules of one, so that the cost does not depend on the number of roots.
+func (v *Run) count() counts {
+	n := newCounts()
+	for _, c := range v.customs {
+		gvk := c.r.ID().GVK
+		if _, ok := n.definitions[gvk.String()]; ok {
+			continue
+		}
+		for _, d := range v.defined(c) {
+			n.definitions[gvk.String()] = countRules(d.crd, gvk.Version)
+		}
+	}
+	bound := map[string]bool{}
+	for _, r := range v.admission {
+		bound[r.Value().At("spec", "policyName").Text()] = true // of bindings
+	}
+	for _, r := range v.admission {
+		if name := r.ID().Name; r.ID().Kind == policyKind && bound[name] {
+			n.policies[name] = r.Value().At("spec", "validations").Len()
+		}
+	}
+	return n
+}
+
 // A question is the input of krmflow-cel: the objects of all roots and the groups in which they are
 // evaluated. Roots with equal groups share one.
 type question struct {
 	items  [][]byte // JSON
-	index  map[string]int
+	index  map[krm.Digest]int
 	groups []*group
-	// definitions and policies are the rules by item.
-	definitions, policies map[int]int
+	counts counts
 }
 
 // A group is a list of objects that are evaluated with the same rules.
@@ -81,92 +153,79 @@ type ofRoot struct {
 // item returns the index of an object.
 func (q *question) item(v yaml.Value) int {
 	text := yaml.AppendJSON(nil, v)
-	i, ok := q.index[string(text)]
+	digest := krm.DigestOf(text)
+	i, ok := q.index[digest]
 	if !ok {
 		i = len(q.items)
 		q.items = append(q.items, text)
-		q.index[string(text)] = i
+		q.index[digest] = i
 	}
 	return i
 }
 
-// question returns the objects with rules and what their rules refer to.
+// question returns the objects with rules and the objects that their rules refer to.
 func (v *Run) question() *question {
-	q := &question{index: map[string]int{}, definitions: map[int]int{}, policies: map[int]int{}}
+	q := &question{index: map[krm.Digest]int{}, counts: newCounts()}
 	byRoot := map[string][]custom{}
 	for _, c := range v.customs {
 		byRoot[c.root.Dir] = append(byRoot[c.root.Dir], c)
 	}
 	policies := v.policies()
-	if !v.rules { // the lists are not kept
-		for _, dir := range sortedKeys(byRoot) {
-			v.group(q, rendered{root: graph.Root{Dir: dir}}, byRoot[dir], nil)
-		}
-		return q
-	}
 	for _, l := range v.lists {
-		v.group(q, l, byRoot[l.root.Dir], policies)
+		p := policies[l.root.Dir]
+		if p == nil {
+			p = policies[""] // of other roots
+		}
+		v.group(q, l, byRoot[l.root.Dir], p)
 	}
 	return q
 }
 
-// group adds the group of a root to a question, if there are rules for it.
-func (v *Run) group(q *question, l rendered, customs []custom, policies map[string]*policies) {
-	g, of := &group{}, ofRoot{rendered: l, resources: map[int][]*krm.Resource{}}
+// group adds the group of a root to a question, if there are rules for it. p are its policies, nil
+// for none.
+func (v *Run) group(q *question, l rendered, customs []custom, p *policies) {
+	g, of := &group{Objects: []int{}, Context: []int{}}, ofRoot{rendered: l, resources: map[int][]*krm.Resource{}}
+	listed, known := map[int]bool{}, map[int]bool{}
 	object := func(r *krm.Resource) {
 		i := q.item(r.Value())
-		if of.resources[i] == nil {
+		if !listed[i] {
+			listed[i] = true
 			g.Objects = append(g.Objects, i)
 		}
-		of.resources[i] = append(of.resources[i], r)
+		if !slices.Contains(of.resources[i], r) {
+			of.resources[i] = append(of.resources[i], r)
+		}
 	}
-	context := func(value yaml.Value, r *krm.Resource) int {
+	context := func(value yaml.Value, r *krm.Resource) {
 		i := q.item(value)
-		if !slices.Contains(g.Context, i) {
+		if !known[i] {
+			known[i] = true
 			g.Context = append(g.Context, i)
 		}
 		if r != nil && of.resources[i] == nil {
 			of.resources[i] = []*krm.Resource{r}
 		}
-		return i
 	}
-	p := policies[l.root.Dir]
-	if p == nil {
-		p = policies[""] // of other roots
-	}
-	active := p != nil && l.list != nil && len(p.bindings) > 0
+	active := p != nil && len(p.policies) > 0 && len(p.bindings) > 0
+	ruled := map[krm.GVK]bool{}
 	for _, c := range customs {
-		ruled := false
-		for _, d := range v.defined(c) {
-			if n := countRules(d.crd, c.r.ID().Version); n > 0 || active {
-				i := context(d.crd, d.r)
-				q.definitions[i] = max(q.definitions[i], n)
-				ruled = ruled || n > 0
+		gvk := c.r.ID().GVK
+		if _, ok := ruled[gvk]; !ok {
+			ruled[gvk] = false
+			for _, d := range v.defined(c) {
+				if n := countRules(d.crd, gvk.Version); n > 0 || active {
+					context(d.crd, d.r)
+					q.counts.definitions[gvk.String()] = n
+					ruled[gvk] = ruled[gvk] || n > 0
+				}
 			}
 		}
-		if ruled && !active {
+		if ruled[gvk] && !active {
 			object(c.r)
 		}
 	}
 	if active {
-		for _, r := range l.list.All() {
-			if r.IsLocal() {
-				continue
-			}
-			object(r)
-			if r.ID().Kind == "Namespace" || p.uses(r) {
-				context(r.Value(), r)
-			}
-		}
-		for _, r := range p.context {
-			context(r.Value(), r)
-		}
-		for _, r := range p.policies {
-			q.policies[context(r.Value(), r)] = r.Value().At("spec", "validations").Len()
-		}
-		for _, r := range p.bindings {
-			context(r.Value(), r)
-		}
+		v.admitted(q, l, p, object, context)
 	}
 	if len(g.Objects) == 0 {
 		return
@@ -181,6 +240,26 @@ func (v *Run) group(q *question, l rendered, customs []custom, policies map[stri
 	q.groups = append(q.groups, g)
 }
 
+// admitted adds all resources of a root as objects, with the policies and what these refer to as
+// context.
+func (v *Run) admitted(q *question, l rendered, p *policies, object func(*krm.Resource), context func(yaml.Value, *krm.Resource)) {
+	for _, r := range l.list.All() {
+		if r.IsLocal() {
+			continue
+		}
+		object(r)
+		if r.ID().Kind == "Namespace" || p.uses(r) {
+			context(r.Value(), r)
+		}
+	}
+	for _, r := range slices.Concat(p.context, p.policies, p.bindings) {
+		context(r.Value(), r)
+	}
+	for _, r := range p.policies {
+		q.counts.policies[r.ID().Name] = r.Value().At("spec", "validations").Len()
+	}
+}
+
 // text returns the ResourceList of a question. It is JSON, which every reader understands alike.
 func (q *question) text() yaml.Chunks {
 	var b bytes.Buffer
@@ -189,39 +268,6 @@ func (q *question) text() yaml.Chunks {
 	groups, _ := json.Marshal(q.groups) // cannot fail
 	fmt.Fprintf(&b, `],"functionConfig":{"apiVersion":"krmflow.dev/v1alpha1","kind":"CELValidation","spec":{"groups":%s}}}`, groups)
 	return yaml.Chunks{b.Bytes()}
-}
-
-// skipped returns the numbers of rules as the subject of a sentence.
-func (q *question) skipped() string {
-	var parts []string
-	total := 0
-	for _, x := range []struct {
-		rules map[int]int
-		kind  string
-	}{{q.definitions, "CustomResourceDefinition"}, {q.policies, "ValidatingAdmissionPolicy"}} {
-		rules, of := 0, 0
-		for _, n := range x.rules {
-			if n > 0 {
-				rules, of = rules+n, of+1
-			}
-		}
-		if rules > 0 {
-			kinds := diag.Count(of, x.kind)
-			if x.kind == "ValidatingAdmissionPolicy" && of > 1 {
-				kinds = fmt.Sprintf("%d ValidatingAdmissionPolicies", of)
-			}
-			parts = append(parts, diag.Count(rules, "CEL rule")+" of "+kinds)
-			total += rules
-		}
-	}
-	verb := " was"
-	if total > 1 {
-		verb = " were"
-	}
-	if len(parts) == 2 {
-		return parts[0] + " and " + parts[1] + verb
-	}
-	return parts[0] + verb
 }
 
 // countRules returns the number of CEL rules of a version of a CustomResourceDefinition.
@@ -282,7 +328,7 @@ func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
 					continue
 				}
 				if res.Tags.Rule != "" {
-					f.Hints = []string{of.hide.Hide("rule: " + diag.OneLine(res.Tags.Rule))}
+					f.Hints = []string{"rule: " + shortened(of.hide.Hide(diag.OneLine(res.Tags.Rule)))}
 				}
 				f.Warning = res.Severity != "error"
 				f.Path, f.Value = existing(r.Value(), steps(res.Tags.Path))
@@ -292,6 +338,15 @@ func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
 		}
 	}
 	return nil
+}
+
+// shortened returns the start of a long text.
+func shortened(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // existing returns the longest part of a path that exists in an object, and the value there.

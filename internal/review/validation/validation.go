@@ -29,7 +29,8 @@ type Run struct {
 	definitions map[kind][]defined
 	customs     []custom // resources of kinds that need definitions
 	found       []finding
-	lists       []rendered // only for CEL rules
+	admission   []*krm.Resource // ValidatingAdmissionPolicies and their bindings
+	lists       []rendered      // only for CEL rules
 }
 
 // A kind is the group and kind that a CustomResourceDefinition defines.
@@ -99,7 +100,7 @@ func (v *Run) Root(root graph.Root, list *krm.List) {
 func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to int) {
 	var found []finding
 	var customs []custom
-	var crds []*krm.Resource
+	var crds, admission []*krm.Resource
 	for i := from; i < to; i++ {
 		r := list.At(i)
 		if validate.IsDefinition(r.Value()) {
@@ -107,6 +108,9 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 		}
 		if r.IsLocal() {
 			continue
+		}
+		if isAdmission(r) {
+			admission = append(admission, r)
 		}
 		if !v.validator.Knows(r.ID().GVK) {
 			customs = append(customs, custom{root, r, hide})
@@ -123,6 +127,7 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 	defer v.mu.Unlock()
 	v.found = append(v.found, found...)
 	v.customs = append(v.customs, customs...)
+	v.admission = append(v.admission, admission...)
 	for _, crd := range crds {
 		v.define(root.Dir, crd.Value(), crd)
 	}
