@@ -158,6 +158,10 @@ const (
 	NewPrivilege  Code = "KF0243"
 	UnpinnedImage Code = "KF0244"
 
+	// CEL rules, in validate.
+	RulesSkipped Code = "KF0248"
+	RuleViolated Code = "KF0249"
+
 	// Trust.
 	Denied           Code = "KF0300"
 	Uncatalogued     Code = "KF0301"

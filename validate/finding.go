@@ -22,6 +22,7 @@ const (
 	RemovedAPI   Code = "removed-api"   // the release does not serve the kind, any more or yet
 	UnknownKind  Code = "unknown-kind"  // the API group of Kubernetes has no such kind
 	LaterRemoved Code = "later-removed" // a newer release no longer serves the kind
+	RuleViolated Code = "rule-violated" // a CEL rule of a definition or policy is not satisfied
 )
 
 // A Finding is a mistake in an object.

@@ -39,7 +39,7 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env",
 	"as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http",
-	"prefer-exec", "container-runtime",
+	"prefer-exec", "container-runtime", "cel",
 	"executor", "level", "baseline", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca",
 	"remote-cache-credential-helper"}
 

@@ -38,11 +38,13 @@ func Command(a *cli.Invocation) *cobra.Command {
 			if failed != nil && (!a.KeepGoing || cmd.Context().Err() != nil) {
 				return failed
 			}
+			failed = errors.Join(failed, check.Evaluate(cmd.Context(), a))
 			return errors.Join(failed, validation.Checked(a, check, run))
 		},
 	}
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
 	flags.RegisterAlways(cmd)
+	flags.RegisterRules(cmd)
 	return cmd
 }

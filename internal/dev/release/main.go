@@ -23,12 +23,13 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -134,7 +135,7 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 	}
 	defer os.RemoveAll(dir)
 	functions := filepath.Join(dir, "functions")
-	sops, err := buildFunctions(functions, platform)
+	programs, err := buildFunctions(functions, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -150,27 +151,36 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 	if err != nil {
 		return nil, err
 	}
-	functionInfo, err := buildinfo.ReadFile(filepath.Join(functions, sops))
+	licenses, err := licensesOf(".", info.Deps)
 	if err != nil {
 		return nil, err
 	}
-	files := []file{{program, filepath.Base(program)}, {"LICENSE", "LICENSE"}, {"NOTICE", "NOTICE"}, {"README.md", "README.md"}}
-	for _, part := range []struct {
-		dir     string // of the module
-		modules []*debug.Module
-		to      string
-	}{{".", info.Deps, licenseName}, {sopsModule, functionInfo.Deps, "functions/" + licenseName}} {
-		licenses, err := licensesOf(part.dir, part.modules)
+	bills := map[string][]byte{base + ".cdx.json": billOf(version, info)}
+	var functionLicenses []byte
+	for i, name := range programs {
+		function, err := buildinfo.ReadFile(filepath.Join(functions, name))
 		if err != nil {
 			return nil, err
 		}
+		more, err := licensesOf(modules[i].dir, function.Deps)
+		if err != nil {
+			return nil, err
+		}
+		functionLicenses = append(functionLicenses, more...)
+		bills[strings.Replace(base, "krmflow", modules[i].program, 1)+".cdx.json"] = billOf(version, function)
+	}
+	files := []file{{program, filepath.Base(program)}, {"LICENSE", "LICENSE"}, {"NOTICE", "NOTICE"}, {"README.md", "README.md"}}
+	for _, part := range []struct {
+		text []byte
+		to   string
+	}{{licenses, licenseName}, {functionLicenses, "functions/" + licenseName}} {
 		to := filepath.Join(dir, filepath.FromSlash(part.to))
-		if err := os.WriteFile(to, licenses, 0o666); err != nil {
+		if err := os.WriteFile(to, part.text, 0o666); err != nil {
 			return nil, err
 		}
 		files = append(files, file{to, part.to})
 	}
-	for _, name := range []string{sops, "catalog.yaml"} {
+	for _, name := range append(programs, "catalog.yaml") {
 		files = append(files, file{filepath.Join(functions, name), "functions/" + name})
 	}
 	archive, pack := base+".tar.gz", packTar
@@ -180,9 +190,14 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 	if err := pack(filepath.Join(out, archive), files); err != nil {
 		return nil, err
 	}
-	bill, functionBill := base+".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1)+".cdx.json"
-	return []string{archive, bill, functionBill}, errors.Join(os.WriteFile(filepath.Join(out, bill), billOf(version, info), 0o666),
-		os.WriteFile(filepath.Join(out, functionBill), billOf(version, functionInfo), 0o666))
+	names = []string{archive}
+	for _, name := range slices.Sorted(maps.Keys(bills)) {
+		names = append(names, name)
+		if err := os.WriteFile(filepath.Join(out, name), bills[name], 0o666); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 const licenseName = "THIRD-PARTY-LICENSES"

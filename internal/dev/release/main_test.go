@@ -43,7 +43,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		t.Skip("the archive is another one")
 	}
 	for _, name := range []string{archive, base + ".cdx.json", strings.Replace(base, "krmflow", "krmflow-sops", 1) + ".cdx.json",
-		"krew.yaml", "SHA256SUMS"} {
+		strings.Replace(base, "krmflow", "krmflow-cel", 1) + ".cdx.json", "krew.yaml", "SHA256SUMS"} {
 		if !bytes.Equal(read(t, dirs[0], name), read(t, dirs[1], name)) {
 			t.Errorf("%s is another one the second time", name)
 		}
@@ -54,7 +54,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	if want := []string{"krmflow", "LICENSE", "NOTICE", "README.md", "THIRD-PARTY-LICENSES",
-		"functions/THIRD-PARTY-LICENSES", "functions/krmflow-sops", "functions/catalog.yaml"}; !slices.Equal(names, want) {
+		"functions/THIRD-PARTY-LICENSES", "functions/krmflow-sops", "functions/krmflow-cel", "functions/catalog.yaml"}; !slices.Equal(names,
+		want) {
 		t.Errorf("the archive has %q", names)
 	}
 	program := filepath.Join(t.TempDir(), "krmflow")
@@ -64,7 +65,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if out, err := exec.Command(program, "version", "--short").CombinedOutput(); err != nil || string(out) != "v1.2.3\n" {
 		t.Errorf("version: %q, %v", out, err)
 	}
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(files[7].data))
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(files[8].data))
 	if !bytes.Contains(files[0].data, []byte(digest)) {
 		t.Errorf("krmflow does not have the digest of its catalog, %s", digest)
 	}
@@ -115,7 +116,8 @@ func TestCatalogOfFunctions(t *testing.T) {
 	t.Chdir("../../..")
 	to := filepath.Join(t.TempDir(), "catalog.yaml")
 	sum := strings.Repeat("0a", 32)
-	if err := writeCatalog(to, []pinned{{"krmflow-sops", "linux", "amd64", "krmflow-sops", sum}}); err != nil {
+	if err := writeCatalog(to, map[string][]pinned{"krmflow-sops": {{"krmflow-sops", "linux", "amd64", "krmflow-sops", sum}},
+		"krmflow-cel": {{"krmflow-cel", "linux", "amd64", "krmflow-cel", sum}}}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(to)
@@ -145,10 +147,13 @@ func TestCatalogOfFunctions(t *testing.T) {
 			len(v.Requires.Files)))
 	}
 	if want := []string{"krmflow.dev/v1alpha1 SopsSecretGenerator [krmflow-sops] 9 7",
-		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator ./SopsSecretGenerator] 9 7", "viaduct.ai/v1 ksops [ksops ./ksops] 9 7"}; !slices.Equal(names, want) {
+		"goabout.com/v1beta1 SopsSecretGenerator [SopsSecretGenerator ./SopsSecretGenerator] 9 7",
+		"viaduct.ai/v1 ksops [ksops ./ksops] 9 7",
+		"krmflow.dev/v1alpha1 CELValidation [krmflow-cel] 0 0"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
-	if strings.Count(string(text), "uri: krmflow-sops, sha256: "+sum) != 3 {
+	if strings.Count(string(text), "uri: krmflow-sops, sha256: "+sum) != 3 ||
+		strings.Count(string(text), "uri: krmflow-cel, sha256: "+sum) != 1 {
 		t.Errorf("%s", text)
 	}
 }

@@ -83,6 +83,9 @@ func (v *Run) problems(plan *planner.Plan) []Problem {
 // Diag returns the problem as an error with location, resource, field and message.
 func (p *Problem) Diag() *diag.Error {
 	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints), Code: diag.InvalidResource}
+	if p.Finding.Code == validate.RuleViolated {
+		e.Code = diag.RuleViolated
+	}
 	if field := p.Field(); field != "" {
 		e.Field += ": " + field
 	}

@@ -24,6 +24,7 @@ type Flags struct {
 	kubeVersion string
 	crds        []string
 	unknown     string
+	cel         bool
 }
 
 // Register adds the flags to a command with optional validation.
@@ -39,6 +40,11 @@ func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 		", the newest that is known)")
 	fs.Var((*options.Repeated)(&f.crds), "crds", "`DIR` or file with CRDs, in addition to rendered ones; may be repeated")
 	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of unknown kinds: ignore or error")
+}
+
+// RegisterRules adds the flag for CEL rules to a command that calls [Run.Evaluate].
+func (f *Flags) RegisterRules(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.cel, "cel", false, "evaluate CEL rules of CRDs and admission policies with "+celProgram)
 }
 
 // New returns a Run for the flags, or nil if validation is off. It reads the
@@ -59,11 +65,14 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 		}
 		return nil, nil
 	}
-	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", definitions: map[kind][]defined{}}
+	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", rules: f.cel, definitions: map[kind][]defined{}}
 	var errs []error
 	for _, name := range f.crds {
 		crds, err := ReadDefinitions(name, "--crds ")
-		v.given, errs = append(v.given, crds...), append(errs, err)
+		errs = append(errs, err)
+		for _, crd := range crds {
+			v.define("", crd, nil)
+		}
 	}
 	return v, errors.Join(errs...)
 }

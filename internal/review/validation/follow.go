@@ -16,7 +16,7 @@ func has(f *validate.Finding, v, earlier yaml.Value) (path []any, ok bool) {
 		return path, false
 	case f.Code == validate.MissingField:
 		return path, there.Type() == yaml.Map
-	case f.Value.IsScalar():
+	case f.Value.IsScalar() || f.Code == validate.RuleViolated && len(f.Path) > 0:
 		return path, there.Equal(f.Value)
 	}
 	return path, there.Type() == f.Value.Type()

@@ -20,8 +20,8 @@ import (
 // and call [Run.End] at the end.
 type Run struct {
 	validator *validate.Validator
-	unknown   bool         // resources of unknown kinds are errors
-	given     []yaml.Value // CustomResourceDefinitions from flags
+	unknown   bool // resources of unknown kinds are errors
+	rules     bool // evaluate CEL rules
 
 	mu          sync.Mutex
 	roots       int
@@ -29,15 +29,19 @@ type Run struct {
 	definitions map[kind][]defined
 	customs     []custom // resources of kinds that need definitions
 	found       []finding
+	admission   []*krm.Resource // ValidatingAdmissionPolicies and their bindings
+	lists       []rendered      // only for CEL rules
 }
 
 // A kind is the group and kind that a CustomResourceDefinition defines.
 type kind struct{ group, kind string }
 
-// defined is a CustomResourceDefinition in the list of a root.
+// defined is a CustomResourceDefinition in the list of a root. The resource is nil if a flag names
+// the definition.
 type defined struct {
 	root string
 	crd  yaml.Value
+	r    *krm.Resource
 }
 
 // custom is a custom resource. It is validated at the end, when all definitions are known.
@@ -53,13 +57,15 @@ type finding struct {
 	root graph.Root
 	r    *krm.Resource
 	name string // of the resource, safe to show
+	// fields are the paths of the fields that a violated rule reads, in the order of the rule.
+	fields [][]any
 }
 
 // newFinding returns f without Secret values. It does not retain hide, which is as large as the
 // list.
 func newFinding(f validate.Finding, root graph.Root, r *krm.Resource, hide *secret.Set) finding {
 	f.Hide(hide)
-	return finding{f, root, r, hide.Name(r.ID().Name)}
+	return finding{Finding: f, root: root, r: r, name: hide.Name(r.ID().Name)}
 }
 
 // minPart is the minimum number of resources that justifies another goroutine.
@@ -85,20 +91,26 @@ func (v *Run) Root(root graph.Root, list *krm.List) {
 	defer v.mu.Unlock()
 	v.roots++
 	v.resources += list.Len()
+	if v.rules {
+		v.lists = append(v.lists, rendered{root, list, hide})
+	}
 }
 
 // part validates the resources from index from up to, but excluding, to.
 func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to int) {
 	var found []finding
 	var customs []custom
-	var crds []yaml.Value
+	var crds, admission []*krm.Resource
 	for i := from; i < to; i++ {
 		r := list.At(i)
 		if validate.IsDefinition(r.Value()) {
-			crds = append(crds, r.Value())
+			crds = append(crds, r)
 		}
 		if r.IsLocal() {
 			continue
+		}
+		if isAdmission(r) {
+			admission = append(admission, r)
 		}
 		if !v.validator.Knows(r.ID().GVK) {
 			customs = append(customs, custom{root, r, hide})
@@ -115,25 +127,23 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 	defer v.mu.Unlock()
 	v.found = append(v.found, found...)
 	v.customs = append(v.customs, customs...)
+	v.admission = append(v.admission, admission...)
 	for _, crd := range crds {
-		v.define(root.Dir, crd)
+		v.define(root.Dir, crd.Value(), crd)
 	}
 }
 
-// define adds a CustomResourceDefinition of a root. An empty root is used for definitions from
-// flags.
-func (v *Run) define(root string, crd yaml.Value) {
+// define adds a CustomResourceDefinition of a root. An empty root and no resource are used for
+// definitions from flags.
+func (v *Run) define(root string, crd yaml.Value, r *krm.Resource) {
 	group, name := validate.DefinesKind(crd)
 	at := kind{group, name}
-	v.definitions[at] = append(v.definitions[at], defined{root, crd})
+	v.definitions[at] = append(v.definitions[at], defined{root, crd, r})
 }
 
 // checkCustoms validates the custom resources and returns the number of resources of each
 // unknown kind.
 func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
-	for _, crd := range v.given {
-		v.define("", crd)
-	}
 	unknown = map[krm.GVK]int{}
 	n := max(1, min(runtime.GOMAXPROCS(0), len(v.customs)/minPart))
 	var wg sync.WaitGroup
@@ -160,16 +170,24 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 	return unknown
 }
 
-// definitionsOf returns the CustomResourceDefinitions for a resource. Definitions of its own
-// root take precedence over all others.
-func (v *Run) definitionsOf(c custom) []yaml.Value {
+// definitionsOf returns the CustomResourceDefinitions for a resource.
+func (v *Run) definitionsOf(c custom) (crds []yaml.Value) {
+	for _, d := range v.defined(c) {
+		crds = append(crds, d.crd)
+	}
+	return crds
+}
+
+// defined returns the definitions for a resource. Definitions of its own root take precedence over
+// all others.
+func (v *Run) defined(c custom) []defined {
 	g := c.r.ID().GVK
-	var own, others []yaml.Value
+	var own, others []defined
 	for _, d := range v.definitions[kind{g.Group, g.Kind}] {
 		if d.root == c.root.Dir {
-			own = append(own, d.crd)
-		} else if !slices.ContainsFunc(others, d.crd.Same) {
-			others = append(others, d.crd)
+			own = append(own, d)
+		} else if !slices.ContainsFunc(others, func(o defined) bool { return d.crd.Same(o.crd) }) {
+			others = append(others, d)
 		}
 	}
 	if own != nil {
