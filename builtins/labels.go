@@ -43,9 +43,7 @@ func (t *LabelTransformer) Transform(list *krm.List, warn Warn) error {
 	if err := t.entries.add(list); err != nil || !t.selects {
 		return err
 	}
-	for _, r := range list.All() {
-		lint.KeptSelectors(r, t.keys, warn)
-	}
+	lint.KeptSelectors(list, t.keys, warn)
 	return nil
 }
 

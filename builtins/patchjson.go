@@ -50,10 +50,16 @@ func (p jsonPatch) applyTo(target *Selector, list *krm.List, warn Warn, remember
 			return err
 		}
 	}
-	if !anyChanged {
+	if !anyChanged && !p.pins() {
 		warn(diag.PatchChangesNothing, "the patch changes nothing%s", nothingChanged)
 	}
 	return nil
+}
+
+// pins reports whether the patch only replaces values. Such a patch that changes nothing is usually
+// meant to fix values that are the default today.
+func (p jsonPatch) pins() bool {
+	return !slices.ContainsFunc(p.ops, func(op jsonOp) bool { return op.op != "replace" })
 }
 
 // patchObject returns the patched object of r. If the patch removes all annotations, it also

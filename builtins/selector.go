@@ -141,44 +141,62 @@ func (s *Selector) near(list *krm.List) diag.Next {
 }
 
 func (s *Selector) otherNames(list *krm.List) []string {
-	var kinds, names, namespaces []string
-	noName, noNamespace := *s, *s
+	var kinds, names, namespaces, groups []string
+	noName, noNamespace, noGroup := *s, *s, *s
 	noName.name, noNamespace.namespace = pattern{any: true}, pattern{any: true}
+	noGroup.group, noGroup.version, noGroup.name = pattern{any: true}, pattern{any: true}, pattern{any: true}
+	matches := func(s *Selector, r *krm.Resource) bool {
+		ok, err := s.Match(r)
+		return ok && err == nil
+	}
 	for _, r := range list.All() {
 		id := r.ID()
 		if !s.kind.match(id.Kind) {
 			kinds = append(kinds, id.Kind)
 			continue
 		}
-		if ok, err := noName.Match(r); ok && err == nil {
+		if matches(&noName, r) {
 			names = append(names, id.Name)
 		}
-		if ok, err := noNamespace.Match(r); ok && err == nil {
-			namespaces = append(namespaces, id.EffectiveNamespace())
+		if matches(&noNamespace, r) {
+			namespaces = append(namespaces, id.Namespace)
+		}
+		if matches(&noGroup, r) {
+			groups = append(groups, fmt.Sprintf("%s %s has apiVersion %s", id.Kind, id.Name, id.GVK.APIVersion()))
 		}
 	}
-	kinds = slices.Compact(slices.Sorted(slices.Values(kinds)))
+	kinds, groups = sorted(kinds), sorted(groups)
 	var near []string
 	switch {
+	case list.Len() == 0:
+		return []string{"no resources exist at this step"}
 	case names != nil:
 		near = s.name.advice("name", s.Name, names)
 	case namespaces != nil:
 		near = s.namespace.advice("namespace", s.Namespace, namespaces)
-	default:
+	case groups == nil:
 		near = s.kind.advice("kind", s.Kind, kinds)
 	}
 	switch {
 	case near != nil:
 		return near
-	case list.Len() == 0:
-		return []string{"no resources exist at this step"}
 	case names != nil && s.Name != "":
-		return []string{"it matches the current and earlier names of a resource: " + diag.Some(names)}
-	case s.Kind != "" && len(kinds) == len(slices.Compact(slices.Sorted(slices.Values(kindsOf(list))))):
+		return []string{"the name at this step, before name prefixes and suffixes, is " + diag.Some(names)}
+	case namespaces != nil:
+		if slices.ContainsFunc(namespaces, func(ns string) bool { return ns != "" }) {
+			return []string{"the namespace at this step is " + diag.Some(sorted(namespaces))}
+		}
+		return []string{"it has no namespace at this step: remove namespace from the target"}
+	case groups != nil:
+		return []string{diag.Some(groups)}
+	case s.Kind != "" && len(kinds) == len(sorted(kindsOf(list))):
 		return []string{"the kinds are: " + diag.Some(kinds)}
 	}
 	return []string{"remove it, or change the selector"}
 }
+
+// sorted returns the distinct strings of list in order.
+func sorted(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // advice returns hints for a pattern that matches none of the names of a field: a similar name, or
 // an expression for the names that the text was probably meant to match.

@@ -6,6 +6,7 @@ package builtins
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -167,13 +168,60 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 			list.Set(i, r)
 		}
 	}
-	for _, v := range vars {
-		if !e.values[v.Name].used {
-			warn(diag.UnusedVar, "%w", diag.Errorf(v.Pos, "", "var %q is not used", v.Name).
-				Hint("write $(%s) in a field that varReference of a configuration lists, or remove the var", v.Name))
-		}
-	}
+	e.warnUnused(list, vars)
 	return nil
+}
+
+// warnUnused warns about the vars that replace nothing although a text of the list has their name
+// or a similar one. Without such a text, the var of a base is usually meant for its overlays.
+func (e *expander) warnUnused(list *krm.List, vars VarSet) {
+	var left map[string]krm.ID // objects with $(NAME), by name
+	var names []string
+	for _, v := range vars {
+		if e.values[v.Name].used {
+			continue
+		}
+		if left == nil {
+			left = leftVars(list)
+			names = slices.Sorted(maps.Keys(left))
+		}
+		err := diag.Errorf(v.Pos, "", "var %q is not used", v.Name)
+		if in, ok := left[v.Name]; ok {
+			err.Hint("%s %s has $(%s) in a field without vars: list the field in varReference of a configuration", in.Kind, in.Name, v.Name)
+		} else if name := diag.Nearest(v.Name, names); name != "" {
+			err.Hint("%s %s has $(%s): did you mean $(%s)?", left[name].Kind, left[name].Name, name, v.Name)
+		} else {
+			continue
+		}
+		e.warn(diag.UnusedVar, "%w", err)
+	}
+}
+
+// leftVars returns the names of $(NAME) in all texts of a list, with the first object of each.
+func leftVars(list *krm.List) map[string]krm.ID {
+	left := map[string]krm.ID{}
+	for _, r := range list.All() {
+		var walk func(v yaml.Value)
+		walk = func(v yaml.Value) {
+			for _, f := range v.Fields() {
+				walk(f.Value)
+			}
+			for _, item := range v.Items() {
+				walk(item)
+			}
+			if v.Type() != yaml.String {
+				return
+			}
+			for _, part := range strings.Split(v.Text(), "$(")[1:] {
+				name, _, ok := strings.Cut(part, ")")
+				if _, known := left[name]; ok && !known {
+					left[name] = r.ID()
+				}
+			}
+		}
+		walk(r.Value())
+	}
+	return left
 }
 
 // namesOf returns the names of the resources of a kind.

@@ -11,6 +11,12 @@ func (c Code) DefaultLevel() Level {
 	return LevelWarning
 }
 
+// NeedsConsumer reports whether findings with code c about a step of a Component are only valid with
+// the resources of a consumer of the Component.
+func (c Code) NeedsConsumer() bool {
+	return c == TargetMatchesNothing || c == PatchChangesNothing || c == NoSuchImage
+}
+
 // ByPlace reports whether two findings with code c at the same place are the same finding: their
 // texts may differ in the names of the roots that share the file.
 func (c Code) ByPlace() bool { return c >= LeftReference && c <= SubjectMoved }

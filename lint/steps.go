@@ -77,12 +77,24 @@ func ChartNamespace(namespace string, objects []*krm.Resource, warn diag.Warn) {
 	}
 }
 
-// KeptSelectors reports the selector of an object of a custom kind that did not get labels,
-// although the labels are for selectors.
-func KeptSelectors(r *krm.Resource, labels []string, warn diag.Warn) {
-	if g := r.ID().Group; !strings.Contains(g, ".") || strings.HasSuffix(g, ".k8s.io") {
-		return
+// KeptSelectors reports the selectors of objects of custom kinds that did not get labels, although
+// the labels are for selectors. It does not report a selector that selects pods of the list
+// nevertheless: they are those that it is for.
+func KeptSelectors(list *krm.List, labels []string, warn diag.Warn) {
+	pods, services := labelled{list: list, labels: podLabels}, labelled{list: list, labels: serviceLabels}
+	for _, r := range list.All() {
+		if g := r.ID().Group; !strings.Contains(g, ".") || strings.HasSuffix(g, ".k8s.io") {
+			continue
+		}
+		all := &pods
+		if selections[r.ID().Kind].what == "Service" {
+			all = &services
+		}
+		keptSelector(r, labels, all, warn)
 	}
+}
+
+func keptSelector(r *krm.Resource, labels []string, all *labelled, warn diag.Warn) {
 	for _, path := range [][]string{{"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}, {"spec", "selector"}} {
 		selector := r.Value().At(path...)
 		if selector.Type() != yaml.Map || selector.Len() == 0 || selector.Fields()[0].Value.Type() != yaml.String {
@@ -91,6 +103,9 @@ func KeptSelectors(r *krm.Resource, labels []string, warn diag.Warn) {
 		for _, label := range labels {
 			if selector.Get(label).Exists() {
 				continue
+			}
+			if all.result().match(selector) {
+				return
 			}
 			fields := []any{path[0], path[1]}
 			if len(path) == 3 {

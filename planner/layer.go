@@ -71,6 +71,7 @@ type layerState struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	prefix string // of node ids
+	alone  bool   // see [graph.Node.Alone]
 }
 
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is the
@@ -200,10 +201,10 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	}
 	l := &layer{name: s.prefix, k: k}
 	if parent != nil {
-		s.list, s.config, s.vars = parent.list, parent.config, parent.vars
+		s.list, s.config, s.vars, s.alone = parent.list, parent.config, parent.vars, parent.alone
 		s.hasList = true
 	} else {
-		s.config = &builtins.Config{}
+		s.config, s.alone = &builtins.Config{}, k.Kind == "Component"
 	}
 	if k.composed != nil {
 		s.items().composition()

@@ -31,6 +31,7 @@ type steps struct {
 	k      *kustomizationFile
 	origin place.Place   // if origins are tracked
 	prefix string        // of node ids
+	alone  bool          // see [graph.Node.Alone]
 	reader *layers.Layer // the record of the layer's files and references
 	// catalogs are searched first for the layer's functions.
 	catalogs []catalog.Listed
@@ -76,6 +77,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 		Layer:   s.prefix,
 		Item:    s.item,
 		Changes: s.changes,
+		Alone:   s.alone,
 	})
 }
 
@@ -441,7 +443,7 @@ func (s fieldSteps) component(path []any, text string, dir *loaders.Dir) {
 			"list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
 		return
 	}
-	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
+	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path), alone: s.alone}
 	l := s.nested(dir, s.origin.At(dir, text), parent, nil)
 	if l == nil {
 		return

@@ -306,9 +306,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		if _, ok := n.Op.(graph.Absorb); ok {
 			r.passReports(n.Inputs...)
 		}
-		var w warnings
+		w := warnings{node: n, empty: len(inputs) > 0 && e.Taken == 0}
 		list, err = eval.Run(n.Op, inputs, w.add)
-		w.pass(r, n, inputs, list)
+		w.pass(r, inputs, list)
 	}
 	if err != nil {
 		err = &NodeError{Node: n, Err: secretsOf(n.Op, inputs, true, list).Err(err)}

@@ -62,19 +62,26 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 
 // warnings collects the warnings of a step. They are passed on at the end of the step, because
 // only then are all values of Secrets known.
-type warnings []func(*graph.Node) *diag.Error
-
-func (w *warnings) add(code diag.Code, format string, args ...any) {
-	*w = append(*w, func(n *graph.Node) *diag.Error { return n.Origin.Warning(code, format, args...) })
+type warnings struct {
+	node  *graph.Node
+	empty bool // the files of the inputs have no resources, which is a finding of its own
+	list  []func() *diag.Error
 }
 
-// pass calls Options.Warn for the warnings of n. It hides the values of Secrets in them.
-func (w warnings) pass(r *run, n *graph.Node, inputs []eval.Input, list *krm.List) {
-	if len(w) == 0 || r.o.Warn == nil {
+func (w *warnings) add(code diag.Code, format string, args ...any) {
+	if (w.node.Alone || w.empty) && code.NeedsConsumer() {
 		return
 	}
-	hide := secretsOf(n.Op, inputs, false, list)
-	for _, warning := range w {
-		r.o.Warn(n, func() *diag.Error { return hide.Error(warning(n)) })
+	w.list = append(w.list, func() *diag.Error { return w.node.Origin.Warning(code, format, args...) })
+}
+
+// pass calls Options.Warn for the warnings. It hides the values of Secrets in them.
+func (w *warnings) pass(r *run, inputs []eval.Input, list *krm.List) {
+	if len(w.list) == 0 || r.o.Warn == nil {
+		return
+	}
+	hide := secretsOf(w.node.Op, inputs, false, list)
+	for _, warning := range w.list {
+		r.o.Warn(w.node, func() *diag.Error { return hide.Error(warning()) })
 	}
 }

@@ -313,7 +313,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(words.Path(c.path)),
 				"the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
 		}
-		if differs(v) {
+		if differs(v) && !(v.typ == Int && len(c.path) > 0 && isModeKey(fmt.Sprint(c.path[len(c.path)-1]))) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)
 		}
 		return v, nil

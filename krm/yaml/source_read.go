@@ -243,11 +243,27 @@ func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")
 		from = at.offset
+		if at.value.typ == Int && isFileMode(pc.text[:at.offset]) {
+			continue
+		}
 		s.warnValue(line, at.value, secret)
 	}
 }
 
+// isFileMode reports whether the value after text is that of a field for the mode of a file, where
+// octal numbers are usual.
+func isFileMode(text string) bool {
+	key, ok := strings.CutSuffix(strings.TrimRight(text, " "), ":")
+	key = strings.TrimRight(key, `"'`)
+	return ok && isModeKey(key[1+strings.LastIndexAny(key, " {,\"'\n"):])
+}
+
+func isModeKey(key string) bool { return key == "mode" || key == "defaultMode" }
+
 func (s *Source) warnValue(line int, v Value, secret bool) {
+	if v.typ == Time && string(AppendJSON(nil, v)) == `"`+v.Text()+`"` {
+		return // it only gets quotes
+	}
 	switch {
 	case secret && v.typ == String:
 		s.warnForm(line, "a string is written without quotes, and some YAML parsers read it as a different type")
