@@ -48,7 +48,7 @@ Composition is rendered, and with -R also all roots below it; any other director
 a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A, and says so on stderr.
 
 Findings mark dangerous changes: fields that an API server refuses to change, smaller volumes, deleted data, new privileges and images without a fixed
-tag. With --cel also changes that violate CEL rules of CRDs. 'krmflow explain CODE' has a page for each kind.
+tag. With --cel also changes that violate CEL rules of CRDs (not of policies). 'krmflow explain CODE' has a page for each kind.
 
 Roots that are equal in the revision are not rendered, and not planned either if an earlier run recorded their inputs. Functions that both sides call
 with the same input run once. Values of Secrets are never shown, only that they differ.`,
@@ -126,7 +126,11 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	result, err := Compare(c.Invocation, cmd, args, against, c.rules.Updates())
+	rules, err := c.rules.Updates(cmd)
+	if err != nil {
+		return err
+	}
+	result, err := Compare(c.Invocation, cmd, args, against, rules)
 	if byDefault && diag.CodeOf(err) == diag.NoRevision {
 		e := *diag.AsError(err)
 		e.Hints = append(slices.Clip(e.Hints), "name the other side: --against REV, a directory or a file")

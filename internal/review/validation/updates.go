@@ -3,11 +3,13 @@ package validation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/cli"
+	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/review/history"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
@@ -37,19 +39,24 @@ type Violation struct {
 	Pos diag.Pos
 }
 
-// RegisterUpdates adds the flag for CEL rules to a command that calls [Flags.Updates].
+// RegisterUpdates adds the flags for CEL rules to a command that calls [Flags.Updates].
 func (f *Flags) RegisterUpdates(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.cel, "cel", false, "evaluate CEL rules of CRDs for the changes with "+celProgram)
+	f.RegisterRules(cmd)
+	f.registerCRDs(cmd)
 }
 
 // Updates returns an evaluator, or nil without --cel. Its methods do nothing on nil.
-func (f *Flags) Updates() *Updates {
+func (f *Flags) Updates(cmd *cobra.Command) (*Updates, error) {
 	if !f.cel {
-		return nil
+		if cmd.Flags().Changed("crds") {
+			return nil, options.UsageError(errors.New("--crds needs --cel"))
+		}
+		return nil, nil
 	}
 	minor, _ := validate.ParseVersion("") // the newest; only the names of its kinds are used
-	return &Updates{run: &Run{validator: validate.New(minor), rules: true, definitions: map[kind][]defined{},
+	u := &Updates{run: &Run{validator: validate.New(minor), definitions: map[kind][]defined{},
 		old: map[*krm.Resource]*krm.Resource{}}, changes: map[*krm.Resource]*diff.Resource{}}
+	return u, f.define(u.run)
 }
 
 // Define adds the CustomResourceDefinitions in the new list of a root. It is safe for concurrent
