@@ -318,6 +318,14 @@ type result struct {
 
 // add adds the findings for the results of krmflow-cel.
 func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
+	noted := map[string]bool{} // roots have definitions and policies in common
+	note := func(pos diag.Pos, object, msg string) {
+		e := diag.Errorf(pos, object, "%s", msg).With(diag.RulesSkipped)
+		if text := e.Error(); !noted[text] {
+			noted[text] = true
+			a.Log.Warn(planner.WarningOf(e))
+		}
+	}
 	for _, res := range results {
 		g, err := strconv.Atoi(res.Tags.Group)
 		item, errItem := strconv.Atoi(res.Tags.Item)
@@ -327,16 +335,14 @@ func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
 		for _, of := range q.groups[g].roots {
 			if of.resources[item] == nil { // a definition that --crds names
 				name := res.ResourceRef.Kind + " " + diag.OneLine(res.ResourceRef.Name)
-				e := diag.Errorf(diag.Pos{}, name, "%s", diag.OneLine(res.Message)).With(diag.RulesSkipped)
-				a.Log.Warn(planner.WarningOf(e))
+				note(diag.Pos{}, name, diag.OneLine(res.Message))
 				break
 			}
 			for _, r := range of.resources[item] {
 				f := newFinding(validate.Finding{Code: validate.RuleViolated, Msg: diag.OneLine(res.Message)}, of.root, r, of.hide)
 				aboutDefinition := v.old != nil && v.old[r] == nil
 				if res.Severity == "info" && res.Tags.Rule == "" || aboutDefinition {
-					e := diag.Errorf(r.Pos, r.ID().Kind+" "+f.name, "%s", f.Msg).With(diag.RulesSkipped)
-					a.Log.Warn(planner.WarningOf(e))
+					note(r.Pos, r.ID().Kind+" "+f.name, f.Msg)
 					continue
 				}
 				if res.Tags.Rule != "" {
