@@ -210,10 +210,10 @@ func TestMistakesInList(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: [":    "cannot read the ResourceList",
 		"kind: X": `expected a ResourceList, found the kind "X"`,
-		`{kind: ResourceList, functionConfig: {spec: {groups: [{objects: [0]}]}}}`:                             "there is no item 0",
-		`{kind: ResourceList, items: [{}], functionConfig: {spec: {groups: [{objects: [0], old: {"0": 1}}]}}}`: "there is no item 1",
-		`{kind: ResourceList, functionConfig: {spec: {groups: 1}}}`:                                            "cannot read the functionConfig",
-		`{"kind": "ResourceList", "items": {}}`:                                                                "cannot read the ResourceList",
+		`{kind: ResourceList, functionConfig: {spec: {groups: [{objects: [0]}]}}}`:  "there is no item 0",
+		`{kind: ResourceList, functionConfig: {spec: {groups: [{old: {"0": 1}}]}}}`: "there is no item 1",
+		`{kind: ResourceList, functionConfig: {spec: {groups: 1}}}`:                 "cannot read the functionConfig",
+		`{"kind": "ResourceList", "items": {}}`:                                     "cannot read the ResourceList",
 	} {
 		if err := run(strings.NewReader(text), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -24,8 +24,9 @@ type resourceList struct {
 // A config is the functionConfig. The items of a group are evaluated together, as if they were the
 // content of one cluster. Without groups, all items are one group.
 //
-// With groups, the list is a question of krmflow validate or diff: the output has no items, and each result
-// has tags with the indexes of the group and the item, and with the path of the field as JSON.
+// With groups, the list is a question of krmflow validate or diff: the output has no items, and
+// each result has tags with the indexes of the group and the item, and with the path of the field
+// as JSON.
 type config struct {
 	Spec struct {
 		Groups []group `json:"groups"`
@@ -33,9 +34,8 @@ type config struct {
 }
 
 // A group has the indexes of items. Context are the items that provide rules, parameters and
-// namespaces. Objects are the items to evaluate, each as if it were created. An object with an entry
-// in Old is evaluated as an update of the item there: only with the rules of its definition, because
-// policies are not evaluated for updates.
+// namespaces. Objects are the items to evaluate, each as if it were created. An object with an
+// entry in Old is evaluated as an update of the item there. Policies are not evaluated for updates.
 type group struct {
 	Objects []int       `json:"objects"`
 	Context []int       `json:"context"`
