@@ -278,16 +278,7 @@ func TestObjects(t *testing.T) {
 			items := []any{c.raw}
 			for n := range objects {
 				g.size = n % 10
-				object, _ := g.value(v.Schema.OpenAPIV3Schema, 0).(map[string]any)
-				if object == nil {
-					object = map[string]any{}
-				}
-				object["apiVersion"], object["kind"] = c.v1.Spec.Group+"/"+v.Name, c.v1.Spec.Names.Kind
-				object["metadata"] = map[string]any{"name": fmt.Sprint("a", n), "namespace": "b"}
-				if c.v1.Spec.Scope == apiextensionsv1.ClusterScoped {
-					object["metadata"] = map[string]any{"name": fmt.Sprint("a", n)}
-				}
-				items = append(items, object)
+				items = append(items, g.object(c, v, n))
 			}
 			got := ask(t, items, nil)
 			if len(got[0]) > 0 {
@@ -335,25 +326,14 @@ func TestUpdates(t *testing.T) {
 				continue
 			}
 			g := &generator{Rand: rand.New(rand.NewPCG(2, uint64(i))), words: words(string(text))}
-			object := func(n int) map[string]any {
-				object, _ := g.value(v.Schema.OpenAPIV3Schema, 0).(map[string]any)
-				if object == nil {
-					object = map[string]any{}
-				}
-				delete(object, "status") // that of a cluster is unknown
-				object["apiVersion"], object["kind"] = c.v1.Spec.Group+"/"+v.Name, c.v1.Spec.Names.Kind
-				object["metadata"] = map[string]any{"name": fmt.Sprint("a", n), "namespace": "b"}
-				if c.v1.Spec.Scope == apiextensionsv1.ClusterScoped {
-					object["metadata"] = map[string]any{"name": fmt.Sprint("a", n)}
-				}
-				return object
-			}
 			items, old := []any{c.raw}, map[int]int{}
 			for n := range objects {
 				g.size = n % 10
-				before := object(n)
+				was, is := g.object(c, v, n), g.object(c, v, n)
+				delete(was, "status") // that of a cluster is unknown
+				delete(is, "status")
 				old[len(items)+1] = len(items)
-				items = append(items, before, g.mixed(before, object(n)))
+				items = append(items, was, g.mixed(was, is))
 			}
 			got := ask(t, items, old)
 			for now, before := range old {
@@ -507,6 +487,20 @@ type generator struct {
 	*rand.Rand
 	words []string
 	size  int
+}
+
+// object returns an object of a version.
+func (g *generator) object(c *crd, v *apiextensionsv1.CustomResourceDefinitionVersion, n int) map[string]any {
+	object, _ := g.value(v.Schema.OpenAPIV3Schema, 0).(map[string]any)
+	if object == nil {
+		object = map[string]any{}
+	}
+	object["apiVersion"], object["kind"] = c.v1.Spec.Group+"/"+v.Name, c.v1.Spec.Names.Kind
+	object["metadata"] = map[string]any{"name": fmt.Sprint("a", n), "namespace": "b"}
+	if c.v1.Spec.Scope == apiextensionsv1.ClusterScoped {
+		object["metadata"] = map[string]any{"name": fmt.Sprint("a", n)}
+	}
+	return object
 }
 
 func (g *generator) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
