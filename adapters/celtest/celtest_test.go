@@ -1,6 +1,6 @@
 // Package celtest compares the program krmflow-cel with the code that an API server runs when it
-// creates a custom resource or a CustomResourceDefinition. The definitions are those of public
-// trees, the objects are random.
+// creates or updates a custom resource or creates a CustomResourceDefinition. The definitions are
+// those of public trees, the objects are random.
 package celtest
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -108,11 +109,16 @@ type result struct {
 }
 
 // ask runs krmflow-cel and returns the results of each item: the field and the message.
-func ask(t *testing.T, items []any) [][]string {
+// The first item is the definition. old has the old states of items that are updates.
+func ask(t *testing.T, items []any, old map[int]int) [][]string {
 	t.Helper()
+	objects := slices.DeleteFunc(upTo(len(items)), func(i int) bool {
+		_, ok := old[i]
+		return old != nil && !ok
+	})
 	data, err := json.Marshal(map[string]any{"kind": "ResourceList", "items": items,
 		"functionConfig": map[string]any{"spec": map[string]any{
-			"groups": []any{map[string]any{"objects": upTo(len(items)), "context": []int{0}}}}}})
+			"groups": []any{map[string]any{"objects": objects, "context": []int{0}, "old": old}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +148,14 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-// An oracle creates custom resources of a version as an API server does.
+// An oracle creates and updates custom resources of a version as an API server does.
 type oracle struct {
 	structural, plain *structuralschema.Structural
 	with, without     interface {
 		PrepareForCreate(ctx context.Context, obj runtime.Object)
 		Validate(ctx context.Context, obj runtime.Object) field.ErrorList
+		PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
+		ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
 	}
 }
 
@@ -201,18 +209,39 @@ func (t typer) Recognizes(schema.GroupVersionKind) bool { return true }
 // create returns the errors of the rules, as [ask] does. checked is false if the schema is violated
 // so that the rules are not evaluated.
 func (o *oracle) create(object map[string]any) (errs []string, checked bool) {
+	u := o.decode(object)
+	ctx := genericrequest.WithNamespace(context.Background(), u.GetNamespace())
+	o.with.PrepareForCreate(ctx, u)
+	without := o.without.Validate(ctx, u.DeepCopy())
+	return ofRules(o.with.Validate(ctx, u), without)
+}
+
+// update is create for the update of an old object.
+func (o *oracle) update(old, object map[string]any) (errs []string, checked bool) {
+	u, before := o.decode(object), o.decode(old)
+	ctx := genericrequest.WithNamespace(context.Background(), u.GetNamespace())
+	o.with.PrepareForUpdate(ctx, u, before)
+	without := o.without.ValidateUpdate(ctx, u.DeepCopy(), before.DeepCopy())
+	return ofRules(o.with.ValidateUpdate(ctx, u, before), without)
+}
+
+// decode returns an object as an API server reads it.
+func (o *oracle) decode(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
 	pruning.Prune(u.Object, o.structural, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, o.structural)
 	defaulting.Default(u.Object, o.structural)
-	ctx := genericrequest.WithNamespace(context.Background(), u.GetNamespace())
-	o.with.PrepareForCreate(ctx, u)
+	return u
+}
+
+// ofRules returns the errors of rules: those in with that are not in without.
+func ofRules(with, without field.ErrorList) (errs []string, checked bool) {
 	schemaErrs := map[string]int{}
-	for _, err := range o.without.Validate(ctx, u.DeepCopy()) {
+	for _, err := range without {
 		schemaErrs[err.Error()]++
 	}
 	checked = true
-	for _, err := range o.with.Validate(ctx, u) {
+	for _, err := range with {
 		switch text := err.Error(); {
 		case schemaErrs[text] > 0:
 			schemaErrs[text]--
@@ -249,18 +278,9 @@ func TestObjects(t *testing.T) {
 			items := []any{c.raw}
 			for n := range objects {
 				g.size = n % 10
-				object, _ := g.value(v.Schema.OpenAPIV3Schema, 0).(map[string]any)
-				if object == nil {
-					object = map[string]any{}
-				}
-				object["apiVersion"], object["kind"] = c.v1.Spec.Group+"/"+v.Name, c.v1.Spec.Names.Kind
-				object["metadata"] = map[string]any{"name": fmt.Sprint("a", n), "namespace": "b"}
-				if c.v1.Spec.Scope == apiextensionsv1.ClusterScoped {
-					object["metadata"] = map[string]any{"name": fmt.Sprint("a", n)}
-				}
-				items = append(items, object)
+				items = append(items, g.object(c, v, n))
 			}
-			got := ask(t, items)
+			got := ask(t, items, nil)
 			if len(got[0]) > 0 {
 				t.Errorf("%s: %q", c.name, got[0])
 			}
@@ -287,6 +307,90 @@ func TestObjects(t *testing.T) {
 	t.Logf("%d rules, %d objects compared, the rules of %d of them evaluated, %d violations of %d different rules", rules, compared,
 		checked,
 		violations, len(seen))
+}
+
+// TestUpdates compares the violated rules of random updates. The new object has parts of the old
+// one, so that some values are unchanged.
+func TestUpdates(t *testing.T) {
+	compared, checked, violations, transitions, ratcheted := 0, 0, 0, 0, 0
+	for _, c := range public(t) {
+		for i := range c.v1.Spec.Versions {
+			v := &c.v1.Spec.Versions[i]
+			text, _ := json.Marshal(v.Schema)
+			if !bytes.Contains(text, []byte(`"rule":`)) || !v.Served {
+				continue
+			}
+			o, err := newOracle(c, v)
+			if err != nil {
+				t.Errorf("%s %s: %v", c.name, v.Name, err)
+				continue
+			}
+			g := &generator{Rand: rand.New(rand.NewPCG(2, uint64(i))), words: words(string(text))}
+			items, old := []any{c.raw}, map[int]int{}
+			for n := range objects {
+				g.size = n % 10
+				was, is := g.object(c, v, n), g.object(c, v, n)
+				delete(was, "status") // that of a cluster is unknown
+				delete(is, "status")
+				old[len(items)+1] = len(items)
+				items = append(items, was, g.mixed(was, is))
+			}
+			got := ask(t, items, old)
+			for now, before := range old {
+				was, is := items[before].(map[string]any), items[now].(map[string]any)
+				want, ok := o.update(was, is)
+				created, _ := o.create(is)
+				compared++
+				if ok {
+					checked++
+				}
+				slices.Sort(want)
+				slices.Sort(got[now])
+				violations += len(want)
+				for _, w := range want {
+					if !slices.Contains(created, w) {
+						transitions++
+					}
+				}
+				for _, w := range created {
+					if ok && !slices.Contains(want, w) {
+						ratcheted++
+					}
+				}
+				if !slices.Equal(want, got[now]) {
+					data, _ := json.Marshal([]any{was, is})
+					t.Errorf("%s: got\n%q\nwant\n%q\n%s", c.name, got[now], want, data)
+				}
+			}
+		}
+	}
+	t.Logf("%d updates compared, the rules of %d of them evaluated, %d violations, %d of them only in updates, %d only in creations", compared,
+		checked, violations, transitions, ratcheted)
+}
+
+// mixed returns now with random parts of old.
+func (g *generator) mixed(old, now any) any {
+	if g.IntN(3) == 0 {
+		return runtime.DeepCopyJSONValue(old)
+	}
+	switch now := now.(type) {
+	case map[string]any:
+		if old, ok := old.(map[string]any); ok {
+			keys := slices.Sorted(maps.Keys(now))
+			for _, key := range keys {
+				if was, ok := old[key]; ok {
+					now[key] = g.mixed(was, now[key])
+				}
+			}
+		}
+	case []any:
+		if old, ok := old.([]any); ok {
+			for i := range min(len(old), len(now)) {
+				now[i] = g.mixed(old[i], now[i])
+			}
+		}
+	}
+	return now
 }
 
 // TestDefinitions compares the rules that are refused. Without limits of lists and strings, the
@@ -318,7 +422,7 @@ func TestDefinitions(t *testing.T) {
 					"metadata": map[string]any{"name": "a"}})
 			}
 			got := []string{}
-			for _, line := range ask(t, items)[0] {
+			for _, line := range ask(t, items, nil)[0] {
 				path, _, _ := strings.Cut(line, ": ")
 				got = append(got, strings.ReplaceAll(path, "]", ""))
 			}
@@ -383,6 +487,20 @@ type generator struct {
 	*rand.Rand
 	words []string
 	size  int
+}
+
+// object returns an object of a version.
+func (g *generator) object(c *crd, v *apiextensionsv1.CustomResourceDefinitionVersion, n int) map[string]any {
+	object, _ := g.value(v.Schema.OpenAPIV3Schema, 0).(map[string]any)
+	if object == nil {
+		object = map[string]any{}
+	}
+	object["apiVersion"], object["kind"] = c.v1.Spec.Group+"/"+v.Name, c.v1.Spec.Names.Kind
+	object["metadata"] = map[string]any{"name": fmt.Sprint("a", n), "namespace": "b"}
+	if c.v1.Spec.Scope == apiextensionsv1.ClusterScoped {
+		object["metadata"] = map[string]any{"name": fmt.Sprint("a", n)}
+	}
+	return object
 }
 
 func (g *generator) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {

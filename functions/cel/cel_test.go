@@ -148,13 +148,72 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestUpdates checks transition rules, and that errors of unchanged values are dropped. The objects
+// of a case differ only in their spec.
+func TestUpdates(t *testing.T) {
+	data, err := os.ReadFile("testdata/updates.crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, now, want string }{
+		{"{name: a}", "{name: a, max: 3}", ""},
+		{"{name: a}", "{name: b}", `["spec"] name is immutable [["spec","name"]]`},
+		{"{name: a, max: 3}", "{name: a}", `["spec"] max cannot be removed [["spec","max"]]`},
+		{"{name: a}", "{name: a, min: 1}", ""}, // the default
+		{"{name: a, min: 1}", "{name: a}", ""},
+		// An unchanged value keeps its error, unless a rule around it is violated by a change.
+		{"{name: a, list: [{key: x, num: -1}]}", "{name: a, list: [{key: x, num: -1}], max: 3}", ""},
+		{"{name: a, list: [{key: x, num: -1}]}", "{name: a, list: [{key: y, num: 1}, {key: x, num: -1}]}", ""},
+		{"{name: a, list: [{key: x, num: -2}]}", "{name: a, list: [{key: x, num: -1}]}",
+			`["spec","list",0] num must not be negative [["spec","list",0,"num"]]`},
+		{"{name: a, list: [{key: x, num: 2}]}", "{name: a, list: [{key: x, num: 1}]}",
+			`["spec","list",0,"num"] num cannot decrease`},
+		{"{name: a, min: 5, max: 3}", "{name: a, min: 5, max: 4}", `["spec"] min must not exceed max [["spec","min"],["spec","max"]]`},
+		{"{name: a}", "{name: a, unknown: 1}", ""},
+		{"{name: a}", "{name: 1}", ""}, // the schema is violated
+		{"{name: a}", "{name: a, once: 1}", `["spec"] once is only for new objects [["spec","once"]]`},
+	} {
+		var items []json.RawMessage
+		for _, spec := range []string{c.old, c.now} {
+			item, err := yaml.YAMLToJSON([]byte("apiVersion: example.com/v1\nkind: Range\nmetadata: {name: a}\nspec: " + spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			items = append(items, item)
+		}
+		list, _ := json.Marshal(map[string]any{"kind": "ResourceList", "items": append(items, crd),
+			"functionConfig": map[string]any{"spec": map[string]any{"groups": []any{
+				map[string]any{"objects": []int{1}, "context": []int{2}, "old": map[string]int{"1": 0}}}}}})
+		var out bytes.Buffer
+		if err := run(bytes.NewReader(list), &out); err != nil {
+			t.Fatal(err)
+		}
+		var answer resourceList
+		if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range answer.Results {
+			got = append(got, strings.TrimSpace(r.Tags["path"]+" "+r.Message+" "+r.Tags["fields"]))
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s -> %s: got %q, want %q", c.old, c.now, got, c.want)
+		}
+	}
+}
+
 func TestMistakesInList(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: [":    "cannot read the ResourceList",
 		"kind: X": `expected a ResourceList, found the kind "X"`,
-		`{kind: ResourceList, functionConfig: {spec: {groups: [{objects: [0]}]}}}`: "there is no item 0",
-		`{kind: ResourceList, functionConfig: {spec: {groups: 1}}}`:                "cannot read the functionConfig",
-		`{"kind": "ResourceList", "items": {}}`:                                    "cannot read the ResourceList",
+		`{kind: ResourceList, functionConfig: {spec: {groups: [{objects: [0]}]}}}`:  "there is no item 0",
+		`{kind: ResourceList, functionConfig: {spec: {groups: [{old: {"0": 1}}]}}}`: "there is no item 1",
+		`{kind: ResourceList, functionConfig: {spec: {groups: 1}}}`:                 "cannot read the functionConfig",
+		`{"kind": "ResourceList", "items": {}}`:                                     "cannot read the ResourceList",
 	} {
 		if err := run(strings.NewReader(text), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

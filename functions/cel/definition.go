@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -205,21 +206,23 @@ type violation struct {
 	fields              [][]any
 }
 
-// evaluate returns the rules of a version that a new object violates, as the API server does for
-// create. Objects whose schema errors keep an API server from evaluating the rules have no
-// violations, because schemas are the subject of krmflow itself.
-func (v *version) evaluate(u *unstructured.Unstructured) []violation {
+// evaluate returns the rules of a version that an object violates, as the API server does for
+// create or, with an old object, for update. Objects whose schema errors keep an API server from
+// evaluating the rules have no violations, because schemas are the subject of krmflow itself.
+func (v *version) evaluate(u, old *unstructured.Unstructured) []violation {
 	if v.err != nil || v.cel == nil {
 		return nil
 	}
 	obj := runtime.DeepCopyJSON(u.Object)
 	v.complete(obj)
-	for _, err := range validation.ValidateCustomResource(nil, obj, v.validator) {
-		if blocks(err) {
-			return nil
-		}
+	var errs field.ErrorList
+	if old == nil {
+		errs = v.validate(obj)
+	} else {
+		before := runtime.DeepCopyJSON(old.Object)
+		v.complete(before)
+		errs = v.validateUpdate(obj, before)
 	}
-	errs, _ := v.cel.Validate(context.Background(), nil, v.structural, obj, nil, celconfig.RuntimeCELCostBudget)
 	var found []violation
 	for _, err := range errs {
 		if strings.HasPrefix(err.Detail, "rule compile error") {
@@ -241,8 +244,32 @@ func (v *version) evaluate(u *unstructured.Unstructured) []violation {
 	return found
 }
 
-// complete changes an object as an API server does before it validates a new object: it removes
-// unknown fields and nulls, and adds defaults.
+// validate returns the errors of the rules for a new object.
+func (v *version) validate(obj map[string]any) field.ErrorList {
+	if slices.ContainsFunc(validation.ValidateCustomResource(nil, obj, v.validator), blocks) {
+		return nil
+	}
+	errs, _ := v.cel.Validate(context.Background(), nil, v.structural, obj, nil, celconfig.RuntimeCELCostBudget)
+	return errs
+}
+
+// validateUpdate returns the errors of the rules for an update, as ValidateUpdate in
+// k8s.io/apiextensions-apiserver/pkg/registry/customresource does. An error of a value that has not
+// changed is dropped, except for transition rules.
+func (v *version) validateUpdate(obj, old map[string]any) field.ErrorList {
+	correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: v.structural})
+	schemaErrs := validation.ValidateCustomResourceUpdate(nil, obj, old, v.validator, validation.WithRatcheting(correlated))
+	if slices.ContainsFunc(schemaErrs, blocks) {
+		return nil
+	}
+	errs, _ := v.cel.Validate(context.Background(), nil, v.structural, obj, old, celconfig.RuntimeCELCostBudget,
+		schemacel.WithRatcheting(correlated))
+	return errs
+}
+
+// complete changes an object as an API server does before it validates an object: it removes
+// unknown fields and nulls, and adds defaults. The status is removed if it is a subresource. In an
+// update, an API server would use the status in the cluster, which is unknown.
 func (v *version) complete(obj map[string]any) {
 	if v.err != nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -15,17 +16,20 @@ type evaluator struct {
 	list        *resourceList
 	definitions map[int]*definition
 	policies    map[int]*policy
-	found       map[pair][]violation
+	found       map[evaluated][]violation
 	results     []result
 	current     int              // the group
 	checked     map[*version]int // the number of the group that reported its mistakes, from 1
 }
 
-// A pair has the indexes of an object and of its definition.
-type pair struct{ object, definition int }
+// evaluated has the indexes of an object, of its old state and of its definition. old is noItem for
+// a new object.
+type evaluated struct{ object, old, definition int }
+
+const noItem = -1
 
 func newEvaluator(list *resourceList) *evaluator {
-	return &evaluator{list: list, definitions: map[int]*definition{}, policies: map[int]*policy{}, found: map[pair][]violation{},
+	return &evaluator{list: list, definitions: map[int]*definition{}, policies: map[int]*policy{}, found: map[evaluated][]violation{},
 		checked: map[*version]int{}}
 }
 
@@ -43,8 +47,14 @@ func (e *evaluator) group(g group) {
 	cluster := e.cluster(g, kinds)
 	for _, i := range g.Objects {
 		gvk := e.list.Items[i].GroupVersionKind()
-		e.object(i, gvk.Version, kinds[gvk.GroupKind()])
-		cluster.admit(i)
+		old, isUpdate := g.Old[i]
+		if !isUpdate {
+			old = noItem
+		}
+		e.object(i, old, gvk.Version, kinds[gvk.GroupKind()])
+		if !isUpdate {
+			cluster.admit(i)
+		}
 	}
 	cluster.end()
 }
@@ -81,19 +91,24 @@ func (e *evaluator) version(i int, name string) *version {
 	return v
 }
 
-// object evaluates the rules of the definitions of an object. If there are several definitions,
-// because several clusters have their own, one that accepts the object is sufficient.
-func (e *evaluator) object(i int, version string, definitions []int) {
+// object evaluates the rules of the definitions of an object: for the update of the item old, or
+// for creation if old is noItem. If there are several definitions, because several clusters have
+// their own, one that accepts the object is sufficient.
+func (e *evaluator) object(i, old int, version string, definitions []int) {
+	var before *unstructured.Unstructured
+	if old != noItem {
+		before = &e.list.Items[old]
+	}
 	var first []violation
 	for _, at := range definitions {
 		v := e.version(at, version)
 		if v == nil {
 			continue
 		}
-		key := pair{i, at}
+		key := evaluated{i, old, at}
 		found, ok := e.found[key]
 		if !ok {
-			found = v.evaluate(&e.list.Items[i])
+			found = v.evaluate(&e.list.Items[i], before)
 			e.found[key] = found
 		}
 		if len(found) == 0 {

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -22,8 +24,9 @@ type resourceList struct {
 // A config is the functionConfig. The items of a group are evaluated together, as if they were the
 // content of one cluster. Without groups, all items are one group.
 //
-// With groups, the list is a question of krmflow validate: the output has no items, and each result
-// has tags with the indexes of the group and the item, and with the path of the field as JSON.
+// With groups, the list is a question of krmflow validate or diff: the output has no items, and
+// each result has tags with the indexes of the group and the item, and with the path of the field
+// as JSON.
 type config struct {
 	Spec struct {
 		Groups []group `json:"groups"`
@@ -31,10 +34,12 @@ type config struct {
 }
 
 // A group has the indexes of items. Context are the items that provide rules, parameters and
-// namespaces. Objects are the items to evaluate.
+// namespaces. Objects are the items to evaluate, each as if it were created. An object with an
+// entry in Old is evaluated as an update of the item there. Policies are not evaluated for updates.
 type group struct {
-	Objects []int `json:"objects"`
-	Context []int `json:"context"`
+	Objects []int       `json:"objects"`
+	Context []int       `json:"context"`
+	Old     map[int]int `json:"old,omitempty"`
 }
 
 // A result is a finding about an item.
@@ -98,7 +103,7 @@ func parseList(text []byte) (*resourceList, error) {
 		}
 	}
 	for _, g := range list.config.Spec.Groups {
-		for _, indexes := range [][]int{g.Objects, g.Context} {
+		for _, indexes := range [][]int{g.Objects, g.Context, slices.Sorted(maps.Values(g.Old))} {
 			for _, i := range indexes {
 				if i < 0 || i >= len(list.Items) {
 					return nil, fmt.Errorf("functionConfig: spec.groups: there is no item %d", i)

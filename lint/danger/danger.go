@@ -43,7 +43,7 @@ func Find(old, now yaml.Value, levels map[diag.Code]diag.Level) []Finding {
 	c := &change{old: old, now: now, levels: levels}
 	if old.Exists() && (!now.Exists() || !sameObject(old, now)) {
 		c.deletion()
-	} else if old.Exists() && !isRecreated(now) {
+	} else if old.Exists() && !IsRecreated(now) {
 		c.immutable()
 		c.shrunk()
 	}
@@ -76,7 +76,7 @@ func (c *change) add(f Finding) {
 	}
 	f.Level = level
 	if f.Field == "" {
-		f.Field = shownPath(c.side(f.InOld), f.Path)
+		f.Field = FieldOf(c.side(f.InOld), f.Path)
 	}
 	c.found = append(c.found, f)
 }
@@ -120,9 +120,9 @@ func sameObject(old, now yaml.Value) bool {
 	return group == g && kind == k && namespace == ns && name == n
 }
 
-// isRecreated reports whether a tool that applies the object deletes the earlier one first. Then
+// IsRecreated reports whether a tool that applies the object deletes the earlier one first. Then
 // every field can change.
-func isRecreated(v yaml.Value) bool {
+func IsRecreated(v yaml.Value) bool {
 	notes := v.At("metadata", "annotations")
 	return notes.Get("argocd.argoproj.io/hook").Exists() || notes.Get("helm.sh/hook").Exists() ||
 		hasOption(notes.Get("argocd.argoproj.io/sync-options"), "Force=true") ||
@@ -148,8 +148,8 @@ func hasOption(list yaml.Value, option string) bool {
 	return false
 }
 
-// shownPath returns a path for messages. Items with a name are identified by it.
-func shownPath(v yaml.Value, path []any) string {
+// FieldOf returns a path in an object for messages. Items with a name are identified by it.
+func FieldOf(v yaml.Value, path []any) string {
 	var b strings.Builder
 	for _, step := range path {
 		switch step := step.(type) {

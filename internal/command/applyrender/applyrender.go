@@ -146,7 +146,7 @@ func (c *applyRender) checkRevision(cmd *cobra.Command, args []string, against s
 	if err != nil {
 		return err
 	}
-	result, err := diff.Compare(c.Invocation, cmd, args, against)
+	result, err := diff.Compare(c.Invocation, cmd, args, against, nil)
 	if result == nil || !result.Any() {
 		return errors.Join(err, c.StrictError())
 	}

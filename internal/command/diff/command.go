@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli/program"
 	"github.com/krmflow/krmflow/internal/cli/report"
 	"github.com/krmflow/krmflow/internal/command/graph"
+	"github.com/krmflow/krmflow/internal/review/validation"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/spf13/cobra"
 )
@@ -24,6 +25,7 @@ type differing struct {
 	against, output string
 	stat, exitCode  bool
 	maxSize         options.Size
+	rules           validation.Flags
 }
 
 // errDiffers is the error for a difference with --exit-code.
@@ -46,7 +48,7 @@ Composition is rendered, and with -R also all roots below it; any other director
 a revision of the same name; git:REV always is a revision. 'krmflow diff A B' compares directory B with directory A, and says so on stderr.
 
 Findings mark dangerous changes: fields that an API server refuses to change, smaller volumes, deleted data, new privileges and images without a fixed
-tag. 'krmflow explain CODE' has a page for each kind.
+tag. With --cel also changes that violate CEL rules of CRDs (not of policies). 'krmflow explain CODE' has a page for each kind.
 
 Roots that are equal in the revision are not rendered, and not planned either if an earlier run recorded their inputs. Functions that both sides call
 with the same input run once. Values of Secrets are never shown, only that they differ.`,
@@ -70,6 +72,7 @@ with the same input run once. Values of Secrets are never shown, only that they 
 	fs.StringVarP(&c.output, "output", "o", "text", "output `format`: text, unified, markdown, json, html or sarif")
 	fs.BoolVar(&c.stat, "stat", false, "print only the names of the resources that differ")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 for differences, 11 with findings of level error, 128 after an error")
+	c.rules.RegisterUpdates(cmd)
 	c.maxSize = 60_000
 	fs.Var(&c.maxSize, "max-size", "maximum size of markdown; beyond it, equal changes are summarized")
 	return cmd
@@ -123,7 +126,11 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	result, err := Compare(c.Invocation, cmd, args, against)
+	rules, err := c.rules.Updates(cmd)
+	if err != nil {
+		return err
+	}
+	result, err := Compare(c.Invocation, cmd, args, against, rules)
 	if byDefault && diag.CodeOf(err) == diag.NoRevision {
 		e := *diag.AsError(err)
 		e.Hints = append(slices.Clip(e.Hints), "name the other side: --against REV, a directory or a file")

@@ -22,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/review/history"
+	"github.com/krmflow/krmflow/internal/review/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/secret"
@@ -92,13 +93,14 @@ type comparison struct {
 	configs     sync.Map // configurations of steps (krm.Digest) by side and id
 	failed      []error
 	ordered     bool // resources of both sides are in render order
+	rules       *validation.Updates
 }
 
 // Compare compares the output of the directories in args with against. With KeepGoing it
 // returns the result for the other roots along with the errors of failed ones; otherwise the
-// result is nil on error.
-func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string) (*Result, error) {
-	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
+// result is nil on error. rules evaluates CEL rules, nil for none.
+func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against string, rules *validation.Updates) (*Result, error) {
+	c := &comparison{Invocation: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}, rules: rules}
 	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.run.Plan()) })
 	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before.Plan()) })
 	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
@@ -119,6 +121,9 @@ func Compare(a *cli.Invocation, cmd *cobra.Command, args []string, against strin
 	}
 	if err == nil {
 		err = c.verifyClaims()
+	}
+	if rules != nil && c.run != nil && (err == nil || c.KeepGoing) {
+		err = errors.Join(err, c.evaluate())
 	}
 	if err != nil && (!c.KeepGoing || c.run == nil) {
 		return nil, err
@@ -521,7 +526,7 @@ func (c *comparison) make(run *engine.Run, side func(*unit) string, take func(*u
 
 // compare compares the lists of a root.
 func (c *comparison) compare(u *unit, list *krm.List) {
-	u.compare(list)
+	u.compare(list, c.rules)
 	if !c.ordered {
 		u.root.Changes.Reordered = nil
 	}
@@ -530,7 +535,7 @@ func (c *comparison) compare(u *unit, list *krm.List) {
 	}
 }
 
-func (u *unit) compare(list *krm.List) {
+func (u *unit) compare(list *krm.List, rules *validation.Updates) {
 	hide := secret.NewSet(func(s *secret.Set) {
 		u.old.AddSecrets(s)
 		list.AddSecrets(s)
@@ -539,5 +544,6 @@ func (u *unit) compare(list *krm.List) {
 		}
 	})
 	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.ListsWithMoves(u.old, list, hide)}
+	rules.Add(diag.Redact(u.now), u.old, list, u.root.Changes, hide)
 	u.old, u.secrets, u.got = nil, nil, true
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -8,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/command/diff/cause"
 	"github.com/krmflow/krmflow/internal/command/diff/findings"
+	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
@@ -30,6 +32,37 @@ func (c *comparison) explain(u *unit) {
 		}
 		u.root.Findings[i] = findings.Of(r, u.root.Causes[i], x, c.Levels())
 	}
+}
+
+// evaluate adds the findings for CEL rules that changes violate. The definitions can be in roots
+// that are the same on both sides and were not rendered.
+func (c *comparison) evaluate() error {
+	if c.rules.Undefined() {
+		var same []string
+		for _, u := range c.units {
+			if u.now != "" && u.got && u.root.Changes == nil {
+				same = append(same, u.now)
+			}
+		}
+		run, err := c.run.Beside(c.cmd.Context(), engine.Side{Dirs: same})
+		if err != nil {
+			return err
+		}
+		for _, failed := range run.Results(c.cmd.Context(), engine.Hooks{Root: c.rules.Define, Silent: true}) {
+			err = errors.Join(err, failed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	found, err := c.rules.Evaluate(c.cmd.Context(), c.Invocation, c.run.Plan())
+	for _, u := range c.units {
+		for i := range u.root.Findings {
+			r := &u.root.Changes.Resources[i]
+			u.root.Findings[i] = append(findings.OfRules(r, found[r], c.Levels()), u.root.Findings[i]...)
+		}
+	}
+	return err
 }
 
 // explainer returns the finder for the edits of a root.

@@ -94,7 +94,7 @@ func (c *listing) compare(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	result, err := diff.Compare(c.Invocation, cmd, args, against)
+	result, err := diff.Compare(c.Invocation, cmd, args, against, nil)
 	if result == nil {
 		return err
 	}

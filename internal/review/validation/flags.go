@@ -38,13 +38,18 @@ func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeVersion, "kube-version", "", "version of Kubernetes to validate for (default "+validate.Newest()+
 		", the newest that is known)")
-	fs.Var((*options.Repeated)(&f.crds), "crds", "`DIR` or file with CRDs, in addition to rendered ones; may be repeated")
+	f.registerCRDs(cmd)
 	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of unknown kinds: ignore or error")
 }
 
-// RegisterRules adds the flag for CEL rules to a command that calls [Run.Evaluate].
+func (f *Flags) registerCRDs(cmd *cobra.Command) {
+	cmd.Flags().Var((*options.Repeated)(&f.crds), "crds", "`DIR` or file with CRDs, in addition to rendered ones; may be repeated")
+}
+
+// RegisterRules adds the flag for CEL rules to a command that calls [Run.Evaluate]. Its text is the
+// same for all commands, because a setting applies only to flags with the same text.
 func (f *Flags) RegisterRules(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.cel, "cel", false, "evaluate CEL rules of CRDs and admission policies with "+celProgram)
+	cmd.Flags().BoolVar(&f.cel, "cel", false, "evaluate CEL rules of CRDs and policies with "+celProgram)
 }
 
 // New returns a Run for the flags, or nil if validation is off. It reads the
@@ -66,6 +71,11 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 		return nil, nil
 	}
 	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", rules: f.cel, definitions: map[kind][]defined{}}
+	return v, f.define(v)
+}
+
+// define adds the CustomResourceDefinitions that the flags name.
+func (f *Flags) define(v *Run) error {
 	var errs []error
 	for _, name := range f.crds {
 		crds, err := ReadDefinitions(name, "--crds ")
@@ -74,7 +84,7 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 			v.define("", crd, nil)
 		}
 	}
-	return v, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // maxDefinition is the maximum size in bytes of a file with CustomResourceDefinitions.

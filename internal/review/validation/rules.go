@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,11 @@ func (v *Run) Evaluate(ctx context.Context, a *cli.Invocation) error {
 		notEvaluated(a, v.count(), []string{"krmflow validate --cel evaluates them"})
 		return nil
 	}
+	return v.evaluate(ctx, a)
+}
+
+// evaluate evaluates the rules with krmflow-cel.
+func (v *Run) evaluate(ctx context.Context, a *cli.Invocation) error {
 	q := v.question()
 	if len(q.groups) == 0 {
 		return nil
@@ -141,6 +147,8 @@ type question struct {
 type group struct {
 	Objects []int `json:"objects"`
 	Context []int `json:"context"`
+	// Old are the old states of objects that are updates.
+	Old map[int]int `json:"old,omitempty"`
 	// roots are the roots with the group, and of each the resources by item.
 	roots []ofRoot
 }
@@ -184,13 +192,16 @@ func (v *Run) question() *question {
 // group adds the group of a root to a question, if there are rules for it. p are its policies, nil
 // for none.
 func (v *Run) group(q *question, l rendered, customs []custom, p *policies) {
-	g, of := &group{Objects: []int{}, Context: []int{}}, ofRoot{rendered: l, resources: map[int][]*krm.Resource{}}
+	g, of := &group{Objects: []int{}, Context: []int{}, Old: map[int]int{}}, ofRoot{rendered: l, resources: map[int][]*krm.Resource{}}
 	listed, known := map[int]bool{}, map[int]bool{}
 	object := func(r *krm.Resource) {
 		i := q.item(r.Value())
 		if !listed[i] {
 			listed[i] = true
 			g.Objects = append(g.Objects, i)
+		}
+		if old := v.old[r]; old != nil {
+			g.Old[i] = q.item(old.Value())
 		}
 		if !slices.Contains(of.resources[i], r) {
 			of.resources[i] = append(of.resources[i], r)
@@ -231,7 +242,7 @@ func (v *Run) group(q *question, l rendered, customs []custom, p *policies) {
 		return
 	}
 	for _, other := range q.groups {
-		if slices.Equal(other.Objects, g.Objects) && slices.Equal(other.Context, g.Context) {
+		if slices.Equal(other.Objects, g.Objects) && slices.Equal(other.Context, g.Context) && maps.Equal(other.Old, g.Old) {
 			other.roots = append(other.roots, of)
 			return
 		}
@@ -307,6 +318,14 @@ type result struct {
 
 // add adds the findings for the results of krmflow-cel.
 func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
+	noted := map[string]bool{} // roots have definitions and policies in common
+	note := func(pos diag.Pos, object, msg string) {
+		e := diag.Errorf(pos, object, "%s", msg).With(diag.RulesSkipped)
+		if text := e.Error(); !noted[text] {
+			noted[text] = true
+			a.Log.Warn(planner.WarningOf(e))
+		}
+	}
 	for _, res := range results {
 		g, err := strconv.Atoi(res.Tags.Group)
 		item, errItem := strconv.Atoi(res.Tags.Item)
@@ -316,15 +335,14 @@ func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
 		for _, of := range q.groups[g].roots {
 			if of.resources[item] == nil { // a definition that --crds names
 				name := res.ResourceRef.Kind + " " + diag.OneLine(res.ResourceRef.Name)
-				e := diag.Errorf(diag.Pos{}, name, "%s", diag.OneLine(res.Message)).With(diag.RulesSkipped)
-				a.Log.Warn(planner.WarningOf(e))
+				note(diag.Pos{}, name, diag.OneLine(res.Message))
 				break
 			}
 			for _, r := range of.resources[item] {
 				f := newFinding(validate.Finding{Code: validate.RuleViolated, Msg: diag.OneLine(res.Message)}, of.root, r, of.hide)
-				if res.Severity == "info" && res.Tags.Rule == "" {
-					e := diag.Errorf(r.Pos, r.ID().Kind+" "+f.name, "%s", f.Msg).With(diag.RulesSkipped)
-					a.Log.Warn(planner.WarningOf(e))
+				aboutDefinition := v.old != nil && v.old[r] == nil
+				if res.Severity == "info" && res.Tags.Rule == "" || aboutDefinition {
+					note(r.Pos, r.ID().Kind+" "+f.name, f.Msg)
 					continue
 				}
 				if res.Tags.Rule != "" {
@@ -333,6 +351,9 @@ func (v *Run) add(a *cli.Invocation, q *question, results []result) error {
 				f.Warning = res.Severity != "error"
 				f.Path, f.Value = existing(r.Value(), steps(res.Tags.Path))
 				f.fields = paths(res.Tags.Fields)
+				if old := v.old[r]; old != nil {
+					f.fields = changed(r.Value(), old.Value(), f.fields)
+				}
 				v.found = append(v.found, f)
 			}
 		}

@@ -31,6 +31,8 @@ type Run struct {
 	found       []finding
 	admission   []*krm.Resource // ValidatingAdmissionPolicies and their bindings
 	lists       []rendered      // only for CEL rules
+	// old are the old states of customs by resource, if these are updates: see [Updates].
+	old map[*krm.Resource]*krm.Resource
 }
 
 // A kind is the group and kind that a CustomResourceDefinition defines.

@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/report"
 	"github.com/krmflow/krmflow/internal/command/diff/cause"
+	"github.com/krmflow/krmflow/internal/review/validation"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/lint/danger"
@@ -38,6 +39,23 @@ func Of(r *diff.Resource, causes []diag.Pos, x *cause.Finder, levels map[diag.Co
 			one.Cause = causeOf(&f, r, causes)
 		}
 		list = append(list, one)
+	}
+	return list
+}
+
+// OfRules returns the findings for the CEL rules that the change of a resource violates.
+func OfRules(r *diff.Resource, violated []validation.Violation, levels map[diag.Code]diag.Level) (list []Finding) {
+	level, ok := levels[diag.RuleViolated]
+	if !ok {
+		level = diag.LevelError
+	}
+	if level == diag.LevelOff {
+		return nil
+	}
+	for _, v := range violated {
+		f := danger.Finding{Code: diag.RuleViolated, Level: level, Path: v.Path, Field: danger.FieldOf(r.After, v.Path),
+			Msg: "the API server refuses the update: " + v.Msg, Hints: v.Hints}
+		list = append(list, Finding{Finding: f, Cause: v.Pos, Object: r.New.Pos})
 	}
 	return list
 }
