@@ -146,12 +146,13 @@ spec:
     env:
     - {name: A, value: $(PORT)}
     - {name: B, value: $(FLAG)-$(PORT)}
+  hostname: $(LEFT)-$(SIMILARR)
 `)
 	named := func(name, path string) Var {
 		return Var{Name: name, ObjRef: VarObject{APIVersion: "v1", Kind: "Service", Name: "s"}, FieldRef: VarFieldRef{path}}
 	}
 	vars, err := VarSet(nil).Merge([]Var{named("NAME", ""), named("PORT", "spec.int"), named("FLAG", "spec.yes"), named("UNUSED", "kind"),
-		named("MAP", "spec.map")})
+		named("MAP", "spec.map"), named("LEFT", ""), named("SIMILAR", "")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +183,13 @@ spec:
       value: 8080
     - name: B
       value: true-8080
+  hostname: $(LEFT)-$(SIMILARR)
 `
 	if got := render(t, list.At(1)); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if !slices.Equal(warnings, []string{`var "MAP" is not used`}) {
+	if !slices.Equal(warnings, []string{`var "LEFT" is not used`, `var "MAP" is not used`, `var "SIMILAR" is not used`,
+		`var "UNUSED" is not used`}) {
 		t.Errorf("warnings %q", warnings)
 	}
 	if pod.Value().At("spec", "containers").Items()[0].Get("args").Items()[0].Text() != "--name=$(NAME)" {

@@ -5,14 +5,14 @@ func (c Code) DefaultLevel() Level {
 	switch c {
 	case Immutable, Shrunk:
 		return LevelError
-	case UnpinnedImage, Encrypted, SubjectsStay, SelectorKept, UnreadableText, NoEffectHere, RulesSkipped:
+	case UnpinnedImage, Encrypted, SubjectsStay, SelectorKept, UnreadableText, NoEffectHere, UnusedVar, RulesSkipped:
 		return LevelInfo
 	}
 	return LevelWarning
 }
 
-// NeedsConsumer reports whether findings with code c about a step of a Component are only valid with
-// the resources of a consumer of the Component.
+// NeedsConsumer reports whether findings with code c need resources. A Component that is built as a
+// root has none: they are those of its consumers.
 func (c Code) NeedsConsumer() bool {
 	return c == TargetMatchesNothing || c == PatchChangesNothing || c == NoSuchImage
 }

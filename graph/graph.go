@@ -44,8 +44,8 @@ type Node struct {
 	// Layer names the Kustomization, Component or Composition of the node. Drawings group nodes
 	// by layer.
 	Layer string
-	// Alone is set for a step of a Component that is built as a root. Such a step does not see the
-	// resources that it is meant for.
+	// Alone is set for a step of a Component that is built as a root, and of a layer with files in
+	// resources that are all empty. Such a step does not see the resources that it is meant for.
 	Alone bool
 	// Changes are the positions of later changes to the configuration, in order: overrides of an
 	// item of a Composition, or steps of a directory of configurations.

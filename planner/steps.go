@@ -32,6 +32,7 @@ type steps struct {
 	origin place.Place   // if origins are tracked
 	prefix string        // of node ids
 	alone  bool          // see [graph.Node.Alone]
+	empty  int           // number of files in resources without a resource
 	reader *layers.Layer // the record of the layer's files and references
 	// catalogs are searched first for the layer's functions.
 	catalogs []catalog.Listed
@@ -177,6 +178,7 @@ func (s fieldSteps) resources() {
 			inputs = append(inputs, id)
 		}
 	}
+	s.alone = s.alone || s.empty > 0 && s.empty == len(s.k.Resources)
 	s.merge([]any{"resources"}, inputs)
 }
 
@@ -253,6 +255,9 @@ func (s fieldSteps) resource(path []any, text string) (graph.NodeID, *layer) {
 			s.Warnings.Add(trusted.NotRun(src, n)...)
 		}
 		n++
+	}
+	if n == 0 {
+		s.empty++
 	}
 	s.Warnings.Add(trusted.Encrypted(src)...)
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}

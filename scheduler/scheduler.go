@@ -306,7 +306,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		if _, ok := n.Op.(graph.Absorb); ok {
 			r.passReports(n.Inputs...)
 		}
-		w := warnings{node: n, empty: len(inputs) > 0 && e.Taken == 0}
+		w := warnings{node: n}
 		list, err = eval.Run(n.Op, inputs, w.add)
 		w.pass(r, inputs, list)
 	}

@@ -63,13 +63,12 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 // warnings collects the warnings of a step. They are passed on at the end of the step, because
 // only then are all values of Secrets known.
 type warnings struct {
-	node  *graph.Node
-	empty bool // the files of the inputs have no resources, which is a finding of its own
+	node *graph.Node
 	list  []func() *diag.Error
 }
 
 func (w *warnings) add(code diag.Code, format string, args ...any) {
-	if (w.node.Alone || w.empty) && code.NeedsConsumer() {
+	if w.node.Alone && code.NeedsConsumer() {
 		return
 	}
 	w.list = append(w.list, func() *diag.Error { return w.node.Origin.Warning(code, format, args...) })
