@@ -40,6 +40,11 @@ const (
 	gatewayGroup = "gateway.networking.k8s.io"
 )
 
+// telemetryFields are fields, in lower case, with settings of traces and metrics. A name of a
+// service in one of them is a label of the sent data, not a reference to a Service.
+var telemetryFields = []string{"otel", "opentelemetry", "telemetry", "tracing", "tracer", "trace", "jaeger", "zipkin", "datadog", "apm",
+	"newrelic"}
+
 // annotationKinds are the kinds that an annotation refers to whose key does not end in the kind.
 var annotationKinds = map[string]string{
 	"cert-manager.io/inject-ca-from":               "certificate",
@@ -57,7 +62,10 @@ func annotates(key, kind string) bool {
 	if k, ok := annotationKinds[key]; ok {
 		return k == kind
 	}
-	_, last, ok := strings.Cut(key, "/")
+	domain, last, ok := strings.Cut(key, "/")
+	if kind == "service" && (strings.HasSuffix(domain, "datadoghq.com") || strings.HasSuffix(domain, "opentelemetry.io")) {
+		return false
+	}
 	return ok && held(kind) && strings.HasSuffix(strings.ReplaceAll(last, "-", ""), kind)
 }
 
@@ -96,6 +104,8 @@ func lastFields(path []hop) (names [3]string, inList bool) {
 func (s *search) refersTo(names [3]string, inList bool, parent yaml.Value, t target) bool {
 	field := names[0]
 	switch {
+	case t.kind == "service" && isTelemetry(names):
+		return false
 	case t.kind == "gateway" && !s.sameGateways(t):
 		return false
 	case field == "name" && !inList:
@@ -118,6 +128,20 @@ func (s *search) refersTo(names [3]string, inList bool, parent yaml.Value, t tar
 		return (held(t.kind) || words(t.ID().Kind) > 1) && s.endsIn(stem, t.kind)
 	}
 	return held(t.kind) && s.endsIn(field, t.kind)
+}
+
+// isTelemetry reports whether a field, given with the fields around it, has the name that a program
+// gives itself in traces and metrics.
+func isTelemetry(names [3]string) bool {
+	field, around := strings.ToLower(names[0]), strings.ToLower(names[1])
+	if field == "name" && around == "service" {
+		field, around = "service", strings.ToLower(names[2])
+	}
+	for _, suffix := range []string{"config", "settings", "options"} {
+		around = strings.TrimSuffix(around, suffix)
+	}
+	before, ok := strings.CutSuffix(strings.TrimSuffix(field, "name"), "service")
+	return ok && (before == "" && slices.Contains(telemetryFields, around) || slices.Contains(telemetryFields, before))
 }
 
 // sameGateways reports whether the referrer can mean the Gateway t: Istio and the Gateway API have
