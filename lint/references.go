@@ -343,7 +343,7 @@ func (s *search) made(t target) string {
 	if t.Pos.File == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", t.Pos)
+	return fmt.Sprintf(" (%s)", t.Start())
 }
 
 // nameReference returns the lines of an entry that makes kustomize update the field at path of
