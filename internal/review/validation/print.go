@@ -20,6 +20,7 @@ func Findings(a *cli.Invocation, check *Run, run *engine.Run) error {
 	for _, w := range report.Warnings() {
 		a.Log.Warn(w)
 	}
-	a.Result = report.Summary(len(run.Scope().Dirs))
+	errs := a.Log.Errors()
+	a.Result = report.Summary(len(run.Scope().Dirs), a.Log.Warnings()-errs, errs)
 	return report.Err()
 }
