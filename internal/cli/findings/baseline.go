@@ -117,8 +117,8 @@ func (r *Rules) WriteBaseline(path string) (int, error) {
 	defer r.mu.Unlock()
 	known := map[entry]bool{}
 	files := pathsOf(path)
-	for _, e := range r.all {
-		known[files.in(entryOf(e))] = true
+	for x := range r.seen {
+		known[files.in(x)] = true
 	}
 	var list []entry
 	for x := range known {
