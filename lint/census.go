@@ -89,7 +89,8 @@ func (c *Census) Missing(warn diag.Warn) {
 		}
 		hints = append(hints, fmt.Sprintf("add it to a root, or also name the directory that has it; if something else creates it, add the "+
 			"comment # krmflow:ignore %s with the reason", diag.MissingObject))
-		e := diag.Errorf(ref.pos(), diag.FieldPath(ref.path), "refers to %s %s%s, which no root of this run has", ref.kind, ref.shown, where)
+		text := fmt.Sprintf("refers to %s %s%s, which no root of this run has", ref.kind, ref.shown, where)
+		e := diag.Errorf(ref.pos(), diag.FieldPath(ref.path), "%s", text)
 		e.Hints = hints
 		warn(diag.MissingObject, "%w", e)
 	}

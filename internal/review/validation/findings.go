@@ -132,8 +132,8 @@ func someRoots(roots []string) string {
 }
 
 // Summary returns the result on one line, and the unknown kinds on a second line if there are
-// any. all is the number of requested roots. warnings and errs are the numbers of warnings, those of
-// the report included, and of other findings of level error that the run printed.
+// any. all is the number of requested roots. warnings and errs are the numbers of warnings, those
+// of the report included, and of other findings of level error that the run printed.
 func (r *Report) Summary(all, warnings, errs int) string {
 	unknown := 0
 	for _, n := range r.Unknown {

@@ -73,9 +73,9 @@ func newFinding(f validate.Finding, root graph.Root, r *krm.Resource, hide *secr
 // minPart is the minimum number of resources that justifies another goroutine.
 const minPart = 64
 
-// Root validates the list of a root, and collects its references. Custom resources are validated in [Run.End], because their
-// definitions may be in the list of a later root. Root is safe for concurrent use. The list must
-// not change afterwards.
+// Root validates the list of a root, and collects its references. Custom resources are validated
+// in [Run.End], because their definitions may be in the list of a later root. Root is safe for
+// concurrent use. The list must not change afterwards.
 func (v *Run) Root(root graph.Root, list *krm.List) {
 	hide := secret.NewSet(list.AddSecrets)
 	if v.census != nil {
