@@ -166,7 +166,7 @@ var imports = map[string][]string{
 	"internal/review/preview": {"diag", "graph", "internal/engine", "internal/planview", "krm", "krm/diff", "krm/secret",
 		"output", "planner", "planner/trace", "scheduler"},
 	"internal/review/validation": plus(values, "catalog", "executors", "executors/probe", "graph", "internal/cli", "internal/cli/options",
-		"internal/cli/settings", "internal/engine", "internal/review/history", "krm/diff", "krm/function", "lint/danger", "loaders",
+		"internal/cli/settings", "internal/engine", "internal/review/history", "krm/diff", "krm/function", "lint", "lint/danger", "loaders",
 		"planner", "validate"),
 	"internal/review/why": {"diag", "graph", "internal/engine", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
 

@@ -132,6 +132,7 @@ const (
 
 	// What kustomize lets pass (package lint).
 	LeftReference     Code = "KF0220"
+	MissingObject     Code = "KF0221"
 	LostItems         Code = "KF0222"
 	DirectiveAsData   Code = "KF0223"
 	AddOverwrites     Code = "KF0224"

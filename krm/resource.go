@@ -49,7 +49,7 @@ type Resource struct {
 	// it, both for buildMetadata. They are recorded only if the root asks for them.
 	Origin          *Origin
 	Transformations []*Origin
-	// Pos is the start of the document.
+	// Pos is the start of the document. The items of a List share it: see [Resource.Start].
 	Pos diag.Pos
 	// The resource was read from document doc of src, nil if it was generated.
 	src *yaml.Source
@@ -94,6 +94,15 @@ func (r *Resource) Locate(path ...any) diag.Pos {
 		return r.Pos
 	}
 	return r.src.Locate(r.doc, path...)
+}
+
+// Start returns the position where the object starts. It differs from Pos for an item of a List,
+// whose line it finds by parsing the file again. It is meant for messages.
+func (r *Resource) Start() diag.Pos {
+	if r.src != nil && r.src.IsItem(r.doc) {
+		return r.src.Locate(r.doc)
+	}
+	return r.Pos
 }
 
 // Original returns the object as it is in its file, and false for a generated resource.

@@ -180,15 +180,22 @@ func isLabels(key string) bool {
 
 // text reports a text in the mapping parent if it is a leftover.
 func (s *search) text(text string, parent yaml.Value) {
-	targets := s.targets(text)
+	name, namespace, group := text, parent.Get("namespace"), s.referrer.ID().Group
+	before, after, inText := strings.Cut(text, "/")
+	if inText = inText && group == istioGroup; inText { // NAMESPACE/NAME of a Gateway
+		name, namespace = after, yaml.Str(before)
+	}
+	targets := s.targets(name)
 	if len(targets) == 0 {
 		return
 	}
 	names, inList := lastFields(s.path)
 	for _, t := range targets {
-		if t.Resource != s.referrer && (s.refersTo(names, inList, parent, t) || isHost(s.referrer.ID().Group, names[0], t)) &&
-			s.reaches(t, parent.Get("namespace")) {
-			s.report(t, text, "", names[0] == "name" && parent.Get("namespace").Text() != "")
+		if t.Resource == s.referrer || inText && t.kind != "gateway" || !s.reaches(t, namespace) {
+			continue
+		}
+		if s.refersTo(names, inList, parent, t) || isHost(group, names[0], t) {
+			s.report(t, name, text, inText || names[0] == "name" && namespace.Text() != "")
 			return
 		}
 	}
@@ -336,7 +343,7 @@ func (s *search) made(t target) string {
 	if t.Pos.File == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", t.Pos)
+	return fmt.Sprintf(" (%s)", t.Start())
 }
 
 // nameReference returns the lines of an entry that makes kustomize update the field at path of

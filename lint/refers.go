@@ -29,7 +29,21 @@ var fieldKinds = map[string][]string{
 	"resourcefieldref":     {},
 	"priorityclassname":    {"priorityclass"},
 	"persistentvolumename": {"persistentvolume"},
+	"templatename":         {"analysistemplate", "clusteranalysistemplate"}, // of Argo Rollouts
+	"credentialname":       {"secret"},                                      // of Istio
+	"alertmanagers":        {"service"},                                     // of Prometheus
 }
+
+// istioGroup is the API group of Istio's networking objects, gatewayGroup that of the Gateway API.
+const (
+	istioGroup   = "networking.istio.io"
+	gatewayGroup = "gateway.networking.k8s.io"
+)
+
+// telemetryFields are fields, in lower case, with settings of traces and metrics. A name of a
+// service in one of them is a label of the sent data, not a reference to a Service.
+var telemetryFields = []string{"otel", "opentelemetry", "telemetry", "tracing", "tracer", "trace", "jaeger", "zipkin", "datadog", "apm",
+	"newrelic"}
 
 // annotationKinds are the kinds that an annotation refers to whose key does not end in the kind.
 var annotationKinds = map[string]string{
@@ -48,13 +62,16 @@ func annotates(key, kind string) bool {
 	if k, ok := annotationKinds[key]; ok {
 		return k == kind
 	}
-	_, last, ok := strings.Cut(key, "/")
+	domain, last, ok := strings.Cut(key, "/")
+	if kind == "service" && (strings.HasSuffix(domain, "datadoghq.com") || strings.HasSuffix(domain, "opentelemetry.io")) {
+		return false
+	}
 	return ok && held(kind) && strings.HasSuffix(strings.ReplaceAll(last, "-", ""), kind)
 }
 
 // isHost reports whether a field of an object of Istio has the name of t as a host.
 func isHost(group, field string, t target) bool {
-	return group == "networking.istio.io" && t.kind == "service" && (field == "host" || field == "hosts")
+	return group == istioGroup && t.kind == "service" && (field == "host" || field == "hosts")
 }
 
 // held reports whether objects of a kind, given in lower case, are usually referred to by a field
@@ -62,15 +79,15 @@ func isHost(group, field string, t target) bool {
 func held(kind string) bool {
 	switch kind {
 	case "secret", "configmap", "service", "serviceaccount", "persistentvolumeclaim", "issuer", "clusterissuer", "secretstore",
-		"gateway", "certificate":
+		"gateway", "certificate", "ingress":
 		return true
 	}
 	return false
 }
 
-// lastFields returns the last two fields of path, the last one first, and reports whether path
+// lastFields returns the last three fields of path, the last one first, and reports whether path
 // ends in a list.
-func lastFields(path []hop) (names [2]string, inList bool) {
+func lastFields(path []hop) (names [3]string, inList bool) {
 	n := 0
 	for i := len(path) - 1; i >= 0 && n < len(names); i-- {
 		if path[i].field != "" {
@@ -82,10 +99,15 @@ func lastFields(path []hop) (names [2]string, inList bool) {
 }
 
 // refersTo reports whether a field refers to objects of the kind of t. names are the name of the
-// field and of the field around it, and parent is the mapping that has the field.
-func (s *search) refersTo(names [2]string, inList bool, parent yaml.Value, t target) bool {
+// field and of the fields around it, the innermost first, and parent is the mapping that has the
+// field.
+func (s *search) refersTo(names [3]string, inList bool, parent yaml.Value, t target) bool {
 	field := names[0]
 	switch {
+	case t.kind == "service" && isTelemetry(names):
+		return false
+	case t.kind == "gateway" && !s.sameGateways(t):
+		return false
 	case field == "name" && !inList:
 		if kind := parent.Get("kind"); kind.Type() == yaml.String {
 			return kind.Text() == t.ID().Kind && groupFits(parent, t.ID())
@@ -93,7 +115,7 @@ func (s *search) refersTo(names [2]string, inList bool, parent yaml.Value, t tar
 		if kinds, ok := fieldKinds[strings.ToLower(names[1])]; ok {
 			return slices.Contains(kinds, t.kind)
 		}
-		return s.namesKind(names[1], t)
+		return s.namesKind(names[1], t) || t.kind == "secret" && s.selectsKey(names, parent)
 	case t.kind == "namespace":
 		return strings.HasSuffix(singular(strings.ToLower(field)), t.kind)
 	case inList:
@@ -106,6 +128,42 @@ func (s *search) refersTo(names [2]string, inList bool, parent yaml.Value, t tar
 		return (held(t.kind) || words(t.ID().Kind) > 1) && s.endsIn(stem, t.kind)
 	}
 	return held(t.kind) && s.endsIn(field, t.kind)
+}
+
+// isTelemetry reports whether a field, given with the fields around it, has the name that a program
+// gives itself in traces and metrics.
+func isTelemetry(names [3]string) bool {
+	field, around := strings.ToLower(names[0]), strings.ToLower(names[1])
+	if field == "name" && around == "service" {
+		field, around = "service", strings.ToLower(names[2])
+	}
+	for _, suffix := range []string{"config", "settings", "options"} {
+		around = strings.TrimSuffix(around, suffix)
+	}
+	before, ok := strings.CutSuffix(strings.TrimSuffix(field, "name"), "service")
+	return ok && (before == "" && slices.Contains(telemetryFields, around) || slices.Contains(telemetryFields, before))
+}
+
+// sameGateways reports whether the referrer can mean the Gateway t: Istio and the Gateway API have
+// different kinds with this name.
+func (s *search) sameGateways(t target) bool {
+	from := s.referrer.ID().Group
+	return from != istioGroup && from != gatewayGroup || from == t.ID().Group
+}
+
+// selectsKey reports whether ref selects a key of a Secret by name and key alone, without a field
+// that names the kind: basicAuth.username, and any such field of the Prometheus operator.
+func (s *search) selectsKey(names [3]string, ref yaml.Value) bool {
+	for _, f := range ref.Fields() {
+		if f.Key != "name" && f.Key != "key" && f.Key != "optional" {
+			return false
+		}
+	}
+	if ref.Get("key").Type() != yaml.String || strings.Contains(strings.ToLower(names[1]), "configmap") {
+		return false
+	}
+	group := s.referrer.ID().Group
+	return names[2] == "basicAuth" || group == "monitoring.coreos.com" || group == "operator.victoriametrics.com"
 }
 
 // endsIn reports whether the last words of a field's name are kind, which is in lower case, and not
@@ -172,6 +230,9 @@ func (s *search) namesKind(field string, t target) bool {
 func singular(word string) string {
 	if strings.HasSuffix(word, "ss") {
 		return word
+	}
+	if stem, ok := strings.CutSuffix(word, "sses"); ok {
+		return stem + "ss"
 	}
 	return strings.TrimSuffix(word, "s")
 }

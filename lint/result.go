@@ -25,8 +25,10 @@ func Result(list *krm.List, named func(name string, most int32) []int32, warn di
 
 // at reports a finding about the field at path of r, or about r if path is nil.
 func at(r *krm.Resource, warn diag.Warn, code diag.Code, path []any, text string, hints ...string) {
-	pos := r.Pos
-	if path != nil {
+	var pos diag.Pos
+	if path == nil {
+		pos = r.Start()
+	} else {
 		pos = r.Locate(path...)
 	}
 	e := diag.Errorf(pos, diag.FieldPath(path), "%s", text)

@@ -58,7 +58,7 @@ func scopes(list *krm.List, warn diag.Warn) {
 			renamedNamespace(r, list, warn)
 		case id.Cluster || id.Namespace == "" || id.Group == "" || !moved(r):
 		case defined[[2]string{id.Group, id.Kind}] != nil:
-			scope(r, fmt.Sprintf(" (%s)", defined[[2]string{id.Group, id.Kind}].Pos), warn)
+			scope(r, fmt.Sprintf(" (%s)", defined[[2]string{id.Group, id.Kind}].Start()), warn)
 		case isClusterKind(id.GVK):
 			scope(r, "", warn)
 		}

@@ -64,7 +64,7 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 // only then are all values of Secrets known.
 type warnings struct {
 	node *graph.Node
-	list  []func() *diag.Error
+	list []func() *diag.Error
 }
 
 func (w *warnings) add(code diag.Code, format string, args ...any) {

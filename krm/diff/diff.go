@@ -70,6 +70,9 @@ type Resource struct {
 	// the name without the hash. Edits of references to the name have Follows set.
 	Renamed bool
 	Base    string
+	// SameData is true for Secrets with equal content, which may be in data on one side and in
+	// stringData on the other.
+	SameData bool
 	// Relocation is the index of the move in [Changes.Relocations], if What is [Relocated].
 	Relocation int
 	// Edits are the changed fields in path order.
@@ -185,6 +188,7 @@ func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	d.value(nil, before, after, now.Schema().For(schema.Kind(now.ID().GVK)), false)
 	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: masked(d.hide.Show(before), d.edits)}
 	r.After = Apply(r.Before, marked(d.edits))
+	r.SameData = isSecret(old.ID().GVK) && isSecret(now.ID().GVK) && maps.Equal(secretData(before), secretData(after))
 	if d.renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
 		r.Renamed, r.Base = true, Base(r.Old.ID.Name)
 	}

@@ -1,6 +1,9 @@
 package diff
 
 import (
+	"encoding/base64"
+
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -62,4 +65,24 @@ func marked(edits []Edit) []Edit {
 		return edits
 	}
 	return out
+}
+
+func isSecret(kind krm.GVK) bool { return kind.Group == "" && kind.Kind == "Secret" }
+
+// secretData returns the data that an API server stores for a Secret, where stringData takes
+// precedence over data. Decoded content starts with "=", and a text that is not base64 with "!".
+func secretData(v yaml.Value) map[string]string {
+	data := map[string]string{}
+	for _, f := range v.Get("data").Fields() {
+		text := f.Value.Text()
+		if content, err := base64.StdEncoding.DecodeString(text); err == nil {
+			data[f.Key] = "=" + string(content)
+		} else {
+			data[f.Key] = "!" + text
+		}
+	}
+	for _, f := range v.Get("stringData").Fields() {
+		data[f.Key] = "=" + f.Value.Text()
+	}
+	return data
 }

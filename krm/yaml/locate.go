@@ -47,6 +47,11 @@ func (s *Source) Locate(doc int, path ...any) diag.Pos {
 	return pos
 }
 
+// IsItem reports whether a document is an item of a List.
+func (s *Source) IsItem(doc int) bool {
+	return s.docsRead.Load() && doc < len(s.docs) && len(s.docs[doc].path) > 0
+}
+
 // LocateQuickly is [Source.Locate] with a bound on time and memory, for a file that was read by
 // [Source.Value]. If the parser for common YAML cannot read the text, it returns the position of
 // the top-level field.

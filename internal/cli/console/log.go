@@ -37,6 +37,7 @@ type Logger struct {
 	z        zerolog.Logger // for JSON
 	warnings int
 	hidden   int                // number of warnings that were not printed
+	groups   groups             // findings by place
 	told     map[diag.Code]bool // codes whose explain hint was printed
 	given    map[string]bool    // warnings of nodes that were printed
 	fetching map[string]bool    // references whose fetch was printed
@@ -94,10 +95,19 @@ func (l *Logger) event(level zerolog.Level, format string, args ...any) {
 	}
 }
 
-// Warn counts a warning and prints it, unless the maximum number of warnings has been printed.
+// Warn counts a warning and prints it, unless the maximum number of warnings has been printed. A
+// finding that can occur several times at its place is printed later: see [groups].
 func (l *Logger) Warn(w planner.Warning) {
 	e := w.Message()
-	if level := l.rules.Level(e); level != diag.LevelOff {
+	switch level := l.rules.Level(e); {
+	case level == diag.LevelOff:
+	case isGrouped(e):
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if g := l.groups.add(e, level); g != nil {
+			g.hidden = !l.count(level)
+		}
+	default:
 		l.report(reportLevels[level], e)
 		l.warn(w, level)
 	}
@@ -124,19 +134,36 @@ func (l *Logger) report(level report.Level, e *diag.Error) {
 func (l *Logger) warn(w planner.Warning, level diag.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch level {
-	case diag.LevelInfo:
+	if l.count(level) {
 		l.print(w, level)
-		return
-	case diag.LevelError:
+	}
+}
+
+// count counts a warning and reports whether it is printed.
+func (l *Logger) count(level diag.Level) bool {
+	if level == diag.LevelInfo {
+		return true
+	}
+	if level == diag.LevelError {
 		l.errors++
 	}
 	l.warnings++
 	if l.warnings-l.hidden > maxWarnings {
 		l.hidden++
-		return
+		return false
 	}
-	l.print(w, level)
+	return true
+}
+
+// flush prints the grouped findings.
+func (l *Logger) flush() {
+	for _, g := range l.groups.take() {
+		e := g.message()
+		l.report(reportLevels[g.level], e)
+		if !g.hidden {
+			l.print(planner.WarningOf(e), g.level)
+		}
+	}
 }
 
 func (l *Logger) print(w planner.Warning, level diag.Level) {
@@ -169,26 +196,36 @@ func (l *Logger) print(w planner.Warning, level diag.Level) {
 // only in their places are merged into one.
 func (l *Logger) Planned(plan *planner.Plan) {
 	var all []error // of level warning
+	add := func(e *diag.Error, level diag.Level) {
+		l.report(reportLevels[level], e)
+		if level == diag.LevelWarning {
+			all = append(all, e)
+		} else {
+			l.warn(planner.WarningOf(e), level)
+		}
+	}
+	l.mu.Lock()
+	l.flush()
+	l.mu.Unlock()
 	for _, w := range plan.Warnings {
 		e := w.Message()
-		level := l.rules.Level(e)
-		switch level {
-		case diag.LevelOff:
+		if level := l.rules.Level(e); level == diag.LevelOff {
 			continue
-		case diag.LevelWarning:
-			all = append(all, e)
-		default:
-			l.warn(w, level)
+		} else if isGrouped(e) {
+			l.groups.add(e, level)
+		} else {
+			add(e, level)
 		}
-		l.report(reportLevels[level], e)
+	}
+	for _, g := range l.groups.take() {
+		add(g.message(), g.level)
 	}
 	told := all
 	if !l.json {
 		told = alike(all)
 	}
 	for _, err := range told {
-		e := diag.AsError(err)
-		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code}, diag.LevelWarning)
+		l.warn(planner.WarningOf(diag.AsError(err)), diag.LevelWarning)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,9 +279,16 @@ func (l *Logger) hasRoom() bool {
 	return l.warnings-l.hidden < maxWarnings
 }
 
-// End prints the number of warnings that were not printed. A nil Logger has none.
+// End prints the remaining findings, and the number of warnings that were not printed. A nil Logger
+// has none.
 func (l *Logger) End() {
-	if l != nil && l.hidden > 0 {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flush()
+	if l.hidden > 0 {
 		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")}, diag.LevelWarning)
 	}
 }
@@ -388,6 +432,7 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 func (l *Logger) Changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.flush()
 	switch {
 	case l.json:
 		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
@@ -406,6 +451,7 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 func (l *Logger) Say(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.flush()
 	if l.json {
 		l.z.Info().Msgf(format, args...)
 		return
@@ -417,6 +463,7 @@ func (l *Logger) Say(format string, args ...any) {
 func (l *Logger) Wrote(file string, change output.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.flush()
 	if l.json {
 		l.z.Info().Str("file", file).Str("change", string(change)).Msg("output")
 		return

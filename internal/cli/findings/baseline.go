@@ -3,6 +3,8 @@ package findings
 import (
 	"cmp"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -11,9 +13,11 @@ import (
 )
 
 // A Baseline is a file with the findings that a repository has and accepts. Lines are not part of
-// it, so that a finding stays known when its file changes elsewhere.
+// it, so that a finding stays known when its file changes elsewhere. Paths are relative to the
+// folder of the baseline, so that it applies in every working directory.
 type Baseline struct {
 	known map[entry]bool
+	paths *paths
 }
 
 // An entry identifies a finding. Text is set only for a finding without a field.
@@ -24,15 +28,58 @@ type entry struct {
 	Text  string    `json:"text,omitempty"`
 }
 
+// entryOf returns the entry for e, with the file as it is in messages.
 func entryOf(e *diag.Error) entry {
 	x := entry{Code: diag.CodeOf(e), File: e.Pos.File, Field: e.Field}
 	if x.Field == "" {
-		x.Text = diag.OneLine(e.Msg)
+		x.Text = positions.ReplaceAllString(diag.OneLine(e.Msg), "")
 	}
 	return x
 }
 
-func (b *Baseline) has(e *diag.Error) bool { return b != nil && b.known[entryOf(e)] }
+// positions are the file and line of another object in a text. They depend on the working directory
+// and on other changes.
+var positions = regexp.MustCompile(` \([^() ]+:\d+\)`)
+
+// has must not be called concurrently.
+func (b *Baseline) has(e *diag.Error) bool { return b != nil && b.known[b.paths.in(entryOf(e))] }
+
+// paths are the paths of files relative to a folder. They must not be used concurrently.
+type paths struct {
+	folder string
+	known  map[string]string // by the path in messages
+}
+
+// pathsOf returns paths relative to the folder of a file.
+func pathsOf(file string) *paths { return &paths{resolve(filepath.Dir(file)), map[string]string{}} }
+
+// resolve returns the absolute path of a file without symbolic links, "" if there is no such file.
+func resolve(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			return real
+		}
+	}
+	return ""
+}
+
+// in returns x with the path of its file relative to the folder. The path of a file that is not
+// there does not change: it is the reference of a fetched one.
+func (p *paths) in(x entry) entry {
+	if x.File == "" {
+		return x
+	}
+	path, ok := p.known[x.File]
+	if !ok {
+		path = x.File
+		if rel, err := filepath.Rel(p.folder, resolve(x.File)); err == nil {
+			path = filepath.ToSlash(rel)
+		}
+		p.known[x.File] = path
+	}
+	x.File = path
+	return x
+}
 
 // ReadBaseline reads a file that [Rules.WriteBaseline] wrote.
 func ReadBaseline(path string) (*Baseline, error) {
@@ -51,8 +98,14 @@ func ReadBaseline(path string) (*Baseline, error) {
 	if mistakes := (yaml.Decoding{}).Decode(v, &file); len(mistakes) > 0 {
 		return nil, mistakes[0].In(src)
 	}
-	b := &Baseline{known: map[entry]bool{}}
+	b := &Baseline{known: map[entry]bool{}, paths: pathsOf(path)}
+	old := !slices.ContainsFunc(file.Findings, func(x entry) bool {
+		return x.File != "" && resolve(filepath.Join(b.paths.folder, filepath.FromSlash(x.File))) != ""
+	})
 	for _, x := range file.Findings {
+		if old { // the paths are relative to the working directory
+			x = b.paths.in(x)
+		}
 		b.known[x] = true
 	}
 	return b, nil
@@ -63,8 +116,9 @@ func (r *Rules) WriteBaseline(path string) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := map[entry]bool{}
-	for _, e := range r.all {
-		known[entryOf(e)] = true
+	files := pathsOf(path)
+	for x := range r.seen {
+		known[files.in(x)] = true
 	}
 	var list []entry
 	for x := range known {

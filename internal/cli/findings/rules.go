@@ -23,8 +23,7 @@ type Rules struct {
 
 	mu    sync.Mutex
 	files map[string][]string
-	told  map[entry]bool // places with a finding of a code for which this is enough
-	all   []*diag.Error  // reported
+	seen  map[entry]bool // the reported findings
 }
 
 // ParseLevels returns the levels in settings of the form CODE=LEVEL.
@@ -50,25 +49,17 @@ func ParseLevels(settings []string) (map[diag.Code]diag.Level, error) {
 var isCode = regexp.MustCompile(`^KF\d{4}$`)
 
 // Level returns the level at which e is reported, [diag.LevelOff] for a finding that a comment or
-// the baseline excludes, and for one that was reported for another root (see [diag.Code.ByPlace]).
+// the baseline excludes.
 func (r *Rules) Level(e *diag.Error) diag.Level {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	level, code := r.level(e), diag.CodeOf(e)
-	if level == diag.LevelOff || code == "" {
-		return level
-	}
-	if code.ByPlace() && e.Pos.File != "" {
-		place := entry{code, e.Pos.String(), e.Field, ""}
-		if r.told[place] {
-			return diag.LevelOff
+	level := r.level(e)
+	if level != diag.LevelOff && diag.CodeOf(e) != "" {
+		if r.seen == nil {
+			r.seen = map[entry]bool{}
 		}
-		if r.told == nil {
-			r.told = map[entry]bool{}
-		}
-		r.told[place] = true
+		r.seen[entryOf(e)] = true
 	}
-	r.all = append(r.all, e)
 	return level
 }
 

@@ -45,7 +45,7 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 
 // careful are flags that make a run reject or redact more. A variable may turn them on, but
 // cannot turn them off if the user's file turns them on, for the same reason as above.
-var careful = []string{"locked", "offline", "strict", "validate", "fail-on-secrets", "redact-secrets"}
+var careful = []string{"locked", "offline", "strict", "strict-references", "validate", "fail-on-secrets", "redact-secrets"}
 
 // ofClient are flags for the credentials and the mode of a shared cache. A variable may set
 // them, because CI has its secrets in variables, but must not override the user's file: a

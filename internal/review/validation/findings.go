@@ -132,9 +132,10 @@ func someRoots(roots []string) string {
 }
 
 // Summary returns the result on one line, and the unknown kinds on a second line if there are
-// any. all is the number of requested roots.
-func (r *Report) Summary(all int) string {
-	unknown, errs := 0, 0
+// any. all is the number of requested roots. warnings and errs are the numbers of warnings, those
+// of the report included, and of other findings of level error that the run printed.
+func (r *Report) Summary(all, warnings, errs int) string {
+	unknown := 0
 	for _, n := range r.Unknown {
 		unknown += n
 	}
@@ -148,7 +149,7 @@ func (r *Report) Summary(all int) string {
 		roots = fmt.Sprintf("%d of %s", r.Roots, diag.Count(all, "root"))
 	}
 	s := fmt.Sprintf("%s of %s: %s, %s, %d of unknown kinds", diag.Count(r.Resources, "resource"), roots, diag.Count(errs, "error"),
-		diag.Count(len(r.Problems)-errs, "warning"), unknown)
+		diag.Count(warnings, "warning"), unknown)
 	if unknown == 0 {
 		return s
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/validate"
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ type Flags struct {
 	crds        []string
 	unknown     string
 	cel         bool
+	references  bool
 }
 
 // Register adds the flags to a command with optional validation.
@@ -40,6 +42,7 @@ func (f *Flags) RegisterAlways(cmd *cobra.Command) {
 		", the newest that is known)")
 	f.registerCRDs(cmd)
 	fs.StringVar(&f.unknown, "unknown-kinds", "ignore", "resources of unknown kinds: ignore or error")
+	fs.BoolVar(&f.references, "strict-references", false, "report references to objects that no root of the run has")
 }
 
 func (f *Flags) registerCRDs(cmd *cobra.Command) {
@@ -52,7 +55,7 @@ func (f *Flags) RegisterRules(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.cel, "cel", false, "evaluate CEL rules of CRDs and policies with "+celProgram)
 }
 
-// New returns a Run for the flags, or nil if validation is off. It reads the
+// New returns a Run for the flags, or nil if it has nothing to check. It reads the
 // CustomResourceDefinitions that the flags name, and returns an error for invalid values.
 func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 	minor, err := validate.ParseVersion(f.kubeVersion)
@@ -68,9 +71,15 @@ func (f *Flags) New(cmd *cobra.Command) (*Run, error) {
 				return nil, options.UsageError(fmt.Errorf("--%s needs --validate", name))
 			}
 		}
+		if f.references {
+			return &Run{census: lint.NewCensus()}, nil
+		}
 		return nil, nil
 	}
 	v := &Run{validator: validate.New(minor), unknown: f.unknown == "error", rules: f.cel, definitions: map[kind][]defined{}}
+	if f.references {
+		v.census = lint.NewCensus()
+	}
 	return v, f.define(v)
 }
 

@@ -62,7 +62,7 @@ func (f *finding) in(doc yaml.Value) ([]any, bool) { return has(&f.Finding, f.r.
 // start returns the place of a finding whose cause is unknown.
 func (f *finding) start() place {
 	if f.r.Pos.File != "" {
-		return place{pos: f.r.Pos}
+		return place{pos: f.r.Start()}
 	}
 	return place{pos: diag.Pos{File: f.root.Dir}}
 }

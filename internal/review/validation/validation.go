@@ -13,15 +13,17 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
 	"github.com/krmflow/krmflow/validate"
 )
 
 // A Run validates the lists of one run. Create it with [Flags.New], pass each list to [Run.Root]
 // and call [Run.End] at the end.
 type Run struct {
-	validator *validate.Validator
-	unknown   bool // resources of unknown kinds are errors
-	rules     bool // evaluate CEL rules
+	validator *validate.Validator // nil if only references are checked
+	unknown   bool                // resources of unknown kinds are errors
+	rules     bool                // evaluate CEL rules
+	census    *lint.Census        // nil without --strict-references
 
 	mu          sync.Mutex
 	roots       int
@@ -73,11 +75,20 @@ func newFinding(f validate.Finding, root graph.Root, r *krm.Resource, hide *secr
 // minPart is the minimum number of resources that justifies another goroutine.
 const minPart = 64
 
-// Root validates the list of a root. Custom resources are validated in [Run.End], because their
-// definitions may be in the list of a later root. Root is safe for concurrent use. The list must
-// not change afterwards.
+// Root validates the list of a root, and collects its references. Custom resources are validated
+// in [Run.End], because their definitions may be in the list of a later root. Root is safe for
+// concurrent use. The list must not change afterwards.
 func (v *Run) Root(root graph.Root, list *krm.List) {
 	hide := secret.NewSet(list.AddSecrets)
+	if v.census != nil {
+		v.census.Add(list, hide.Name)
+	}
+	if v.validator == nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.roots++
+		return
+	}
 	n := max(1, min(runtime.GOMAXPROCS(0), list.Len()/minPart))
 	var wg sync.WaitGroup
 	for part := range n {

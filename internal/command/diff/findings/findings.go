@@ -29,6 +29,9 @@ type Finding struct {
 // that the resource hides are not in the findings.
 func Of(r *diff.Resource, causes []diag.Pos, x *cause.Finder, levels map[diag.Code]diag.Level) (list []Finding) {
 	for _, f := range danger.Find(r.Before, r.After, levels) {
+		if r.SameData && f.Code == diag.Immutable && (f.Field == "data" || f.Field == "stringData") {
+			continue // the values are hidden, so that Find cannot see it
+		}
 		one := Finding{Finding: f, Object: r.New.Pos}
 		switch {
 		case r.What == diff.Removed:
