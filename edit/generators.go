@@ -67,7 +67,7 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 			i = len(entries)
 			entries = append(entries, g.entry(name, s))
 		}
-		entries[i] = withSources(entries[i], s, files)
+		entries[i] = withSources(k.withoutPatterns(entries[i], "files", s.Files), s, files)
 		k.setItems(g.Field, entries)
 		return k.check(g, i, entries[i])
 	}, nil
@@ -200,6 +200,22 @@ func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
 		}
 	}
 	return entry
+}
+
+// withoutPatterns returns an entry without the items of one of its lists that are among patterns and
+// name no file: an edit with the same pattern replaces them by files.
+func (k *Kustomization) withoutPatterns(entry yaml.Value, key string, patterns []string) yaml.Value {
+	items := get(entry, key).Items()
+	left := slices.DeleteFunc(slices.Clone(items), func(item yaml.Value) bool { return k.isPattern(item.Text(), patterns) })
+	if len(left) == len(items) {
+		return entry
+	}
+	return put(entry, key, yaml.SeqOf(left...))
+}
+
+// isPattern reports whether the text of an entry is one of patterns and names no file.
+func (k *Kustomization) isPattern(text string, patterns []string) bool {
+	return strings.ContainsAny(text, "*?[") && slices.Contains(patterns, text) && !k.Exists(text)
 }
 
 // withMore returns an entry with items appended to one of its lists.

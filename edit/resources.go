@@ -38,6 +38,9 @@ func addFound(field string, args []string, verify bool) (Edit, error) {
 			}
 			paths = append(paths, found...)
 		}
+		if verify {
+			k.dropPatterns(field, args)
+		}
 		k.add(field, slices.DeleteFunc(paths, func(p string) bool { return p == k.File }))
 		return nil
 	}, nil
@@ -132,9 +135,20 @@ func AddFiles(field string, args []string) (Edit, error) {
 		if err != nil {
 			return err
 		}
+		k.dropPatterns(field, args)
 		k.add(field, paths)
 		return nil
 	}, nil
+}
+
+// dropPatterns removes entries of a list that are among patterns and name no file. The caller adds
+// the files that match.
+func (k *Kustomization) dropPatterns(field string, patterns []string) {
+	if !slices.ContainsFunc(k.texts(field), func(text string) bool { return k.isPattern(text, patterns) }) {
+		return
+	}
+	k.setItems(field, slices.DeleteFunc(slices.Clone(k.items(field)),
+		func(item yaml.Value) bool { return k.isPattern(item.Text(), patterns) }))
 }
 
 // globs returns the paths that match the patterns. It warns about each pattern without matches.

@@ -85,6 +85,9 @@ func (x *decider) errorf(format string, args []any) *diag.Error {
 }
 
 func (x *decider) warn(code diag.Code, format string, args ...any) {
+	if x.Discover {
+		return
+	}
 	err := x.errorf(format, args).With(code)
 	x.d.Warnings = append(x.d.Warnings, err)
 }

@@ -89,6 +89,8 @@ type Policy struct {
 	// Dev lists the directories of functions under development (--dev). Programs in them may differ
 	// from the digests in a catalog: see [Developed]. It must be empty in CI.
 	Dev []Developed
+	// Discover leaves out the warnings about allowed functions. Nothing is executed.
+	Discover bool
 	// AllowUnsandboxed allows programs on machines that cannot isolate them.
 	AllowUnsandboxed bool
 	// Strict turns warnings about trust into denials. RequireChecksums does so only for the warning

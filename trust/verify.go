@@ -156,6 +156,10 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		}
 		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
 			err.Hint("PATH is not searched: %s is a path in %s", shown, root)
+			if x.r.Inline != nil && root == x.r.Dir {
+				err.Hint("to run the installed program: krmflow catalog add-program %s/%s --path \"$(command -v %s)\"",
+					x.r.ID.APIVersion(), x.r.ID.Kind, shown)
+			}
 		}
 	case !below(p.Real, root):
 		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root).With(diag.BadProgram)

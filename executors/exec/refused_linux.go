@@ -49,8 +49,8 @@ func (c *call) blameSandbox(e *executors.Error) *executors.Error {
 	switch {
 	case len(found) > 0:
 		e.Hint("the sandbox refused it %s", strings.Join(found[:min(len(found), maxRefused)], ", "))
-		e.Hint(
-			"programs can read and run installed files, and write only to $HOME and $TMPDIR: pass data from the tree in the configuration")
+		e.Hint("programs can read and run installed files, and write only to $HOME and $TMPDIR: pass data from the tree in the configuration, " +
+			"or let it read the tree: requires: {files: [{from: tree}]} in its catalog entry, and --grant GROUP/KIND=tree")
 	case offline:
 		e.Hint("the sandbox denies programs network access; a container gets it if its catalog entry has requireNetwork: true")
 	case barred:

@@ -85,7 +85,8 @@ func generateCatalog(a *cli.Invocation, cmd *cobra.Command, dir string, o genera
 	// Nothing is executed: the permissive policy only lets the planner discover all functions.
 	functions := planner.Functions{
 		Trusted: trusted, Publishers: config.Publishers, PluginHome: options.PluginHome(),
-		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
+		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true,
+			Discover: true},
 	}
 	run, err := a.Plan(cmd, engine.Request{Dirs: []string{dir}, Functions: &functions})
 	if err != nil {
