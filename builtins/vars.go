@@ -172,8 +172,8 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 	return nil
 }
 
-// warnUnused warns about the vars that replace nothing. It names a text of the list that has the
-// name of the var or a similar one.
+// warnUnused warns about the vars that replace nothing although a text of the list has their name
+// or a similar one. Without such a text, the var of a base is usually meant for its overlays.
 func (e *expander) warnUnused(list *krm.List, vars VarSet) {
 	var left map[string]krm.ID // objects with $(NAME), by name
 	var names []string
@@ -191,7 +191,7 @@ func (e *expander) warnUnused(list *krm.List, vars VarSet) {
 		} else if name := diag.Nearest(v.Name, names); name != "" {
 			err.Hint("%s %s has $(%s): did you mean $(%s)?", left[name].Kind, left[name].Name, name, v.Name)
 		} else {
-			err.Hint("write $(%s) in a field that varReference of a configuration lists, or remove the var", v.Name)
+			continue
 		}
 		e.warn(diag.UnusedVar, "%w", err)
 	}

@@ -5,7 +5,7 @@ func (c Code) DefaultLevel() Level {
 	switch c {
 	case Immutable, Shrunk:
 		return LevelError
-	case UnpinnedImage, Encrypted, SubjectsStay, SelectorKept, UnreadableText, NoEffectHere, UnusedVar, RulesSkipped:
+	case UnpinnedImage, Encrypted, SubjectsStay, SelectorKept, UnreadableText, NoEffectHere, RulesSkipped:
 		return LevelInfo
 	}
 	return LevelWarning

@@ -13,7 +13,7 @@ import (
 func TestSameFlags(t *testing.T) {
 	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true,
 		"check": true, "plan": true, "report": true,
-		"validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
+		"validate": true, "strict-references": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "watch": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
 		"leaves": true,
 		"gitops": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
