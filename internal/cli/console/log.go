@@ -212,12 +212,17 @@ func (l *Logger) Planned(plan *planner.Plan) {
 		if level := l.rules.Level(e); level == diag.LevelOff {
 			continue
 		} else if isGrouped(e) {
+			l.mu.Lock()
 			l.groups.add(e, level)
+			l.mu.Unlock()
 		} else {
 			add(e, level)
 		}
 	}
-	for _, g := range l.groups.take() {
+	l.mu.Lock()
+	found := l.groups.take()
+	l.mu.Unlock()
+	for _, g := range found {
 		add(g.message(), g.level)
 	}
 	told := all
