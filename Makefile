@@ -17,7 +17,7 @@ FUNCTIONS ?= bin/functions
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build release image functions functions-test gitops-test krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
+.PHONY: prose build release image functions functions-test gitops-test krmflow test longtest racetest check vulncheck bench grow profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -105,6 +105,10 @@ check: test racetest vulncheck
 vulncheck:
 	@out=$$($(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./... 2>&1); code=$$?; echo "$$out"; \
 	case "$$out" in *"fetching vulnerabilities"*) echo "govulncheck: SKIPPED, the vulnerability database cannot be reached";; *) exit $$code;; esac
+
+# How the cost grows with the input: fails if a shape costs more than its size explains. RUN=images measures shapes by name.
+grow: build
+	$(GO) run ./internal/dev/grow -run '$(RUN)'
 
 # The oracle: a tool for golden files and benchmarks, never a dependency of the binary.
 kustomize:

@@ -263,6 +263,7 @@ var imports = map[string][]string{
 		"internal/command/wrap", "internal/engine/limits", "krm/schema", "scheduler"},
 
 	"internal/dev/difftest":   {},
+	"internal/dev/grow":       {},
 	"internal/dev/kptcatalog": {},
 	"internal/dev/longtest":   {},
 	"internal/dev/pagetest":   {"executors/executortest", "internal/dev/longtest"},

@@ -137,15 +137,31 @@ func apply(v yaml.Value, edits []Edit, depth int) yaml.Value {
 	if v.Type() == yaml.Seq {
 		return applyItems(v.Items(), groups, depth)
 	}
-	for _, g := range groups {
-		field := g[0].Path[depth].Field
-		if x := apply(v.Get(field), g, depth+1); x.Exists() {
-			v = v.With(field, x)
-		} else {
-			v = v.Without(field)
+	edited := make(map[string]int, len(groups)) // group of a field
+	for i, g := range groups {
+		edited[g[0].Path[depth].Field] = i
+	}
+	fields := make([]yaml.Field, 0, v.Len()+len(groups))
+	add := func(key string, old yaml.Value, i int) {
+		if x := apply(old, groups[i], depth+1); x.Exists() {
+			fields = append(fields, yaml.Field{Key: key, Value: x})
 		}
 	}
-	return v
+	for _, f := range v.Fields() {
+		i, ok := edited[f.Key]
+		if !ok {
+			fields = append(fields, f)
+			continue
+		}
+		add(f.Key, f.Value, i)
+		groups[i] = nil
+	}
+	for i, g := range groups {
+		if g != nil {
+			add(g[0].Path[depth].Field, yaml.Value{}, i)
+		}
+	}
+	return yaml.MapOf(fields...)
 }
 
 // applyItems applies edits to the items of a list. Added and moved items take their new positions.

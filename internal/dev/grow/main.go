@@ -1,0 +1,186 @@
+// Grow measures how the cost of krmflow grows with its input. Each shape is a tree that is written
+// in three sizes and built several times in turn. Grow prints the user CPU time of each size and
+// the exponent of the growth between the two largest ones: 1 for linear growth, 2 for quadratic
+// growth.
+//
+//	make grow
+//	go run ./internal/dev/grow -krmflow bin/krmflow -run 'images|replacements'
+//
+// It exits with status 1 if an exponent exceeds the limit.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+func main() {
+	var m meter
+	flag.StringVar(&m.krmflow, "krmflow", "bin/krmflow", "the krmflow to measure")
+	flag.IntVar(&m.runs, "runs", 3, "runs of each size; the fastest counts")
+	flag.Float64Var(&m.limit, "limit", 1.15, "the highest exponent that passes")
+	flag.DurationVar(&m.patience, "timeout", time.Minute, "time limit of each run")
+	flag.StringVar(&m.dir, "keep", "", "write the trees to this folder and keep them")
+	run := flag.String("run", "", "measure only the shapes that match this regular expression")
+	flag.Parse()
+	passed, err := m.all(*run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "grow:", err)
+		os.Exit(2)
+	}
+	if !passed {
+		os.Exit(1)
+	}
+}
+
+// all measures the shapes whose names match a pattern. It reports whether all pass.
+func (m *meter) all(pattern string) (passed bool, err error) {
+	chosen, err := regexp.Compile(pattern)
+	if err != nil {
+		return false, err
+	}
+	if m.krmflow, err = filepath.Abs(m.krmflow); err != nil {
+		return false, err
+	}
+	if m.dir == "" {
+		if m.dir, err = os.MkdirTemp("", "grow-"); err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(m.dir)
+	}
+	if m.start, err = m.best(m.write(shape{name: "start", fill: one}, 1)); err != nil {
+		return false, err
+	}
+	fmt.Printf("user CPU without the %v of a start; exponents above %.2f fail\n\n", m.start.Round(time.Millisecond), m.limit)
+	fmt.Printf("%-22s %-32s %s\n", "shape", "user CPU", "exponent")
+	passed = true
+	for _, s := range shapes {
+		if chosen.MatchString(s.name) && !m.measure(os.Stdout, s) {
+			passed = false
+		}
+	}
+	return passed, nil
+}
+
+// A meter measures shapes.
+type meter struct {
+	krmflow  string
+	dir      string
+	runs     int
+	limit    float64
+	patience time.Duration
+	start    time.Duration // user CPU of a tree with one object
+}
+
+// least is the difference between two sizes below which their exponent says nothing: it is within
+// the noise of a run.
+const least = 20 * time.Millisecond
+
+// measure prints the line of a shape. It reports whether the shape passes.
+func (m *meter) measure(w io.Writer, s shape) bool {
+	var trees []task
+	for _, n := range s.sizes() {
+		trees = append(trees, m.write(s, n))
+	}
+	best := make([]time.Duration, len(trees))
+	for range m.runs {
+		for i, t := range trees {
+			took, err := m.once(t)
+			if err != nil {
+				fmt.Fprintf(w, "%-22s %d: %v\n", s.name, t.n, err)
+				return false
+			}
+			if best[i] == 0 || took < best[i] {
+				best[i] = took
+			}
+		}
+	}
+	var text string
+	for i, t := range trees {
+		best[i] = max(0, best[i]-m.start)
+		text += fmt.Sprintf("%s:%.0fms ", short(t.n), float64(best[i])/1e6)
+	}
+	last := len(best) - 1
+	if best[last]-best[last-1] < least {
+		fmt.Fprintf(w, "%-22s %-32s -\n", s.name, text)
+		return true
+	}
+	exponent := math.Log(float64(best[last])/float64(max(best[last-1], time.Millisecond))) /
+		math.Log(float64(trees[last].n)/float64(trees[last-1].n))
+	verdict := ""
+	if exponent > m.limit {
+		verdict = "  FAIL"
+	}
+	fmt.Fprintf(w, "%-22s %-32s %.2f%s\n", s.name, text, exponent, verdict)
+	return verdict == ""
+}
+
+// A task is the command for a tree of one size.
+type task struct {
+	n    int
+	dir  string
+	args []string
+}
+
+// write writes the tree of a shape.
+func (m *meter) write(s shape, n int) task {
+	dir := filepath.Join(m.dir, fmt.Sprintf("%s-%d", s.name, n))
+	s.fill(tree{dir}, n)
+	args := s.args
+	if args == nil {
+		args = []string{"build", ".", "--no-cache"}
+	}
+	return task{n, dir, args}
+}
+
+// best returns the user CPU of the fastest run.
+func (m *meter) best(t task) (best time.Duration, err error) {
+	for range 2 * m.runs {
+		took, err := m.once(t)
+		if err != nil {
+			return 0, err
+		}
+		if best == 0 || took < best {
+			best = took
+		}
+	}
+	return best, nil
+}
+
+// once runs a task and returns its user CPU.
+func (m *meter) once(t task) (time.Duration, error) {
+	var stderr bytes.Buffer
+	cmd := exec.Command(m.krmflow, t.args...)
+	cmd.Dir, cmd.Stderr = t.dir, &stderr
+	cmd.Env = append(os.Environ(), "KRMFLOW_CACHE_DIR="+filepath.Join(t.dir, ".cache"))
+	timer := time.AfterFunc(m.patience, func() { cmd.Process.Kill() })
+	err := cmd.Run()
+	if !timer.Stop() {
+		return 0, fmt.Errorf("takes longer than %v", m.patience)
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		line, _, _ := bytes.Cut(stderr.Bytes(), []byte("\n"))
+		return 0, fmt.Errorf("%v: %s", err, line)
+	} else if err != nil {
+		return 0, err
+	}
+	return cmd.ProcessState.UserTime(), nil
+}
+
+// short returns a number with k for thousands.
+func short(n int) string {
+	if n >= 1000 && n%100 == 0 {
+		return fmt.Sprintf("%gk", float64(n)/1000)
+	}
+	return fmt.Sprint(n)
+}
