@@ -51,7 +51,7 @@ func outputFlags(cmd *cobra.Command) string {
 		if f == nil || f.Value.String() == f.DefValue {
 			continue
 		}
-		value := diag.Redact(f.Value.String())
+		value := diag.Redact(strings.Trim(f.Value.String(), "[]")) // of a list
 		if list, ok := f.Value.(*options.Repeated); ok && name == "env" {
 			names := slices.Clone(list.GetSlice())
 			for i := range names {

@@ -4,6 +4,8 @@ package join
 import (
 	"errors"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
@@ -46,7 +48,7 @@ lists of roots, roots that could not be rendered, and files that were changed si
 			out, err := output.Open(dest, output.Options{Context: cmd.Context(), Inputs: args, Roots: parts.Roots(), Base: parts.Base(),
 				Prune: prune, Force: force, Command: cli.CommandLine(a.Name.String(), os.Args[1:])})
 			if err != nil {
-				return err
+				return withoutOnlyThese(err)
 			}
 			defer a.Exits.Add(out.Abort)()
 			if err := parts.Put(out); err != nil {
@@ -64,4 +66,17 @@ lists of roots, roots that could not be rendered, and files that were changed si
 	fs.BoolVar(&force, "force", false, "replace changed files and files that krmflow did not write; see docs")
 	fs.BoolVar(&prune, "prune", false, "remove files of roots that no shard has")
 	return cmd
+}
+
+// withoutOnlyThese removes the hint for --only-these, which join lacks: its result has all roots.
+func withoutOnlyThese(err error) error {
+	var refused *output.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	e := *refused
+	e.Hint = strings.Join(slices.DeleteFunc(strings.Split(e.Hint, "\n"), func(line string) bool {
+		return strings.Contains(line, "--only-these")
+	}), "\n")
+	return &e
 }
