@@ -202,8 +202,8 @@ func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
 	return entry
 }
 
-// withoutPatterns returns an entry without the items of one of its lists that are among patterns and
-// name no file: an edit with the same pattern replaces them by files.
+// withoutPatterns returns an entry without the items of one of its lists that are among patterns
+// and name no file: an edit with the same pattern replaces them by files.
 func (k *Kustomization) withoutPatterns(entry yaml.Value, key string, patterns []string) yaml.Value {
 	items := get(entry, key).Items()
 	left := slices.DeleteFunc(slices.Clone(items), func(item yaml.Value) bool { return k.isPattern(item.Text(), patterns) })

@@ -12,7 +12,8 @@ import (
 )
 
 func TestSetRejectsWrongValues(t *testing.T) {
-	for _, text := range []string{"", "x", "1", "0/3", "4/3", "1/0", "0/0", "-1/3", "1/-3", "1/3/3", " 1/3", "+1/3", "1/10001", "1/99999999999999999999"} {
+	for _, text := range []string{"", "x", "1", "0/3", "4/3", "1/0", "0/0", "-1/3", "1/-3", "1/3/3",
+		" 1/3", "+1/3", "1/10001", "1/99999999999999999999"} {
 		if err := new(Shard).Set(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
@@ -132,7 +133,7 @@ func TestWeights(t *testing.T) {
 	base := int64(layerWeight + 20 + 5000)
 	for dir, want := range map[string]int64{
 		"base": base, "over": base + layerWeight + 72 + 100, "chart": layerWeight + 24 + chartWeight,
-		"fn": layerWeight + 63 + 2*functionWeight + 55 + 64, "loop": layerWeight + 33, "broken": layerWeight + 13, "missing": 0,
+		"fn": layerWeight + 63 + 2*functionWeight + 54 + 63, "loop": layerWeight + 33, "broken": layerWeight + 13, "missing": 0,
 	} {
 		if got := weigh(dir); got != want {
 			t.Errorf("%s: %d, want %d", dir, got, want)
