@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -57,14 +58,13 @@ func (o *Dir) next() (*manifest.Manifest, error) {
 	if err := o.refuseDropped(runs); err != nil {
 		return nil, err
 	}
-	if o.opts.OnlyThese {
-		for _, root := range o.dropped(func(root string) bool { return runs[root] }) {
-			if err := o.Keep(root); err != nil {
-				return nil, err
-			}
+	for _, root := range o.dropped(func(root string) bool { return runs[root] || !o.opts.OnlyThese && !o.isElsewhere(root) }) {
+		if err := o.Keep(root); err != nil {
+			return nil, err
 		}
 	}
 	m := manifest.New()
+	m.Shard = o.shard()
 	m.Base = cmp.Or(o.from, o.old.Base)
 	owner := map[string]string{}
 	for root, st := range o.roots {
@@ -92,13 +92,40 @@ func (o *Dir) next() (*manifest.Manifest, error) {
 	return m, nil
 }
 
+// isComplete reports whether a shard is compared with the folder of all shards.
+func (o *Dir) isComplete() bool {
+	return o.opts.Shard != nil && o.opts.Check && o.old.Shard == nil && len(o.old.Roots) > 0
+}
+
+// isElsewhere reports whether a root of a complete folder belongs to another shard.
+func (o *Dir) isElsewhere(root string) bool {
+	return o.isComplete() && (o.opts.Shard.Index > 1 || slices.Contains(o.opts.Others, root))
+}
+
+// shard returns the record of the shard for the manifest, or nil.
+func (o *Dir) shard() *manifest.Shard {
+	if o.opts.Shard == nil || o.isComplete() {
+		return nil
+	}
+	s := *o.opts.Shard
+	for _, root := range slices.Sorted(maps.Keys(o.roots)) {
+		if o.roots[root].kept {
+			s.Failed = append(s.Failed, root)
+		} else {
+			s.Roots = append(s.Roots, root)
+		}
+	}
+	return &s
+}
+
 func (o *Dir) changes(next *manifest.Manifest) Changes {
 	c := Changes{Created: o.out == nil}
 	if o.pending {
 		c.Changed = []string{journalName}
 		return c
 	}
-	mended := map[string]bool{".": len(o.old.Roots) > 0 && (o.old.Text(".") == "" || o.old.Base != "" && o.old.Base != next.Base)}
+	mended := map[string]bool{".": len(o.old.Roots) > 0 && (o.old.Text(".") == "" || o.old.Base != "" && o.old.Base != next.Base) ||
+		o.out != nil && !o.old.Shard.Equal(next.Shard)}
 	for root, st := range o.roots {
 		for dir, files := range st.folders {
 			for _, name := range files.added {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/sys/flock"
 )
 
 // A folder is an open directory of an output. Names have no slashes except where stated, and
@@ -107,8 +108,6 @@ func (d *folder) take(from *folder, name string) error {
 	return d.root.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 func notRegular(name string) error {
-	return &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	return &fs.PathError{Op: "open", Path: name, Err: flock.ErrNotRegular}
 }

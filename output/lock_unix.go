@@ -15,10 +15,3 @@ func GiveTo(f *os.File, other fs.FileInfo) {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
 }
-
-// canBeOurs reports whether a run of this user may have created a file: the user owns it and it
-// has no other hard link.
-func canBeOurs(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()
-}

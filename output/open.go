@@ -376,7 +376,8 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 			Reason: "does not record which directories its roots come from, and has none of the roots of this run", Names: dropped,
 			Hint: "render all roots once without --only-these"}
 	}
-	if len(dropped) == 0 || o.opts.Prune || o.opts.Check && !o.opts.OnlyThese || o.opts.OnlyThese && !moved {
+	again := o.opts.Shard != nil && o.old.Shard != nil // nothing but a join reads a partial folder
+	if len(dropped) == 0 || o.opts.Prune || again || o.opts.Check && !o.opts.OnlyThese || o.opts.OnlyThese && !moved {
 		return nil
 	}
 	refused := &RefusedError{Path: o.dir, Names: dropped}
@@ -393,7 +394,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	command = strings.Replace(command, " --only-these ", " ", 1) // --prune excludes it
 	refused.Hint = "to remove their files: " + command + "--prune"
 	switch {
-	case !moved:
+	case !moved && o.opts.Shard == nil:
 		refused.Hint += "\nto keep them as they are: " + command + "--only-these"
 	case within(o.old.Base, o.from):
 		refused.Hint = "to keep the roots that this run does not render: " + command + "--only-these\n" + refused.Hint

@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"io/fs"
+	"iter"
 	"path"
 	"runtime"
 	"sync"
@@ -28,6 +29,10 @@ type rootFolders struct {
 // help, because file systems serialize the creation of files in one folder, and the number of
 // open files is limited.
 const maxOpen = 2
+
+func (o *Dir) folders(root string) *rootFolders {
+	return &rootFolders{o: o, root: root, open: make(chan struct{}, maxOpen), old: map[string]*folder{}, new: map[string]*folder{}}
+}
 
 // output returns a folder of the existing output.
 func (f *rootFolders) output(dir string) (_ *folder, err error) {
@@ -106,7 +111,7 @@ func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 	if err != nil {
 		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
 	}
-	folders := &rootFolders{o: o, root: root, open: make(chan struct{}, maxOpen), old: map[string]*folder{}, new: map[string]*folder{}}
+	folders := o.folders(root)
 	defer folders.close()
 	var files []putFile
 	if o.opts.Layout.Shared() {
@@ -161,6 +166,28 @@ func (f *rootFolders) putShared(paths []string, l *krm.List) ([]putFile, error) 
 		}
 	}
 	return files, nil
+}
+
+// putFiles writes the files of a root as they are.
+func (o *Dir) putFiles(root string, st *rootState, files iter.Seq2[File, error]) error {
+	folders := o.folders(root)
+	defer folders.close()
+	w := folders.writer()
+	defer w.end()
+	var all []putFile
+	for f, err := range files {
+		if err != nil {
+			return err
+		}
+		w.buf = append(w.buf[:0], f.Data...)
+		put, err := w.put(f.Path, secret.Perm(f.Secret))
+		if err != nil {
+			return err
+		}
+		all = append(all, put)
+	}
+	o.note(root, st, all)
+	return nil
 }
 
 // note records the files that were put in the state of the root.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -40,6 +41,12 @@ type Options struct {
 	// for suggesting these flags in the message.
 	Prune, OnlyThese bool
 	Command          string
+	// Shard makes the folder a partial folder. Its manifest then has this record, with the Roots
+	// and Failed of the run. Others are the root folders of the other shards. With Check and a
+	// complete folder, only the roots of this shard are compared, and the first shard also reports
+	// the roots that no shard has.
+	Shard  *manifest.Shard
+	Others []string
 	// Force permits foreign files in the folder. They are preserved, and a render with files of
 	// the same names is refused. Force also replaces files that were edited since krmflow wrote
 	// them, if the render still has them.
@@ -142,6 +149,29 @@ func (o *Dir) Put(root string, l *krm.List) error {
 		return err
 	}
 	if err := o.put(root, st, l); err != nil {
+		err = writeError(path.Join(o.dir, root), err)
+		o.fail(err)
+		return err
+	}
+	return nil
+}
+
+// A File is a file of a root, for [Dir.PutFiles]. Path is relative to the folder of the root.
+// Secret has the meaning of [manifest.Record.Secret]. Data is not used after the next file was
+// returned.
+type File struct {
+	Path   string
+	Data   []byte
+	Secret bool
+}
+
+// PutFiles adds a root whose files were rendered before, like [Dir.Put].
+func (o *Dir) PutFiles(root string, files iter.Seq2[File, error]) error {
+	root, st, err := o.claim(root)
+	if err != nil {
+		return err
+	}
+	if err := o.putFiles(root, st, files); err != nil {
 		err = writeError(path.Join(o.dir, root), err)
 		o.fail(err)
 		return err

@@ -223,8 +223,8 @@ func replace(path string, perm fs.FileMode, finish func(*os.File) error, content
 	switch {
 	case errors.Is(err, flock.ErrBusy):
 		return &LockedError{Path: path}
-	case errors.Is(err, errNotLeft):
-		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error(), Hint: removeHint}
+	case errors.Is(err, flock.ErrNotOurs):
+		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: flock.ErrNotOurs.Error(), Hint: removeHint}
 	}
 	return writeError(path, err)
 }
@@ -261,7 +261,7 @@ func writeThrough(path string, data []byte) error {
 // replaces the leftover of a killed one.
 func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, finish func(*os.File) error) error {
 	temp := tempNameOf(name)
-	f, err := openLocked(dir, temp, perm, defaultWait)
+	f, err := flock.Open(dir, temp, perm, defaultWait)
 	if errors.Is(err, flock.ErrBusy) {
 		f.Close()
 		return err

@@ -41,6 +41,7 @@ import (
 	"github.com/krmflow/krmflow/internal/command/fn"
 	"github.com/krmflow/krmflow/internal/command/graph"
 	"github.com/krmflow/krmflow/internal/command/images"
+	"github.com/krmflow/krmflow/internal/command/join"
 	"github.com/krmflow/krmflow/internal/command/localize"
 	"github.com/krmflow/krmflow/internal/command/lock"
 	"github.com/krmflow/krmflow/internal/command/plan"
@@ -210,6 +211,7 @@ var commands = []struct {
 	{"fetch", fetch.Command, true},
 	{"vendor", vendor.Command, true},
 	{"localize", localize.Command, true},
+	{"join", join.Command, false},
 	{"version", version.Command, false},
 	{"bench", benchCommand, false},
 	{"executor", executor.Command, false},

@@ -199,7 +199,7 @@ func (a *Invocation) engineOptions(cmd *cobra.Command) (engine.Options, error) {
 		writes = append(writes, t.File)
 	}
 	return engine.Options{
-		Selection: selection, Recursive: a.Recursive, GitOps: a.gitops, KeepGoing: a.KeepGoing,
+		Selection: selection, Recursive: a.Recursive, Shard: a.shard, GitOps: a.gitops, KeepGoing: a.KeepGoing,
 		Plan: planner.Options{
 			Cwd:            cwd,
 			Jobs:           a.Jobs,

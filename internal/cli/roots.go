@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/gitops"
 	"github.com/krmflow/krmflow/gitops/search"
 	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine/shard"
 	"github.com/krmflow/krmflow/planner/roots"
 	"github.com/spf13/cobra"
 )
@@ -23,6 +24,7 @@ type RootFlags struct {
 	KeepGoing bool
 
 	selection roots.Selection
+	shard     shard.Shard
 }
 
 // RegisterRendering adds the flags shared by all commands that plan or render several roots.
@@ -46,6 +48,11 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.Var((*options.Repeated)(&f.selection.Only), "only", "with -R, only roots at or below this `PATH`; * and ** match; repeatable")
 	fs.Var((*options.Repeated)(&f.selection.Exclude), "exclude", "with -R, no roots at or below this `PATH`; * and ** match; repeatable")
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "with -R, also search directories whose name starts with a dot")
+}
+
+// RegisterShard adds the flag that distributes the roots.
+func (f *RootFlags) RegisterShard(cmd *cobra.Command) {
+	cmd.Flags().Var(&f.shard, "shard", "use only the roots of shard `I/N`, such as 1/4; see docs/scale.md")
 }
 
 // gitopsMode is the value of --gitops.

@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/answers"
 	"github.com/krmflow/krmflow/internal/engine/limits"
 	"github.com/krmflow/krmflow/internal/engine/profile"
+	"github.com/krmflow/krmflow/internal/engine/shard"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders"
@@ -35,6 +36,8 @@ type Options struct {
 	// the search for roots.
 	Selection roots.Selection
 	Recursive bool
+	// Shard selects the roots of one shard.
+	Shard shard.Shard
 	// GitOps selects objects of Argo CD and Flux as roots, if Recursive is set. The engine sets
 	// the fields Charts, Jobs, FS, Top and Warn.
 	GitOps search.Options
@@ -159,6 +162,7 @@ type Engine struct {
 	places filestat.Dirs // resolved directories
 	// objects are the GitOps objects among the roots.
 	objects objects
+	split   shard.Split
 
 	limits    sync.Once
 	cacheOnce sync.Once

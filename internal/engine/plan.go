@@ -99,7 +99,8 @@ type Search struct {
 }
 
 // Find returns the roots selected by directories, without duplicates, and the number of roots
-// that were found but left out. It prints warnings about directories. An invalid selection is a
+// that were found but left out. Of these it returns only the roots of [Options.Shard]; see
+// [Engine.Split]. It prints warnings about directories. An invalid selection is a
 // usage error.
 func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) {
 	e.host.Recorder.Stage(profile.Finding)
@@ -109,7 +110,8 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	}
 	if s.Tree != nil {
 		names, err := e.findIn(ctx, s.Tree, list)
-		return unplaced(names), 0, err
+		nameOf := func(r render.Root) (string, error) { return e.objects.here.NameIn(s.Tree, r.Dir) }
+		return unplaced(e.split.OldSide(names, nameOf)), 0, err
 	}
 	if s.Below {
 		selection := e.withObjects(e.o.Selection, nil, nil)
@@ -129,7 +131,10 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 			return nil, 0, err
 		}
 		found, err := e.place(list, base)
-		return found, 0, err
+		if err != nil {
+			return nil, 0, err
+		}
+		return e.share(found), 0, nil
 	}
 	found, err := e.host.Watch.find(ctx, e.withObjects(e.o.Selection, nil, e.warn), list)
 	if err != nil {
@@ -143,7 +148,10 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	}
 	e.host.Log.LeftOut(found)
 	placed, err := e.place(found.Dirs, base)
-	return placed, found.LeftOut(), err
+	if err != nil {
+		return nil, 0, err
+	}
+	return e.share(placed), found.LeftOut(), nil
 }
 
 // unplaced returns roots without a place in the output.

@@ -50,6 +50,8 @@ type Manifest struct {
 	// Torn has the roots whose manifest was changed after krmflow wrote it: versions of it were
 	// merged, or it has conflict markers.
 	Torn map[string]bool
+	// Shard is not nil for a partial folder.
+	Shard *Shard
 
 	also    map[string][]Record // additional records by path, from merged versions of a manifest
 	texts   map[string]string   // original texts of the manifests by folder
@@ -263,11 +265,15 @@ func (m *Manifest) byRoot() map[string][]string {
 	return roots
 }
 
+// appendBase appends the lines about the whole folder to its manifest.
 func (m *Manifest) appendBase(b []byte, root string) []byte {
-	if root != "." || m.Base == "" {
-		return b
+	if root == "." && m.Base != "" {
+		b = append(strconv.AppendQuote(append(b, "base "...), m.Base), '\n')
 	}
-	return append(strconv.AppendQuote(append(b, "base "...), m.Base), '\n')
+	if root == "." && m.Shard != nil {
+		b = m.Shard.append(b)
+	}
+	return b
 }
 
 func (m *Manifest) appendTo(b []byte, root string, files []string) []byte {

@@ -128,6 +128,8 @@ func (r *reader) line(line string) error {
 		r.m.Torn[r.dir] = true
 	case word == "base":
 		return r.base(rest)
+	case word == "shard", strings.HasPrefix(word, "shard-"):
+		return r.shard(word, rest)
 	case word == "root" && r.dir == ".":
 		return r.readRoot(rest)
 	case word == "files" && r.head == oldHeader:

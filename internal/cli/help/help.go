@@ -40,7 +40,7 @@ var common = []string{"output", "recursive", "against", "check", "keep-going", "
 
 // flags are the groups of the other flags that commands share.
 var flags = []group{
-	{"Selection", []string{"leaves", "only", "exclude", "hidden"}},
+	{"Selection", []string{"leaves", "only", "exclude", "hidden", "shard"}},
 	{"Output", []string{"force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan", "reorder",
 		"enable-managedby-label", "report", "log-format", "log-level", "color", "no-pager"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},

@@ -26,8 +26,8 @@ var otherVariables = []string{"DEBUG", "EXECUTOR", "LONG_TESTS", "ORACLE", "PAGE
 
 // ofOneRun are flags that select what a single command works on. They cannot be set in the file
 // or by variables.
-var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update",
-	"prune", "scope", "no-verify",
+var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "shard", "output", "plan", "file", "check", "force",
+	"update", "prune", "scope", "no-verify",
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in", "directory", "dev",
 	"grant", "write-baseline", "exit-code"}

@@ -60,6 +60,7 @@ looked for it, or lists its directory; krmflow deps prints these inputs. New roo
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterShard(cmd)
 	fs := cmd.Flags()
 	recursive := fs.Lookup("recursive")
 	recursive.Usage, recursive.DefValue = "find roots below the directories; =false: the directories are roots", "true"

@@ -75,6 +75,7 @@ With --watch, krmflow renders again whenever a local input changes, until Ctrl-C
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterShard(cmd)
 	c.validate.Register(cmd)
 	a.RegisterReport(cmd)
 	a.RegisterProfile(cmd)

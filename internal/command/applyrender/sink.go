@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
 	"github.com/krmflow/krmflow/internal/engine"
@@ -49,6 +50,8 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 		return options.UsageError(errors.New("--against replaces -o for --check: remove one of them"))
 	case c.prune && c.folder.OnlyThese:
 		return options.UsageError(errors.New("--prune removes the files that --only-these keeps: choose one"))
+	case c.Sharded() && c.folder.OnlyThese && !c.check:
+		return options.UsageError(errors.New("the folder of a shard has only its own roots: remove --only-these"))
 	case c.folder.Redact && c.failOnSecrets:
 		return options.UsageError(errors.New("--fail-on-secrets refuses the Secrets that --redact-secrets writes: choose one"))
 	}
@@ -68,7 +71,7 @@ func (c *applyRender) isFolder(roots render.Roots) bool {
 	if c.isStream() {
 		return false
 	}
-	if len(roots) > 1 || c.Recursive || strings.HasSuffix(c.output, "/") {
+	if len(roots) > 1 || c.Recursive || c.Sharded() || strings.HasSuffix(c.output, "/") {
 		return true
 	}
 	info, err := os.Stat(c.output)
@@ -113,6 +116,9 @@ func (c *applyRender) open(cmd *cobra.Command, run *engine.Run, inputs iter.Seq[
 	if err != nil {
 		return nil, options.UsageError(err)
 	}
+	if err := c.ShardFolder(cmd, &o); err != nil {
+		return nil, err
+	}
 	o.Context, o.Known = cmd.Context(), files
 	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, inputs)...), run.Scope().Sources.Places
 	return c.openFolder(o)
@@ -138,7 +144,7 @@ func (c *applyRender) openFolder(o output.Options) (sink.Sink, error) {
 			return nil, err
 		}
 	}
-	o.Command = commandLine(c.Name.String(), os.Args[1:])
+	o.Command = cli.CommandLine(c.Name.String(), os.Args[1:])
 	o.Prune, o.Force, o.Check, o.Again = c.prune, c.force, c.check, c.Watch != nil
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
@@ -171,17 +177,4 @@ func filesIn(folder string, files iter.Seq[string]) []string {
 		}
 	}
 	return in
-}
-
-// commandLine returns a command line quoted for a shell, with credentials redacted.
-func commandLine(name string, args []string) string {
-	line := name
-	for _, arg := range args {
-		arg = diag.Redact(arg)
-		if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") != "" {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		line += " " + arg
-	}
-	return line
 }

@@ -66,6 +66,7 @@ with the same input run once. Values of Secrets are never shown, only that they 
 		},
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterShard(cmd)
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&c.against, "against", "", "compare with `REV`, a directory or output (default HEAD)")

@@ -216,13 +216,14 @@ func (c *comparison) withDirectory(args []string) error {
 		others = below.Dirs()
 	}
 	left := map[string]bool{}
-	for _, dir := range others {
+	sideOf := func(r render.Root) (string, error) { return filepath.Join(c.against, filepath.FromSlash(r.Out)), nil }
+	for _, dir := range c.engine.Split().OldSide(others, sideOf) {
 		left[dir] = true
 	}
 	for _, root := range roots {
 		u := &unit{name: root.Dir, now: root.Dir}
 		was := c.against
-		if c.Recursive || len(roots) > 1 {
+		if c.Recursive || len(c.engine.Split().All) > 1 {
 			was = filepath.Join(c.against, filepath.FromSlash(root.Out))
 		}
 		if info, err := os.Stat(was); left[was] || !c.Recursive && err == nil && info.IsDir() {
@@ -426,7 +427,8 @@ func (c *comparison) withOutput(args []string) error {
 	}
 	var gone []*unit
 	if c.Recursive && !c.Filtered() || old.File {
-		for _, out := range slices.Sorted(maps.Keys(old.Lists)) {
+		outOf := func(r render.Root) (string, error) { return r.Out, nil }
+		for _, out := range c.engine.Split().OldSide(slices.Sorted(maps.Keys(old.Lists)), outOf) {
 			if !asked(base, args, out) {
 				continue
 			}

@@ -4,7 +4,6 @@ package plan
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +72,7 @@ remove.`,
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterShard(cmd)
 	a.RegisterReport(cmd)
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
@@ -168,7 +168,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 func (c *planning) print(cmd *cobra.Command, args []string, run *engine.Run, w io.Writer) error {
 	plan := run.Plan()
 	planview.HideSecrets(plan)
-	made, mistakes, err := c.preview(cmd.Context(), run)
+	made, mistakes, err := c.preview(cmd, run)
 	if err != nil {
 		return err
 	}
@@ -222,11 +222,11 @@ func (c *planning) compare(cmd *cobra.Command, args []string, run *engine.Run, n
 }
 
 // preview runs the part of the plan that needs no functions. It returns nil with --no-eval.
-func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview.Preview, mistakes []error, err error) {
+func (c *planning) preview(cmd *cobra.Command, run *engine.Run) (made *planview.Preview, mistakes []error, err error) {
 	if c.noEval {
 		return nil, nil, nil
 	}
-	plan := run.Plan()
+	ctx, plan := cmd.Context(), run.Plan()
 	roots := run.Scope().Roots
 	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != ""}
 	if c.check != nil {
@@ -236,6 +236,9 @@ func (c *planning) preview(ctx context.Context, run *engine.Run) (made *planview
 		fo, err := c.folder.Options(roots)
 		if err != nil {
 			return nil, nil, options.UsageError(err)
+		}
+		if err := c.ShardFolder(cmd, &fo); err != nil {
+			return nil, nil, err
 		}
 		fo.Context, fo.Check = ctx, true
 		_, err = os.Stat(c.against)

@@ -46,6 +46,9 @@ If a test fails, the exit code is 1, and each unexpected value is reported with 
 			if err != nil {
 				return err
 			}
+			if suites, err = ofShard(cmd, a, suites); err != nil || len(suites) == 0 {
+				return err
+			}
 			if a.Strict {
 				strict(suites)
 			}
@@ -61,7 +64,7 @@ If a test fails, the exit code is 1, and each unexpected value is reported with 
 			for _, s := range suites {
 				report.Suites = append(report.Suites, SuiteReport{Suite: s, Results: s.Check(outcomes[s.Root], pattern, write)})
 			}
-			if _, all := report.Failed(); all == 0 {
+			if _, all := report.Failed(); all == 0 && !a.Sharded() {
 				return diag.Arguments.Errorf("--run: no test is called %s", diag.OneLine(run))
 			}
 			return Write(a, report, form, junit)
@@ -69,6 +72,7 @@ If a test fails, the exit code is 1, and each unexpected value is reported with 
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
+	a.RegisterShard(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&form, "output", "o", "text", "output `format`: text, json or junit")
 	fs.StringVar(&junit, "junit", "", "also write a JUnit report to this `FILE`")

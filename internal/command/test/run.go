@@ -38,6 +38,22 @@ func readTests(dirs []string) ([]*Suite, error) {
 	return Read(files)
 }
 
+// ofShard returns the suites whose roots belong to the shard of this run.
+func ofShard(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) ([]*Suite, error) {
+	e, err := a.Engine(cmd)
+	if err != nil || !a.Sharded() {
+		return suites, err
+	}
+	var dirs []string
+	for _, s := range suites {
+		if !slices.Contains(dirs, s.Root) {
+			dirs = append(dirs, s.Root)
+		}
+	}
+	own := e.Distribute(dirs)
+	return slices.DeleteFunc(suites, func(s *Suite) bool { return !slices.Contains(own, s.Root) }), nil
+}
+
 // renderTested renders the roots of all suites and returns their outcomes.
 func renderTested(cmd *cobra.Command, a *cli.Invocation, suites []*Suite) (map[string]*Outcome, error) {
 	outcomes := map[string]*Outcome{}

@@ -43,6 +43,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 		},
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterShard(cmd)
 	a.RegisterReport(cmd)
 	flags.RegisterAlways(cmd)
 	flags.RegisterRules(cmd)

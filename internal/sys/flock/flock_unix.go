@@ -3,6 +3,7 @@
 package flock
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -20,4 +21,11 @@ func Try(f *os.File) error {
 		}
 		return err
 	}
+}
+
+// canBeOurs reports whether a run of this user may have created a file: the user owns it and it
+// has no other hard link.
+func canBeOurs(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()
 }
