@@ -171,14 +171,14 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	if e.pairs[0].key == "" { // the pairs are sorted by key
 		return m, diag.BadValue.Errorf("a key is empty")
 	}
-	at := findFields(m, len(e.pairs))
+	at := m.Finder(len(e.pairs))
 	if e.in(&at) {
 		return m, nil
 	}
 	fields := make([]yaml.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
-		switch i := at.find(p.key); {
+		switch i := at.Index(p.key); {
 		case i < 0:
 			fields = append(fields, yaml.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
@@ -189,9 +189,9 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 }
 
 // in reports whether a mapping already has all pairs.
-func (e *entries) in(at *fieldFinder) bool {
+func (e *entries) in(at *yaml.Finder) bool {
 	for i := range e.pairs {
-		if j := at.find(e.pairs[i].key); j < 0 || !e.pairs[i].in(at.fields[j].Value) {
+		if !e.pairs[i].in(at.Get(e.pairs[i].key)) {
 			return false
 		}
 	}
