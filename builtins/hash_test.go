@@ -49,8 +49,8 @@ func TestHashLikeKustomize(t *testing.T) {
 	}
 }
 
-// TestAsFloats compares asFloats with an edit of each field and item, on random data. It checks that
-// data without long integers is not copied.
+// TestAsFloats compares asFloats with an edit of each field and item, on random data. Data without
+// long integers must not be copied.
 func TestAsFloats(t *testing.T) {
 	var convert func(v yaml.Value) yaml.Value
 	convert = func(v yaml.Value) yaml.Value {

@@ -21,6 +21,10 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names *index // by current and previous names
+	// labels is the index by labels and annotations, and scans the number of searches without it:
+	// see [List.Labelled].
+	labels *index
+	scans  int
 	// owner marks the resources that belong to this list alone: see [Ownership].
 	owner *owner
 	// size is the total size of the resources. tooLarge is the error if a size limit was exceeded.
@@ -196,6 +200,7 @@ func (l *List) Append(r *Resource) error {
 	if l.names != nil {
 		l.addNames(r, at)
 	}
+	l.addLabels(yaml.Value{}, r.value, at)
 	return nil
 }
 
@@ -205,6 +210,7 @@ func (l *List) Set(i int, r *Resource) {
 	l.items[i] = r
 	l.countSize(old.size, r)
 	l.changed(r, old.id, old.Prev)
+	l.addLabels(old.value, r.value, i)
 }
 
 // changed drops the indexes that are stale after a resource changed to r. id and prev are its

@@ -55,8 +55,9 @@ func (l *List) Change(i int, change func(r *Resource)) {
 		r.owner = l.owner
 		l.items[i] = r
 	}
-	id, prev, size := r.id, r.Prev, r.size
+	id, prev, size, old := r.id, r.Prev, r.size, r.value
 	change(r)
 	l.countSize(size, r)
 	l.changed(r, id, prev)
+	l.addLabels(old, r.value, i)
 }

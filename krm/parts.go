@@ -25,6 +25,7 @@ func (l *List) Parts(do func(part *List) error) error {
 	if l.owner == nil {
 		l.owner = new(owner)
 	}
+	l.dropLabels() // the parts cannot update it concurrently
 	parts, errs := make([]List, n), make([]error, n)
 	atOnce(n, func(i int) {
 		from := i * len(l.items) / n
