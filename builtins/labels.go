@@ -139,12 +139,15 @@ func (e *entries) add(list *krm.List) error {
 }
 
 func (e *entries) addTo(part *krm.List) error {
+	a := adder{entries: e, list: part}
+	edit := a.edit
 	for i, r := range part.All() {
+		a.at = i
 		old := r.Value()
 		if e.annotates && hasState(r) {
 			old = withAnnotations(old)
 		}
-		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, e.edit)
+		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, edit)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -158,6 +161,35 @@ func (e *entries) addTo(part *krm.List) error {
 		}
 	}
 	return nil
+}
+
+// An adder adds entries to the resource at a position of a list.
+type adder struct {
+	*entries
+	list *krm.List
+	at   int
+}
+
+// edit is [entries.edit] for a mapping of the resource. Many components may each add an entry, so
+// a large mapping is extended in place if the list owns the resource.
+func (a *adder) edit(m yaml.Value) (yaml.Value, error) {
+	if m.Len() < yaml.RoomFields || m.Type() != yaml.Map || a.pairs[0].key == "" {
+		return a.entries.edit(m)
+	}
+	room := a.list.Room(a.at)
+	if room == nil {
+		return a.entries.edit(m)
+	}
+	for i := range a.pairs {
+		p := &a.pairs[i]
+		switch at := room.Index(m, p.key); {
+		case at < 0:
+			m = room.With(m, p.key, p.added)
+		case !p.in(m.Fields()[at].Value):
+			return a.entries.edit(m) // it copies m
+		}
+	}
+	return m, nil
 }
 
 // edit adds the entries to a mapping. A null that may not be created remains null.
