@@ -47,6 +47,8 @@ func (x *index) insert(hash uint64, pos int) {
 	case !ok || first <= at && (len(more) == 0 || more[len(more)-1] <= at):
 		x.add(hash, pos)
 		return
+	case at == first:
+		return
 	case at < first:
 		x.first[hash], at = at, first
 	}

@@ -70,6 +70,6 @@ func (l *List) Change(i int, change func(r *Resource)) {
 	id, prev, size, old := r.id, r.Prev, r.size, r.value
 	change(r)
 	l.countSize(size, r)
-	l.changed(r, id, prev)
+	l.changed(i, id, prev)
 	l.addLabels(old, r.value, i)
 }
