@@ -97,7 +97,7 @@ func (t *fieldTree[S]) walkFields(v yaml.Value, create yaml.Type, visit func([]S
 		if next.step.err != nil {
 			return v, labelled(next.path, next.step.err)
 		}
-		i := indexField(fields, next.step.name)
+		i := yaml.MapOf(fields...).Index(next.step.name)
 		var old yaml.Value
 		if i >= 0 {
 			old = fields[i].Value
@@ -126,38 +126,6 @@ func (t *fieldTree[S]) walkFields(v yaml.Value, create yaml.Type, visit func([]S
 		return v, nil
 	}
 	return v.WithFields(fields...), nil
-}
-
-func indexField(fields []yaml.Field, key string) int { return yaml.MapOf(fields...).Index(key) }
-
-// A fieldFinder finds fields of a mapping by key.
-type fieldFinder struct {
-	fields []yaml.Field
-	index  map[string]int // nil if building an index is not worthwhile
-}
-
-// findFields returns a fieldFinder for v. It builds an index if there are many fields and many
-// expected lookups, given by times.
-func findFields(v yaml.Value, times int) fieldFinder {
-	f := fieldFinder{fields: v.Fields()}
-	if len(f.fields) > 16 && times > 16 {
-		f.index = make(map[string]int, len(f.fields))
-		for i := range f.fields {
-			f.index[f.fields[i].Key] = i
-		}
-	}
-	return f
-}
-
-// find returns the index of the field with the given key, -1 if there is none.
-func (f *fieldFinder) find(key string) int {
-	if f.index == nil {
-		return indexField(f.fields, key)
-	}
-	if i, ok := f.index[key]; ok {
-		return i
-	}
-	return -1
 }
 
 // start returns the value to walk for a field with the value old. If the field may be created, a

@@ -126,15 +126,11 @@ func asFloats(v yaml.Value) yaml.Value {
 		n, _ := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)
 		return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'f', -1, 64))
 	}
-	for _, f := range v.Fields() {
-		v = v.With(f.Key, asFloats(f.Value))
+	if v.Type() == yaml.Seq {
+		v, _ = v.EditItems(func(item yaml.Value) (yaml.Value, error) { return asFloats(item), nil })
+		return v
 	}
-	for i, item := range v.Items() {
-		if x := asFloats(item); !x.Same(item) {
-			v = v.WithItem(i, x)
-		}
-	}
-	return v
+	return v.EditFields(func(f yaml.Field) yaml.Value { return asFloats(f.Value) })
 }
 
 func appendData(b []byte, x yaml.Value) []byte {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"sigs.k8s.io/kustomize/api/hasher"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -44,6 +45,44 @@ func TestHashLikeKustomize(t *testing.T) {
 		}
 		if got := nameHash(appendHashed(nil, doc(t, text).Value())); got != want {
 			t.Errorf("hash %s, kustomize has %s, of %s\nhashed: %s", got, want, text, appendHashed(nil, doc(t, text).Value()))
+		}
+	}
+}
+
+// TestAsFloats compares asFloats with an edit of each field and item, on random data. Data without
+// long integers must not be copied.
+func TestAsFloats(t *testing.T) {
+	var convert func(v yaml.Value) yaml.Value
+	convert = func(v yaml.Value) yaml.Value {
+		if v.Type() == yaml.Int && len(v.Text()) > 15 {
+			return asFloats(v)
+		}
+		for _, f := range v.Fields() {
+			v = v.With(f.Key, convert(f.Value))
+		}
+		for i, item := range v.Items() {
+			v = v.WithItem(i, convert(item))
+		}
+		return v
+	}
+	rnd := rand.New(rand.NewPCG(2, 1))
+	var value func(depth int) yaml.Value
+	value = func(depth int) yaml.Value {
+		switch n := rnd.IntN(4); {
+		case n == 0:
+			return yaml.Str(fmt.Sprint(rnd.IntN(100)))
+		case n == 1 || depth == 0:
+			return yaml.Number(yaml.Int, fmt.Sprint(rnd.Int64()>>rnd.IntN(63)))
+		case n == 2:
+			return yaml.SeqOf(value(depth-1), value(depth-1))
+		}
+		return yaml.MapOf(yaml.Field{Key: "a", Value: value(depth - 1)}, yaml.Field{Key: "b", Value: value(depth - 1)})
+	}
+	for range 300 {
+		v := value(5)
+		got, want := asFloats(v), convert(v)
+		if !got.Equal(want) || want.Equal(v) != got.Same(v) {
+			t.Fatalf("%s: got %s, want %s", yaml.AppendJSON(nil, v), yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want))
 		}
 	}
 }

@@ -76,6 +76,36 @@ func (p *imagePattern) match(image string) bool {
 	return rest == "" || rest[0] == '@' && isDigest(rest[1:])
 }
 
+// key returns the key in [imageKeys] of every image that matches the pattern, "" if there is no
+// common one. Names of registries usually have dots, which match any character.
+func (p *imagePattern) key() string {
+	base := strings.LastIndexByte(p.name, '/') + 1
+	switch {
+	case p.name == "" || strings.Contains(p.name[base:], "."):
+		return ""
+	case strings.Contains(p.name, "."):
+		return p.name[base-1:]
+	}
+	return p.name
+}
+
+// imageKeys calls add with the keys of image: each start that may be the name before a tag or a
+// digest, and the last element of its path, with the slash.
+func imageKeys(image string, add func(key string)) {
+	digest, tag := strings.LastIndexByte(image, '@'), strings.LastIndexByte(image, ':')
+	ends := [...]int{len(image), digest, tag, strings.LastIndexByte(image[:max(0, digest)], ':')}
+	for _, end := range ends {
+		if end < 0 {
+			continue
+		}
+		name := image[:end]
+		add(name)
+		if base := strings.LastIndexByte(name, '/'); base > 0 {
+			add(name[base:])
+		}
+	}
+}
+
 const (
 	alnum    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	tagChars = alnum + "_.{}-"

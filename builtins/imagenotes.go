@@ -47,6 +47,59 @@ type imageNotes struct {
 	list  *krm.List
 	notes []imageNote // by position in the list
 	known []string    // the distinct image names, nil if they must be recomputed
+	steps int         // the number of transformers that have used the notes
+	// index has the positions of the resources with an image, by the keys of [imageKeys]. It may
+	// have further ones. It is nil before it is worthwhile. stale are the positions of resources
+	// that the last transformers changed, so their notes do not hold.
+	index map[string][]int
+	stale []int
+}
+
+// stepsBeforeIndex is the number of transformers that go through all notes. Most layers have only
+// a few images, and building the index takes longer than that.
+const stepsBeforeIndex = 8
+
+// find returns the positions of the resources that may have an image that matches p, in order, and
+// false if the caller must go through all resources. The caller must visit the resources that it
+// gets, since find forgets that they are stale.
+func (n *imageNotes) find(p *imagePattern) ([]int, bool) {
+	n.steps++
+	key := p.key()
+	switch {
+	case n.index == nil && (key == "" || n.steps <= stepsBeforeIndex):
+		return nil, false
+	case key == "":
+		n.stale = nil
+		all := make([]int, len(n.notes))
+		for i := range all {
+			all[i] = i
+		}
+		return all, true
+	case n.index == nil:
+		n.index, n.stale = map[string][]int{}, nil
+		for i := range n.notes {
+			if n.notes[i].holds(n.list.At(i)) {
+				n.add(i)
+			} else {
+				n.stale = append(n.stale, i)
+			}
+		}
+	}
+	found := slices.Concat(n.index[key], n.stale)
+	n.stale = nil
+	slices.Sort(found)
+	return slices.Compact(found), true
+}
+
+// add adds the images of resource i to the index.
+func (n *imageNotes) add(i int) {
+	for _, image := range n.notes[i].images {
+		imageKeys(image, func(key string) {
+			if at := n.index[key]; len(at) == 0 || at[len(at)-1] != i {
+				n.index[key] = append(at, i)
+			}
+		})
+	}
 }
 
 // An imageNote records the images of a resource.

@@ -48,25 +48,11 @@ func (t *ImageTagTransformer) Configure(Env) error {
 // CustomResourceDefinitions are not changed. Transform warns if no image matches the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	notes := t.before.take(list)
-	var matched, noted atomic.Bool
-	err := list.Parts(func(part *krm.List) error {
-		u := &imageUpdate{image: t.ImageTag, pattern: t.pattern, fields: t.FieldSpecs}
-		err := u.applyTo(part, notes.notes[part.From():])
-		if u.matched {
-			matched.Store(true)
-		}
-		if u.noted {
-			noted.Store(true)
-		}
-		return err
-	})
+	matched, err := t.update(list, notes)
 	if err != nil {
 		return err
 	}
-	if noted.Load() {
-		notes.known = nil
-	}
-	if !matched.Load() && warn != nil {
+	if !matched && warn != nil {
 		names := notes.names()
 		warnIn(warn, []any{"name"}, diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, diag.Next(func() []string {
 			if hints := t.unlisted(list); hints != nil {
@@ -77,6 +63,35 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	t.after.put(notes)
 	return nil
+}
+
+// update changes the images of list and updates notes. It reports whether an image matched.
+func (t *ImageTagTransformer) update(list *krm.List, notes *imageNotes) (bool, error) {
+	if found, ok := notes.find(&t.pattern); ok {
+		u := t.begin()
+		err := u.applyToSome(list, notes, found)
+		return u.matched, err
+	}
+	var matched, noted atomic.Bool
+	err := list.Parts(func(part *krm.List) error {
+		u := t.begin()
+		err := u.applyTo(part, notes.notes[part.From():])
+		if u.matched {
+			matched.Store(true)
+		}
+		if u.noted {
+			noted.Store(true)
+		}
+		return err
+	})
+	if noted.Load() {
+		notes.known = nil
+	}
+	return matched.Load(), err
+}
+
+func (t *ImageTagTransformer) begin() *imageUpdate {
+	return &imageUpdate{image: t.ImageTag, pattern: t.pattern, fields: t.FieldSpecs}
 }
 
 // UseFields implements [FieldLister].
@@ -146,22 +161,52 @@ type imageUpdate struct {
 
 // applyTo changes the images of a list. It notes the images of resources that do not change.
 func (u *imageUpdate) applyTo(list *krm.List, notes []imageNote) error {
-	for i, r := range list.All() {
-		if notes[i].holds(r) && u.skip(notes[i].images) {
-			continue
-		}
-		u.seen, u.added = u.seen[:0], 0
-		v, err := u.apply(r)
-		if err != nil {
-			return resourceError(r, err)
-		}
-		if v.Same(r.Value()) {
-			notes[i] = u.note(v)
-		} else {
-			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
+	for i := range list.All() {
+		if _, err := u.applyAt(list, i, &notes[i]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// applyToSome is applyTo for the resources at the positions found.
+func (u *imageUpdate) applyToSome(list *krm.List, notes *imageNotes, found []int) error {
+	for _, i := range found {
+		if list.CheckSize() != nil {
+			return nil // as [krm.List.All]
+		}
+		u.noted = false
+		changed, err := u.applyAt(list, i, &notes.notes[i])
+		switch {
+		case err != nil:
+			return err
+		case changed:
+			notes.stale = append(notes.stale, i)
+		case u.noted:
+			notes.add(i)
+			notes.known = nil
+		}
+	}
+	return nil
+}
+
+// applyAt changes the images of resource i, or updates its note.
+func (u *imageUpdate) applyAt(list *krm.List, i int, note *imageNote) (changed bool, err error) {
+	r := list.At(i)
+	if note.holds(r) && u.skip(note.images) {
+		return false, nil
+	}
+	u.seen, u.added = u.seen[:0], 0
+	v, err := u.apply(r)
+	if err != nil {
+		return false, resourceError(r, err)
+	}
+	if v.Same(r.Value()) {
+		*note = u.note(v)
+		return false, nil
+	}
+	list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
+	return true, nil
 }
 
 // note returns a note for a resource with the value v and the images in u.seen.

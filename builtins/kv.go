@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,6 +62,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		}
 		errs = append(errs, inField(err, "envs", i))
 	}
+	all = slices.Grow(all, len(s.Literals))
 	for i, text := range s.Literals {
 		key, value, ok := strings.Cut(text, "=")
 		var err error
@@ -169,6 +171,7 @@ const maxEnvLine = 64 << 10
 // value.
 func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 	data := string(bytes.TrimPrefix(src.Data, []byte("\ufeff")))
+	all = slices.Grow(all, min(strings.Count(data, "\n"), strings.Count(data, "=")))
 	for n := 1; data != ""; n++ {
 		var line string
 		line, data, _ = strings.Cut(data, "\n")

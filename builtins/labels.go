@@ -139,12 +139,15 @@ func (e *entries) add(list *krm.List) error {
 }
 
 func (e *entries) addTo(part *krm.List) error {
+	a := adder{entries: e, list: part}
+	edit := a.edit
 	for i, r := range part.All() {
+		a.at = i
 		old := r.Value()
 		if e.annotates && hasState(r) {
 			old = withAnnotations(old)
 		}
-		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, e.edit)
+		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, edit)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -160,6 +163,35 @@ func (e *entries) addTo(part *krm.List) error {
 	return nil
 }
 
+// An adder adds entries to the resource at a position of a list.
+type adder struct {
+	*entries
+	list *krm.List
+	at   int
+}
+
+// edit is [entries.edit] for a mapping of the resource. Many components may each add an entry, so
+// a large mapping is extended in place if the list owns the resource.
+func (a *adder) edit(m yaml.Value) (yaml.Value, error) {
+	if m.Len() < yaml.RoomFields || m.Type() != yaml.Map || a.pairs[0].key == "" {
+		return a.entries.edit(m)
+	}
+	room := a.list.Room(a.at)
+	if room == nil {
+		return a.entries.edit(m)
+	}
+	for i := range a.pairs {
+		p := &a.pairs[i]
+		switch at := room.Index(m, p.key); {
+		case at < 0:
+			m = room.With(m, p.key, p.added)
+		case !p.in(m.Fields()[at].Value):
+			return a.entries.edit(m) // it copies m
+		}
+	}
+	return m, nil
+}
+
 // edit adds the entries to a mapping. A null that may not be created remains null.
 func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	if m.Type() != yaml.Map {
@@ -171,14 +203,14 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	if e.pairs[0].key == "" { // the pairs are sorted by key
 		return m, diag.BadValue.Errorf("a key is empty")
 	}
-	at := findFields(m, len(e.pairs))
+	at := m.Finder(len(e.pairs))
 	if e.in(&at) {
 		return m, nil
 	}
 	fields := make([]yaml.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
-		switch i := at.find(p.key); {
+		switch i := at.Index(p.key); {
 		case i < 0:
 			fields = append(fields, yaml.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
@@ -189,9 +221,9 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 }
 
 // in reports whether a mapping already has all pairs.
-func (e *entries) in(at *fieldFinder) bool {
+func (e *entries) in(at *yaml.Finder) bool {
 	for i := range e.pairs {
-		if j := at.find(e.pairs[i].key); j < 0 || !e.pairs[i].in(at.fields[j].Value) {
+		if !e.pairs[i].in(at.Get(e.pairs[i].key)) {
 			return false
 		}
 	}

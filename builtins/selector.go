@@ -106,11 +106,11 @@ func (s *Selector) matchNames(r *krm.Resource) bool {
 }
 
 // Select returns the positions of the matching resources, in order. It looks up a literal name
-// without scanning the list.
+// without scanning the list, and labels or annotations if many selectors search the same list.
 func (s *Selector) Select(list *krm.List) ([]int, error) {
 	var found []int
-	if s.name.literal != "" {
-		for _, i := range list.Named(s.name.literal) {
+	if candidates, ok := s.candidates(list); ok {
+		for _, i := range candidates {
 			ok, err := s.Match(list.At(i))
 			if err != nil {
 				return nil, err
@@ -131,6 +131,28 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 		}
 	}
 	return found, nil
+}
+
+// candidates returns the positions of the resources that an index of list finds for one condition,
+// and false if no index applies.
+func (s *Selector) candidates(list *krm.List) ([]int, bool) {
+	if s.name.literal != "" {
+		return list.Named(s.name.literal), true
+	}
+	if s.labelErr != nil || s.annotationErr != nil {
+		return nil, false // a scan may reach the error at any resource
+	}
+	for _, in := range [...]struct {
+		field string
+		sel   labelSelector
+	}{{"labels", s.labels}, {"annotations", s.annotations}} {
+		for _, r := range in.sel {
+			if r.op == "=" || r.op == "in" {
+				return list.Labelled(in.field, r.key, r.values)
+			}
+		}
+	}
+	return nil, false
 }
 
 const selectorForm = "write key=value, key!=value, key in (a,b) or key, separated by commas"

@@ -165,13 +165,9 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 		v, err := m.eachField(patch, func(f yaml.Field) (yaml.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
-	inPatch := findFields(patch, dest.Len())
+	inPatch := patch.Finder(dest.Len())
 	merged, err := m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
-		var with yaml.Value
-		if i := inPatch.find(f.Key); i >= 0 {
-			with = patch.Fields()[i].Value
-		}
-		return m.merge(f.Value, with, n.Field(f.Key))
+		return m.merge(f.Value, inPatch.Get(f.Key), n.Field(f.Key))
 	})
 	if err != nil {
 		return yaml.Value{}, err
@@ -181,10 +177,10 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 
 // addFields adds to merged the fields that are in patch but not in dest.
 func (m *merger) addFields(dest, merged, patch yaml.Value, n schema.Node) (yaml.Value, error) {
-	inDest := findFields(dest, patch.Len())
+	inDest := dest.Finder(patch.Len())
 	var added []yaml.Field
 	for _, f := range patch.Fields() {
-		if inDest.find(f.Key) >= 0 {
+		if inDest.Index(f.Key) >= 0 {
 			continue
 		}
 		v, err := m.add(f.Value, n.Field(f.Key))

@@ -1,6 +1,9 @@
 package krm
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // An index maps the hash of a name or identity to positions in a list. The keys are hashes because
 // keys that hold the names or identities themselves would take more memory than most steps
@@ -33,6 +36,28 @@ func (x *index) add(hash uint64, pos int) {
 		x.more = map[uint64][]int32{}
 	}
 	x.more[hash] = append(more, at)
+}
+
+// insert adds pos. Positions may be added in any order.
+func (x *index) insert(hash uint64, pos int) {
+	at := int32(pos)
+	first, ok := x.first[hash]
+	more := x.more[hash]
+	switch {
+	case !ok || first <= at && (len(more) == 0 || more[len(more)-1] <= at):
+		x.add(hash, pos)
+		return
+	case at == first:
+		return
+	case at < first:
+		x.first[hash], at = at, first
+	}
+	if i, ok := slices.BinarySearch(more, at); !ok {
+		if x.more == nil {
+			x.more = map[uint64][]int32{}
+		}
+		x.more[hash] = slices.Insert(more, i, at)
+	}
 }
 
 // find returns the positions for hash, in order, that pass the comparison meant.

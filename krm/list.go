@@ -3,6 +3,7 @@ package krm
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -21,6 +22,10 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names *index // by current and previous names
+	// labels is the index by labels and annotations, and scans the number of searches without it:
+	// see [List.Labelled].
+	labels *index
+	scans  int
 	// owner marks the resources that belong to this list alone: see [Ownership].
 	owner *owner
 	// size is the total size of the resources. tooLarge is the error if a size limit was exceeded.
@@ -28,6 +33,8 @@ type List struct {
 	tooLarge error
 	// from is the position of a part's first resource in the whole list: see [List.From].
 	from int
+	// part is true for a part. Parts share the indexes of the whole list and cannot update them.
+	part bool
 	// unique is true if the list is known to have no duplicate identities.
 	unique bool
 }
@@ -196,6 +203,7 @@ func (l *List) Append(r *Resource) error {
 	if l.names != nil {
 		l.addNames(r, at)
 	}
+	l.addLabels(yaml.Value{}, r.value, at)
 	return nil
 }
 
@@ -204,16 +212,38 @@ func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	l.items[i] = r
 	l.countSize(old.size, r)
-	l.changed(r, old.id, old.Prev)
+	l.changed(i, old.id, old.Prev)
+	l.addLabels(old.value, r.value, i)
 }
 
-// changed drops the indexes that are stale after a resource changed to r. id and prev are its
-// identity and previous identities before the change.
-func (l *List) changed(r *Resource, id ID, prev []ID) {
+// changed updates or drops the indexes after resource i changed. id and prev are its identity and
+// previous identities before the change.
+func (l *List) changed(i int, id ID, prev []ID) {
+	r := l.items[i]
 	if id != r.id {
-		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
-	} else if !r.sameHistory(prev) {
+		l.cur, l.unique = nil, len(l.items) < 2
+	} else if r.sameHistory(prev) {
+		return
+	}
+	if l.part || id.Group != r.id.Group || id.Version != r.id.Version || len(r.Prev) < len(prev) ||
+		!slices.Equal(r.Prev[:len(prev)], prev) {
 		l.any, l.names = nil, nil
+		return
+	}
+	// The resource has all of its earlier identities, and new ones. A chain of layers that rename
+	// it would otherwise index all of them again in each layer. Lookups compare the resource, so
+	// the entry of an identity that is neither current nor previous does no harm.
+	if l.any != nil {
+		l.any.insert(hashID(r.id.Key()), i)
+		for n := len(prev); n < len(r.Prev); n++ {
+			l.any.insert(hashID(r.PrevID(n).Key()), i)
+		}
+	}
+	if l.names != nil {
+		l.names.insert(hashName(r.id.Name), i)
+		for _, p := range r.Prev[len(prev):] {
+			l.names.insert(hashName(p.Name), i)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package krm
 
+import "github.com/krmflow/krmflow/krm/yaml"
+
 // An Ownership says which resources of an existing list a step may change in place, and which it
 // must copy first. Several consumers may share a list, so its resources are copied on write. In a
 // chain of steps, however, each list has one consumer. Ownership spares it the copies: without
@@ -42,6 +44,16 @@ func (l *List) Take(o Ownership) *List {
 // An owner marks the resources of a list. Only its address matters.
 type owner struct{ _ byte }
 
+// Room returns the spare capacity of the mappings in resource i, nil unless the list owns the
+// resource. A list that does not must copy the resource first: see [List.Change].
+func (l *List) Room(i int) *yaml.FieldRoom {
+	r := l.items[i]
+	if l.owner == nil || r.owner != l.owner {
+		return nil
+	}
+	return r.fieldRoom()
+}
+
 // Change calls change with resource i. It copies the resource first unless the list already owns
 // it: a resource passes through many steps, and only the first change must spare the other lists
 // that share it.
@@ -55,8 +67,9 @@ func (l *List) Change(i int, change func(r *Resource)) {
 		r.owner = l.owner
 		l.items[i] = r
 	}
-	id, prev, size := r.id, r.Prev, r.size
+	id, prev, size, old := r.id, r.Prev, r.size, r.value
 	change(r)
 	l.countSize(size, r)
-	l.changed(r, id, prev)
+	l.changed(i, id, prev)
+	l.addLabels(old, r.value, i)
 }

@@ -25,11 +25,12 @@ func (l *List) Parts(do func(part *List) error) error {
 	if l.owner == nil {
 		l.owner = new(owner)
 	}
+	l.dropLabels() // the parts cannot update it concurrently
 	parts, errs := make([]List, n), make([]error, n)
 	atOnce(n, func(i int) {
 		from := i * len(l.items) / n
 		parts[i] = *l
-		parts[i].from, parts[i].items = l.from+from, l.items[from:(i+1)*len(l.items)/n]
+		parts[i].part, parts[i].from, parts[i].items = true, l.from+from, l.items[from:(i+1)*len(l.items)/n]
 		errs[i] = do(&parts[i])
 	})
 	l.join(parts)

@@ -274,8 +274,12 @@ func (r *Resource) Unlink() {
 // have. It is [yaml.Value.With] for callers that add many fields. The caller must own r: see
 // [List.Change].
 func (r *Resource) WithField(v yaml.Value, key string, x yaml.Value) yaml.Value {
+	return r.fieldRoom().With(v, key, x)
+}
+
+func (r *Resource) fieldRoom() *yaml.FieldRoom {
 	if r.room == nil {
 		r.room = new(yaml.FieldRoom)
 	}
-	return r.room.With(v, key, x)
+	return r.room
 }

@@ -32,6 +32,9 @@ func TestWithFieldSpares(t *testing.T) {
 			m.owner = m.owner.Copy()
 		}
 		key, x := fmt.Sprint("k", i), yaml.Str(fmt.Sprint(i))
+		if known := fmt.Sprint("k", rnd.IntN(i+1)); m.owner.fieldRoom().Index(m.v, known) != m.v.Index(known) {
+			t.Fatalf("found the wrong index of %s", known)
+		}
 		want := string(yaml.AppendJSON(nil, m.v.With(key, x)))
 		all = append(all, made{m.owner, m.owner.WithField(m.v, key, x), want})
 	}

@@ -196,6 +196,7 @@ func (w *walk) mapping(before, patch yaml.Value, p place, at *step) {
 	case "replace":
 		before = yaml.Value{}
 	}
+	inBefore := before.Finder(patch.Len())
 	for _, f := range patch.Fields() {
 		if f.Key == directiveKey {
 			continue
@@ -204,7 +205,7 @@ func (w *walk) mapping(before, patch yaml.Value, p place, at *step) {
 			w.kubectlDirective(f.Key, &step{up: at, field: f.Key})
 			continue
 		}
-		old := before.Get(f.Key)
+		old := inBefore.Get(f.Key)
 		if f.Value.IsScalar() && old.Exists() {
 			continue
 		}

@@ -116,10 +116,15 @@ func (s *relinker) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
+	extends := sameFields(fields, v.Fields()) == len(fields) // v has only new fields after those of old
 	var order [8]int
 	for _, i := range v.changedFields(order[:0], fields) {
 		f := v.Fields()[i]
-		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
+		var before Value
+		if i < len(fields) || !extends {
+			before = old.counterpart(i, f.Key)
+		}
+		if x := s.relink(before, f.Value); x != f.Value {
 			if w == v {
 				w = v.WithFields(append([]Field(nil), v.Fields()...)...)
 			}

@@ -2,30 +2,85 @@ package yaml
 
 import "unsafe"
 
-// A FieldRoom is spare capacity after the fields of a mapping, for a step that adds many fields.
+// A FieldRoom is spare capacity after the fields of a few mappings, for steps that add many fields.
 // [Value.With] copies all fields for each new one, which takes quadratic time. Values with fewer
-// fields share the array and do not see the new fields. A FieldRoom must be used by one step only.
-// The zero FieldRoom has no capacity yet.
+// fields share the array and do not see the new fields. A FieldRoom must not be used concurrently,
+// and belongs to one resource. The zero FieldRoom has no capacity yet.
 type FieldRoom struct {
+	grown []grown
+	next  int // the element of grown to replace when there are maxGrown
+}
+
+// grown is a mapping with spare capacity.
+type grown struct {
 	last     Value // the mapping with all fields so far
 	capacity int
+	index    map[string]int // of the fields; nil before the first use
+}
+
+const (
+	// maxGrown is the maximum number of mappings with spare capacity in a resource. A resource has
+	// labels and annotations in two or three places.
+	maxGrown = 8
+	// RoomFields is the number of fields from which on a FieldRoom has an effect.
+	RoomFields = 12
+)
+
+func (r *FieldRoom) find(v Value) *grown {
+	for i := range r.grown {
+		if r.grown[i].last == v {
+			return &r.grown[i]
+		}
+	}
+	return nil
+}
+
+// Index is [Value.Index], in constant time if v is a result of [FieldRoom.With].
+func (r *FieldRoom) Index(v Value, key string) int {
+	g := r.find(v)
+	if g == nil {
+		return v.Index(key)
+	}
+	if g.index == nil {
+		g.index = make(map[string]int, g.capacity)
+		for i, f := range v.Fields() {
+			g.index[f.Key] = i
+		}
+	}
+	if i, ok := g.index[key]; ok {
+		return i
+	}
+	return -1
 }
 
 // With returns the mapping v with a new field key, which v must not have, as [Value.With] does.
 func (r *FieldRoom) With(v Value, key string, x Value) Value {
-	const few = 12
 	n := len(v.Fields())
-	if n < few {
+	if n < RoomFields {
 		return v.With(key, x)
 	}
-	if r.last != v || r.capacity == n {
+	g := r.find(v)
+	if g == nil {
+		if len(r.grown) < maxGrown {
+			r.grown = append(r.grown, grown{})
+			g = &r.grown[len(r.grown)-1]
+		} else {
+			g = &r.grown[r.next]
+			r.next = (r.next + 1) % maxGrown
+			*g = grown{}
+		}
+	}
+	if g.capacity == 0 || g.capacity == n {
 		fields := make([]Field, n, 2*n)
 		copy(fields, v.Fields())
-		r.capacity = 2 * n
+		g.capacity = 2 * n
 		v = v.WithFields(fields...)
 	}
 	fields := unsafe.Slice((*Field)(v.p), n+1)
 	fields[n] = Field{key, x}
-	r.last = v.WithFields(fields...)
-	return r.last
+	if g.index != nil {
+		g.index[key] = n
+	}
+	g.last = v.WithFields(fields...)
+	return g.last
 }
