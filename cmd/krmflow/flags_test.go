@@ -15,7 +15,7 @@ func TestSameFlags(t *testing.T) {
 		"check": true, "plan": true, "report": true,
 		"validate": true, "strict-references": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "watch": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
-		"leaves": true,
+		"leaves": true, "shard": true,
 		"gitops": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
 		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true,
 		"layers": true, "affected-by": true, "reduce": true, "path": true, "cycles": true} // the last ones select the drawing
