@@ -36,9 +36,13 @@ type Parts []*Part
 
 // Open opens the folders of shards and reads their manifests. The error is a
 // [*output.RefusedError] unless they are the folders of all shards of the same render. The caller
-// must close the result, also after an error.
-func Open(dirs []string) (Parts, error) {
-	var all Parts
+// must close the result.
+func Open(dirs []string) (all Parts, err error) {
+	defer func() {
+		if err != nil {
+			all.Close()
+		}
+	}()
 	for _, dir := range dirs {
 		p, err := openPart(dir)
 		if err != nil {

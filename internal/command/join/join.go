@@ -41,10 +41,10 @@ lists of roots, roots that could not be rendered, and files that were changed si
 			}
 			a.StartLog()
 			parts, err := join.Open(args)
-			defer parts.Close()
 			if err != nil {
 				return err
 			}
+			defer parts.Close()
 			out, err := output.Open(dest, output.Options{Context: cmd.Context(), Inputs: args, Roots: parts.Roots(), Base: parts.Base(),
 				Prune: prune, Force: force, Command: cli.CommandLine(a.Name.String(), os.Args[1:])})
 			if err != nil {
