@@ -9,7 +9,7 @@ import (
 )
 
 // TestShardJobs runs the jobs of deploy that render in shards, and compares the joined folder with
-// that of a single run.
+// the folder of a single run.
 func TestShardJobs(t *testing.T) {
 	for name, jobs := range map[string]func(t *testing.T, tree string) (folder string){
 		"kubernetes": kubernetesJobs, "github": gitHubJobs, "gitlab": gitLabJobs,

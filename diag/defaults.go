@@ -11,8 +11,8 @@ func (c Code) DefaultLevel() Level {
 	return LevelWarning
 }
 
-// NeedsConsumer reports whether findings with code c need resources. A Component that is built as a
-// root has none: they are those of its consumers.
+// NeedsConsumer reports whether findings with code c need the resources of a consumer, which a
+// Component lacks when it is built as a root.
 func (c Code) NeedsConsumer() bool {
 	return c == TargetMatchesNothing || c == PatchChangesNothing || c == NoSuchImage
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// TestIndexesFollowRenames renames resources at random and compares the indexes with those of a new
-// list.
+// TestIndexesFollowRenames renames resources at random and compares the indexes with the indexes of
+// a new list.
 func TestIndexesFollowRenames(t *testing.T) {
 	onCores(t, 4)
 	rnd := rand.New(rand.NewPCG(8, 1))

@@ -96,7 +96,8 @@ func (c *Census) Missing(warn diag.Warn) {
 	}
 }
 
-// pos returns the line of the reference, or that of the object if a step has set the field.
+// pos returns the line of the reference. If a step set the field, it returns the line of the
+// object.
 func (w *wanted) pos() diag.Pos {
 	if old, ok := w.from.Original(); ok {
 		for _, step := range w.path {

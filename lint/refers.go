@@ -34,7 +34,7 @@ var fieldKinds = map[string][]string{
 	"alertmanagers":        {"service"},                                     // of Prometheus
 }
 
-// istioGroup is the API group of Istio's networking objects, gatewayGroup that of the Gateway API.
+// istioGroup and gatewayGroup are the API groups of Istio's networking objects and the Gateway API.
 const (
 	istioGroup   = "networking.istio.io"
 	gatewayGroup = "gateway.networking.k8s.io"

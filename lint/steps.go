@@ -78,8 +78,8 @@ func ChartNamespace(namespace string, objects []*krm.Resource, warn diag.Warn) {
 }
 
 // KeptSelectors reports the selectors of objects of custom kinds that did not get labels, although
-// the labels are for selectors. It does not report a selector that selects pods of the list
-// nevertheless: they are those that it is for.
+// the labels are for selectors. A selector that matches pods of the list without the labels already
+// works, and is not reported.
 func KeptSelectors(list *krm.List, labels []string, warn diag.Warn) {
 	pods, services := labelled{list: list, labels: podLabels}, labelled{list: list, labels: serviceLabels}
 	for _, r := range list.All() {

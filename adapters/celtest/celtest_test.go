@@ -1,6 +1,6 @@
 // Package celtest compares the program krmflow-cel with the code that an API server runs when it
-// creates or updates a custom resource or creates a CustomResourceDefinition. The definitions are
-// those of public trees, the objects are random.
+// creates or updates a custom resource or creates a CustomResourceDefinition. The definitions
+// come from public trees, and the objects are random.
 package celtest
 
 import (
@@ -330,7 +330,7 @@ func TestUpdates(t *testing.T) {
 			for n := range objects {
 				g.size = n % 10
 				was, is := g.object(c, v, n), g.object(c, v, n)
-				delete(was, "status") // that of a cluster is unknown
+				delete(was, "status") // the status in a cluster is unknown
 				delete(is, "status")
 				old[len(items)+1] = len(items)
 				items = append(items, was, g.mixed(was, is))

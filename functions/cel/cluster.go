@@ -205,7 +205,7 @@ func (c *cluster) bind(b *binding, i int, attr *admission.VersionedAttributes, d
 	}
 }
 
-// report adds a result for a decision. Its severity is that of the strictest action of the binding.
+// report adds a result for a decision. The strictest action of the binding decides its severity.
 func (c *cluster) report(b *binding, i int, d decision) {
 	r := result{Tags: tags(d.rule, d.fields)}
 	by := fmt.Sprintf("ValidatingAdmissionPolicy %s with binding %s ", b.policy.Name, b.Name)
@@ -280,7 +280,7 @@ func anyRule(list []admissionv1.NamedRuleWithOperations, attr admission.Attribut
 }
 
 // params returns the parameters of a binding, or the reason why they are unknown. A nil parameter
-// stands for a binding without one.
+// means that the binding has no parameter.
 func (c *cluster) params(b *binding, namespace string) (params []runtime.Object, reason string) {
 	kind, ref := b.policy.Spec.ParamKind, b.Spec.ParamRef
 	if kind == nil || ref == nil {

@@ -181,8 +181,8 @@ func (e *Engine) findNamed(ctx context.Context, args []string) error {
 	return nil
 }
 
-// ambiguous returns an error if several objects have a name. It does not have the code NoRoots: the
-// name must not be taken for that of a removed object.
+// ambiguous returns an error if several objects have a name. It does not have the code NoRoots,
+// because callers take that code to mean that the object was removed.
 func (o Objects) ambiguous(name, where string) error {
 	several := slices.DeleteFunc(slices.Sorted(maps.Keys(o)), func(root string) bool { return !strings.HasSuffix(root, "/"+name) })
 	if len(several) == 0 {

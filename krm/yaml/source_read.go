@@ -250,8 +250,7 @@ func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 	}
 }
 
-// isFileMode reports whether the value after text is that of a field for the mode of a file, where
-// octal numbers are usual.
+// isFileMode reports whether text ends with the key of a file mode, whose value is usually octal.
 func isFileMode(text string) bool {
 	key, ok := strings.CutSuffix(strings.TrimRight(text, " "), ":")
 	key = strings.TrimRight(key, `"'`)

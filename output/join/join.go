@@ -250,8 +250,8 @@ func (all Parts) Roots() (roots []string) {
 	return roots
 }
 
-// Base returns the directory that contains the roots: that of the shards, in the working directory
-// of this process. It returns "" if it is unknown.
+// Base returns the directory that contains the roots, as recorded by the shards and relative to the
+// working directory of this process. It returns "" if the shards did not record it.
 func (all Parts) Base() string { return filepath.FromSlash(all[0].Shard.From) }
 
 // Put puts the files of all roots into a folder. The error is a [*output.RefusedError] if a file

@@ -26,7 +26,7 @@ type place struct {
 
 // A group has the findings at a place.
 type group struct {
-	*diag.Error // the one with the smallest text
+	*diag.Error // the finding with the smallest text
 	level       diag.Level
 	n           int  // of different texts
 	hidden      bool // there were too many warnings to print it

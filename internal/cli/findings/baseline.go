@@ -53,7 +53,8 @@ type paths struct {
 // pathsOf returns paths relative to the folder of a file.
 func pathsOf(file string) *paths { return &paths{resolve(filepath.Dir(file)), map[string]string{}} }
 
-// resolve returns the absolute path of a file without symbolic links, "" if there is no such file.
+// resolve returns the absolute path of a file without symbolic links. If the file does not exist, it
+// returns "".
 func resolve(file string) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		if real, err := filepath.EvalSymlinks(abs); err == nil {

@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// all measures the shapes whose names match a pattern. It reports whether all pass.
+// all measures the shapes that match a pattern. It reports whether all shapes pass.
 func (m *meter) all(pattern string) (passed bool, err error) {
 	chosen, err := regexp.Compile(pattern)
 	if err != nil {

@@ -194,7 +194,7 @@ func one(t tree, _ int) {
 	t.kustomization("", "resources: [r.yaml]\n")
 }
 
-// roots writes n roots with an own file.
+// roots writes n roots, each with a file.
 func roots(t tree, n int) {
 	for i := range n {
 		dir := fmt.Sprintf("r%05d", i)

@@ -87,7 +87,7 @@ func Assign(items []Item, n int) []int {
 	return shards
 }
 
-// byLoad is a heap of shards, the one with the smallest total first.
+// byLoad is a heap of shards, ordered by their totals.
 type byLoad []struct {
 	weight int64
 	index  int

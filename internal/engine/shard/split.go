@@ -12,8 +12,8 @@ import (
 // A Split is the distribution of the roots of a run.
 type Split struct {
 	Shard
-	// All are the roots of all shards, and Own those of this shard, in the same order. Own is not
-	// nil.
+	// All has the roots of all shards. Own has the roots of this shard in the same order, and is
+	// not nil.
 	All, Own render.Roots
 }
 
@@ -82,8 +82,8 @@ func (s *Split) Others() render.Roots {
 // comparison: the first shard has them.
 func (s *Split) TakesRest() bool { return !s.On() || s.Index == 1 }
 
-// OldSide returns those of names, which are roots of the old side of a comparison, that belong to
-// the shard. nameOf returns the name of a root there, or an error if it cannot have one.
+// OldSide returns the names that belong to the shard. names are roots on the old side of a
+// comparison. nameOf returns the name of a root on that side, or an error if it has no name.
 func (s *Split) OldSide(names []string, nameOf func(render.Root) (string, error)) []string {
 	if !s.On() {
 		return names

@@ -99,8 +99,8 @@ func (l *locator) step(f *finding) *graph.Node {
 // for example self.min <= self.max, and nothing says which of them is wrong. The field that was set
 // last is the most likely one: a value of a patch or a different step comes after the values of the
 // file, and the base usually satisfied the rule. Of fields that were set by the same step or all in
-// the file, locateRule takes the last one in the rule. If the resource has none of the fields, the
-// place is that of the value that the rule belongs to.
+// the file, locateRule takes the last one in the rule. If the resource lacks all of the fields,
+// locateRule returns the place of the value that the rule belongs to.
 func (l *locator) locateRule(f *finding) place {
 	best, latest := f, -2
 	for _, path := range f.fields {

@@ -25,8 +25,8 @@ func isAdmission(r *krm.Resource) bool {
 // uses reports whether a resource can be a parameter.
 func (p *policies) uses(r *krm.Resource) bool { return p.params[r.ID().GVK] }
 
-// policies returns the policies by the directory of the root that contains them. The policies for
-// the key "" apply to roots without policies: those of all roots.
+// policies returns the policies by the directory of the root that contains them. The key ""
+// has the policies of all roots. They apply to roots without policies.
 func (v *Run) policies() map[string]*policies {
 	found, all := map[string]*policies{}, &policies{params: map[krm.GVK]bool{}}
 	for _, l := range v.lists {
