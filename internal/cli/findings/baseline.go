@@ -53,8 +53,8 @@ type paths struct {
 // pathsOf returns paths relative to the folder of a file.
 func pathsOf(file string) *paths { return &paths{resolve(filepath.Dir(file)), map[string]string{}} }
 
-// resolve returns the absolute path of a file without symbolic links. If the file does not exist, it
-// returns "".
+// resolve returns the absolute path of a file without symbolic links. It returns "" if the file
+// does not exist.
 func resolve(file string) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		if real, err := filepath.EvalSymlinks(abs); err == nil {
