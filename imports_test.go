@@ -99,8 +99,8 @@ var imports = map[string][]string{
 	"planner/layerfile":          {"builtins", "diag", "krm", "krm/yaml", "loaders", "planner/helm", "planner/report"},
 	"planner/layers":             {"diag", "graph", "krm/yaml"},
 	"planner/report":             {"diag", "krm/yaml"},
-	"planner/roots": {"diag", "internal/sys/glob", "internal/sys/ignore", "krm/yaml", "loaders", "output/manifest", "planner/composition",
-		"planner/layerfile"},
+	"planner/roots": {"diag", "internal/sys/filestat", "internal/sys/glob", "internal/sys/ignore", "krm/yaml", "loaders",
+		"output/manifest", "planner/composition", "planner/layerfile"},
 	"planner/trace": {"diag", "graph", "krm", "planner", "planner/layers"},
 
 	"executors": {"diag", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed",
@@ -134,8 +134,8 @@ var imports = map[string][]string{
 	"internal/engine/limits":   {"diag", "graph", "loaders", "scheduler"},
 	"internal/engine/lockfile": {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/engine/profile":  {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
-	"internal/engine/records": {"cache", "diag", "internal/sys/filestat", "krm", "loaders", "loaders/remote", "output/known", "planner",
-		"reference"},
+	"internal/engine/records": {"cache", "catalog", "diag", "internal/sys/filestat", "krm", "loaders", "loaders/remote", "output/known",
+		"planner", "planner/roots", "reference"},
 	"internal/engine/shard": {"diag", "gitops", "krm/yaml", "loaders", "planner/layerfile", "render"},
 	"internal/engine/sink":  plus(values, "internal/sys/swap", "loaders", "output", "output/names", "render"),
 

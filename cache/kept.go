@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
@@ -36,6 +37,38 @@ func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
 	f.write([]byte(partHeader))
 	f.write(data)
 	return f.finish(sum.Sum(nil))
+}
+
+// Replace is [Cache.Keep] for a value that several runs change: at any time, a reader finds either
+// the earlier value or the new one.
+func (c *Cache) Replace(kind string, key krm.Digest, data []byte) error {
+	if c.fixed {
+		return errFixed
+	}
+	dir, err := c.temp()
+	if err != nil {
+		return c.without(err)
+	}
+	temp, err := os.CreateTemp(dir, "kept-")
+	if err != nil {
+		return c.without(err)
+	}
+	defer os.Remove(temp.Name())
+	sum := keptSum(kind, key)
+	sum.Write(data)
+	f := &keptFile{c: c, path: c.kept(kind, key), file: temp}
+	for _, part := range [][]byte{[]byte(keptHeader), data, sum.Sum(nil)} {
+		f.write(part)
+	}
+	if err := cmp.Or(f.err, temp.Close()); err != nil {
+		return c.without(err)
+	}
+	if err := moveTo(temp.Name(), f.path); err != nil {
+		return c.without(err)
+	}
+	c.use(f.path)
+	c.added.Add(onDisk(f.size))
+	return nil
 }
 
 // A keptFile is a kept value that is being written. After the first error, further writes do

@@ -113,7 +113,7 @@ func privately(dir string) error {
 func poisonCache(ts *testscript.TestScript, args []string) {
 	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
 	sums := resealKept(ts, kept, "texts1", map[string]string{args[1]: args[2]})
-	if len(sums) == 0 || len(resealKept(ts, kept, "roots3", sums)) == 0 {
+	if len(sums) == 0 || len(resealKept(ts, kept, "roots4", sums)) == 0 {
 		ts.Fatalf("the cache keeps no text with %q", args[1])
 	}
 }
@@ -151,7 +151,7 @@ func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]s
 func changeUnnoticed(ts *testscript.TestScript, args []string) {
 	sum, other := sha256.Sum256([]byte(ts.ReadFile(args[1]))), sha256.Sum256(nil)
 	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
-	if len(resealKept(ts, kept, "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
+	if len(resealKept(ts, kept, "roots4", map[string]string{string(sum[:]): string(other[:])})) == 0 {
 		ts.Fatalf("no root is made from %s", args[1])
 	}
 }

@@ -71,8 +71,11 @@ type Options struct {
 
 // A File is a YAML file below a searched directory. Name is its path for messages. Rel is its
 // slash-separated path below the directory. Tree is the path of the directory without symbolic
-// links.
-type File struct{ Name, Tree, Rel string }
+// links. Traits are what is known about the file; Find adds to them.
+type File struct {
+	Name, Tree, Rel string
+	Traits          *roots.Traits
+}
 
 // Found is the result of [Find].
 type Found struct {
@@ -244,31 +247,18 @@ var kinds = []string{"ConfigMap", "Secret"}
 // objects of controllers.
 func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, error) {
 	sources := make([]*yaml.Source, len(files))
-	var next, marked atomic.Int64
-	var group sync.WaitGroup
-	for range max(s.Jobs, 1) {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(files) {
-					return
-				}
-				data, err := s.read(files[i].Name)
-				if err != nil {
-					continue // planning reports the error if a root needs the file
-				}
-				has := slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) })
-				if has {
-					marked.Add(1)
-				}
-				if has || bytes.Contains(data, []byte("kind: ConfigMap")) || bytes.Contains(data, []byte("kind: Secret")) {
-					sources[i] = &yaml.Source{File: s.Prefix + files[i].Name, Data: data}
-				}
-			}
-		})
+	if err := s.each(ctx, files, func(i int) {
+		if t := files[i].Traits; *t&roots.ObjectsRead == 0 {
+			sources[i] = s.source(files[i])
+		}
+	}); err != nil || !slices.ContainsFunc(files, func(f File) bool { return *f.Traits&roots.Marked != 0 }) {
+		return nil, err
 	}
-	group.Wait()
-	if err := context.Cause(ctx); err != nil || marked.Load() == 0 {
+	if err := s.each(ctx, files, func(i int) {
+		if t := files[i].Traits; sources[i] == nil && *t&(roots.Marked|roots.Core) != 0 {
+			sources[i] = s.source(files[i])
+		}
+	}); err != nil {
 		return nil, err
 	}
 	var all []*gitops.Object
@@ -294,6 +284,41 @@ func (s *search) objects(ctx context.Context, files []File) ([]*gitops.Object, e
 		}
 	}
 	return all, nil
+}
+
+// each calls do with the index of each file, concurrently.
+func (s *search) each(ctx context.Context, files []File, do func(i int)) error {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range max(s.Jobs, 1) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// source reads a file and sets its traits. It returns nil for a file without objects. It also
+// returns nil if the file cannot be read: planning reports the error if a root needs the file.
+func (s *search) source(f File) *yaml.Source {
+	data, err := s.read(f.Name)
+	if err != nil {
+		return nil
+	}
+	*f.Traits = *f.Traits&^(roots.Marked|roots.Core) | roots.ObjectsRead
+	if slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) }) {
+		*f.Traits |= roots.Marked
+	}
+	if bytes.Contains(data, []byte("kind: ConfigMap")) || bytes.Contains(data, []byte("kind: Secret")) {
+		*f.Traits |= roots.Core
+	}
+	if *f.Traits&(roots.Marked|roots.Core) == 0 {
+		return nil
+	}
+	return &yaml.Source{File: s.Prefix + f.Name, Data: data}
 }
 
 // objectOf returns a value as an object, or nil if the search ignores it.

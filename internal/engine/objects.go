@@ -36,6 +36,9 @@ type objects struct {
 // withObjects returns a selection that also finds GitOps objects in tree. A nil tree means the
 // files of this machine. warn reports likely mistakes in objects; it may be nil.
 func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree, warn func(*diag.Error)) roots.Selection {
+	if tree == nil {
+		s.Dirs = &e.places
+	}
 	o := e.o.GitOps
 	if o.Mode == search.None || o.Mode == "" {
 		return s
@@ -53,7 +56,7 @@ func (e *Engine) withObjects(s roots.Selection, tree *revision.Tree, warn func(*
 		}
 		list := make([]search.File, len(files))
 		for i, f := range files {
-			list[i] = search.File{Name: f.Path, Tree: f.Top, Rel: f.Rel}
+			list[i] = search.File{Name: f.Path, Tree: f.Top, Rel: f.Rel, Traits: f.Traits}
 		}
 		found, err := search.Find(ctx, list, o)
 		if err != nil {

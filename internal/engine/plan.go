@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine/lockfile"
@@ -136,10 +137,13 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		}
 		return e.share(found), 0, nil
 	}
-	found, err := e.host.Watch.find(ctx, e.withObjects(e.o.Selection, nil, e.warn), list)
+	selection, search := e.withObjects(e.o.Selection, nil, e.warn), e.openSearch(list)
+	selection.Known, selection.Recall = search.Known(), true
+	found, err := e.host.Watch.find(ctx, selection, list)
 	if err != nil {
 		return nil, 0, err
 	}
+	search.Save(found.Known)
 	if w := e.host.Watch; w != nil {
 		e.objects.here = w.gitops
 	}
@@ -152,6 +156,23 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 		return nil, 0, err
 	}
 	return e.share(placed), found.LeftOut(), nil
+}
+
+// openSearch opens the files that earlier searches have read. The cache is not yet that of the
+// engine, because its place is checked against the roots.
+func (e *Engine) openSearch(args []string) records.Search {
+	s := e.o.Sources
+	if s.NoCache || e.o.Fresh || e.host.Watch != nil || debugs("cacheverify") {
+		return records.Search{}
+	}
+	s.CacheUnused, s.Rendered, s.Places = nil, args, &e.places
+	c, err := s.OpenLasting()
+	if err != nil {
+		return records.Search{} // the plan reports the error
+	}
+	e.host.Exits.Add(func() { c.Close() })
+	return records.OpenSearch(c, append(slices.Clone(args), e.o.Version+records.Executable(), e.o.Plan.Cwd,
+		strconv.FormatBool(e.o.Selection.Hidden), string(e.o.GitOps.Mode))...)
 }
 
 // unplaced returns roots without a place in the output.
@@ -212,7 +233,7 @@ func (e *Engine) prepare(ctx context.Context, names []string, q Request, seen *l
 	if e.asked != nil {
 		log = silent{} // an earlier plan of the command has reported the places
 	}
-	warnUnfinished(log, dirs)
+	e.warnUnfinished(log, dirs)
 	if check := e.host.CheckRoots; check != nil {
 		wd, _ := os.Getwd()
 		err := check(dirs, func(path string) string { return e.places.TreesOf(locals(dirs, wd), wd).Around(path) })

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,12 +12,10 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/planner"
@@ -126,10 +122,10 @@ func (r *Run) startReuse(ctx context.Context) []string {
 func (e *Engine) openRecords(c *cache.Cache, settings []records.Setting, fetch loaders.Fetch) *records.Records {
 	w := e.host.Watch
 	if w == nil {
-		return records.Open(c, settings, fetch, &e.places)
+		return records.Open(c, e.o.Plan.Cwd, settings, fetch, &e.places)
 	}
 	if w.records == nil {
-		w.records = records.Open(c, settings, fetch, &filestat.Dirs{})
+		w.records = records.Open(c, e.o.Plan.Cwd, settings, fetch, &filestat.Dirs{})
 	}
 	w.records.Again(c, settings, fetch)
 	return w.records
@@ -158,10 +154,10 @@ func mixed(dirs []string) bool {
 // reuseSettings returns the settings, besides files, that affect results and messages. ok is
 // false if they cannot be determined.
 func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Setting, bool) {
-	catalogs, ok := trustedCatalogs(o)
+	catalogs, ok := records.TrustedCatalogs(o)
 	return []records.Setting{
 		{Name: "trusted catalogs", Value: catalogs},
-		{Name: "krmflow", Value: e.o.Version + executable()},
+		{Name: "krmflow", Value: e.o.Version + records.Executable()},
 		{Name: "working directory", Value: o.Cwd},
 		{Name: "absolute paths", Value: strconv.FormatBool(slices.ContainsFunc(dirs, filepath.IsAbs))},
 		{Name: "--load-restrictor", Value: strconv.FormatBool(o.Unrestricted)},
@@ -169,52 +165,6 @@ func (e *Engine) reuseSettings(dirs []string, o *planner.Options) ([]records.Set
 		{Name: "--max-input", Value: strconv.FormatInt(e.o.Limits.Input, 10)},
 		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
 	}, ok
-}
-
-// trustedCatalogs returns the trusted catalogs and digests of their contents. Catalogs affect
-// planning because they identify the resources that configure functions. ok is false if a
-// catalog cannot be read, or is remote and not pinned, so that its content may change at any
-// time.
-func trustedCatalogs(o *planner.Options) (text string, ok bool) {
-	var b strings.Builder
-	for _, src := range o.Functions.Trusted {
-		fmt.Fprintf(&b, "%s ", diag.Redact(src.Ref))
-		if src.Content != nil {
-			fmt.Fprintf(&b, "%s ", krm.DigestOf(src.Content))
-			continue
-		}
-		ref, err := catalog.ParseRef(src.Ref)
-		switch {
-		case err != nil, ref.Remote() && ref.Pin.IsZero() && !src.Below:
-			return "", false
-		case !ref.Remote() && !src.Below:
-			path := ref.Location
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(o.Cwd, path)
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return "", false // planning reports the error
-			}
-			fmt.Fprintf(&b, "%s ", krm.DigestOf(data))
-		}
-	}
-	return b.String(), true
-}
-
-// executable returns a text that distinguishes this program from others of the same version,
-// because developers have many builds of one version.
-func executable() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	s := filestat.Of(info)
-	return fmt.Sprintf(" of %d bytes at %d (%d)", info.Size(), info.ModTime().UnixNano(), s.Ino)
 }
 
 func (r *Run) recordPath(dir string) string { return r.e.recordPath(dir, r.options.Plan.Cwd) }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/diag"
@@ -11,20 +12,21 @@ import (
 
 // warnUnfinished warns about directories that a killed krmflow run left with a mix of old and
 // new files. It looks at each root and the directories above it in the same repository.
-func warnUnfinished(log Log, roots []string) {
+func (e *Engine) warnUnfinished(log Log, roots []string) {
 	seen := map[string]bool{}
+	wd, _ := os.Getwd()
 	for _, root := range roots {
-		dir, err := filepath.Abs(root)
-		if err != nil || loaders.IsRemote(root) {
+		dir := absolute(root, wd)
+		if dir == "" || loaders.IsRemote(root) {
 			continue
 		}
 		for !seen[dir] {
 			seen[dir] = true
-			if rewrite.Pending(dir) {
+			if !e.places.Lacks(dir, rewrite.Journal) && rewrite.Pending(dir) {
 				log.Warn(unfinished(dir))
 			}
 			above := filepath.Dir(dir)
-			if seen[above] || loaders.IsRepository(dir) {
+			if seen[above] || !e.places.Lacks(dir, ".git") && loaders.IsRepository(dir) {
 				break
 			}
 			dir = above

@@ -2,7 +2,7 @@
 // files may be old and some new until the next process completes the change.
 //
 // The new contents are first written to a hidden folder of the directory. Renaming that folder to
-// [journal] commits the change: from then on it will be completed. Then each file is renamed to its
+// [Journal] commits the change: from then on it will be completed. Then each file is renamed to its
 // place. After a killed process, [Open] completes the change, and [Pending] reports it to readers.
 // Files that do not change are not touched.
 //
@@ -34,7 +34,8 @@ import (
 // Names of the leftovers of a killed run.
 const (
 	staging = ".krmflow-run-staging"
-	journal = ".krmflow-run-journal"
+	// Journal is the folder of a change that must be completed.
+	Journal = ".krmflow-run-journal"
 	list    = "files.json" // in the journal
 	lock    = ".krmflow-run-lock"
 )
@@ -94,7 +95,7 @@ func Open(name, hidden string) (*Dir, error) {
 
 // Pending reports whether changes of a killed run must be completed before the directory is read.
 func Pending(name string) bool {
-	_, err := os.Lstat(filepath.Join(name, journal))
+	_, err := os.Lstat(filepath.Join(name, Journal))
 	return err == nil
 }
 
@@ -111,26 +112,26 @@ func (d *Dir) recover() error {
 		}
 		d.Discarded = true
 	}
-	info, err := d.root.Lstat(journal)
+	info, err := d.root.Lstat(Journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return d.refuse(journal, "is not a folder of an interrupted run: remove it")
+		return d.refuse(Journal, "is not a folder of an interrupted run: remove it")
 	}
-	text, err := d.root.ReadFile(path.Join(journal, list))
+	text, err := d.root.ReadFile(path.Join(Journal, list))
 	if errors.Is(err, fs.ErrNotExist) { // already completed
 		d.Completed = true
-		return d.root.RemoveAll(journal)
+		return d.root.RemoveAll(Journal)
 	}
 	if err != nil {
 		return err
 	}
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return d.refuse(journal, "is not a folder of an interrupted run: remove it")
+		return d.refuse(Journal, "is not a folder of an interrupted run: remove it")
 	}
 	if err := d.check(entries); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (d *Dir) recover() error {
 func (d *Dir) check(entries []entry) error {
 	for _, e := range entries {
 		if !d.mayChange(e.Path) || strings.ContainsAny(e.Staged, `/\.`) {
-			return d.refuse(journal, "is not a folder of an interrupted run: remove it")
+			return d.refuse(Journal, "is not a folder of an interrupted run: remove it")
 		}
 		if err := d.plain(e.Path); err != nil {
 			return err
@@ -156,7 +157,7 @@ func (d *Dir) check(entries []entry) error {
 		if now != e.Old && now != e.New {
 			return d.refuse(e.Path,
 				"was changed after an interrupted run that would have replaced it: remove %s to keep all files as they are",
-				filepath.Join(d.name, journal))
+				filepath.Join(d.name, Journal))
 		}
 	}
 	return nil
@@ -220,7 +221,7 @@ func (d *Dir) Write(files []File) error {
 		_ = d.root.RemoveAll(staging) // otherwise the next run removes it
 		return err
 	}
-	if err := d.root.Rename(staging, journal); err != nil {
+	if err := d.root.Rename(staging, Journal); err != nil {
 		_ = d.root.RemoveAll(staging)
 		return err
 	}
@@ -370,10 +371,10 @@ func (d *Dir) carryOut(entries []entry) error {
 			return err
 		}
 	}
-	if err := d.root.Remove(path.Join(journal, list)); err != nil {
+	if err := d.root.Remove(path.Join(Journal, list)); err != nil {
 		return err
 	}
-	return d.root.RemoveAll(journal)
+	return d.root.RemoveAll(Journal)
 }
 
 func (d *Dir) carry(e entry) error {
@@ -383,7 +384,7 @@ func (d *Dir) carry(e entry) error {
 		}
 		return nil
 	}
-	from := path.Join(journal, e.Staged)
+	from := path.Join(Journal, e.Staged)
 	if _, err := d.root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil // already moved
 	}

@@ -46,7 +46,13 @@ func (s *search) read() error {
 // root, so that planning reports the error.
 func (s *search) readLayer(l *layer) {
 	uses := s.Leaves || s.readUses
-	for _, name := range l.files {
+	for _, at := range l.files {
+		if at.Traits&LayerRead != 0 && !uses {
+			l.root = l.root || at.Traits&MakesRoot != 0
+			continue
+		}
+		name, before := at.Name, l.root
+		l.root = false
 		file := filepath.Join(l.dir, name)
 		data, err := s.readFile(file, layerfile.MaxSize)
 		src := &yaml.Source{File: file, Data: data}
@@ -62,14 +68,21 @@ func (s *search) readLayer(l *layer) {
 			l.root = true
 		case uses:
 			v, err := src.Value()
-			l.root = l.root || err != nil || v.Get("kind").Text() != "Component"
+			l.root = err != nil || v.Get("kind").Text() != "Component"
 			l.uses = append(l.uses, layerfile.Uses(v)...)
 			if s.readUses {
 				l.names = texts(l.names, v)
 			}
 		default:
-			l.root = l.root || !isComponent(src)
+			l.root = !isComponent(src)
 		}
+		if err == nil {
+			at.Traits = at.Traits&^MakesRoot | LayerRead
+			if l.root {
+				at.Traits |= MakesRoot
+			}
+		}
+		l.root = l.root || before
 	}
 }
 

@@ -10,12 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/internal/sys/ignore"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Selection selects roots below a directory. The zero Selection selects all.
@@ -31,8 +34,10 @@ type Selection struct {
 	Only, Exclude []string
 	// Hidden also searches directories with a leading dot, except .git.
 	Hidden bool
-	// Jobs is the number of files to read concurrently; less than 2 means one.
+	// Jobs is the number of directories and files to read concurrently; less than 2 means one.
 	Jobs int
+	// Dirs receives the entries of the searched directories of this machine. It may be nil.
+	Dirs *filestat.Dirs
 	// Visit is called with the absolute path, without symbolic links, of each searched directory.
 	// It may be nil.
 	Visit func(dir string)
@@ -40,14 +45,22 @@ type Selection struct {
 	// layers reads the layers in the searched directories.
 	// skipped are objects that cannot be rendered.
 	Objects func(ctx context.Context, files []File, layers func() ([]Layer, error)) (found []Object, skipped []Skipped, err error)
+	// Recall enables the use of Known, the files that an earlier search has read, and sets
+	// [Found.Known].
+	Recall bool
+	Known  Known
 	// FS contains the directories; nil means this machine's file system. Its Open and Stat must
 	// follow symbolic links.
 	FS fs.FS
 }
 
 // A File is a YAML file at or below a searched directory. Top is that directory without symbolic
-// links, and Rel the slash-separated path of the file below it.
-type File struct{ Path, Top, Rel string }
+// links, and Rel the slash-separated path of the file below it. The function that reads the file
+// may use Traits and add to them; concurrent calls are for different files.
+type File struct {
+	Path, Top, Rel string
+	Traits         *Traits
+}
 
 // An Object is a root that is not a directory. Name is its name, also for patterns. File is the
 // file that contains it, and Dirs are the paths, without symbolic links, of the directories that it
@@ -83,6 +96,9 @@ type Found struct {
 	// Skipped are the objects that cannot be rendered. Keys are the keys of all others.
 	Skipped []Skipped
 	Keys    []string
+	// Known are the files that this search or an earlier one has read, nil if there are no others
+	// than before.
+	Known Known
 	// Warnings report patterns without a match.
 	Warnings []*diag.Error
 }
@@ -108,7 +124,8 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &search{ctx: ctx, Selection: s, known: map[string]*layer{}, knownFiles: map[string]bool{}}
+	w := &search{ctx: ctx, Selection: s, known: map[string]*layer{}, knownFiles: map[string]bool{}, folders: map[string][]*file{},
+		begun: time.Now()}
 	var errs []error
 	for _, dir := range dirs {
 		errs = append(errs, w.top(dir))
@@ -128,7 +145,11 @@ func (s Selection) Find(ctx context.Context, dirs []string) (*Found, error) {
 	if s.Leaves {
 		w.markUsed()
 	}
-	return w.choose(only, exclude, keep)
+	found, err := w.choose(only, exclude, keep)
+	if err == nil && s.Recall {
+		found.Known = w.learned()
+	}
+	return found, err
 }
 
 // A search is one call of [Selection.Find].
@@ -139,7 +160,9 @@ type search struct {
 	layers  []*layer
 	known   map[string]*layer // by the path without symbolic links
 	ignored []string
-	files   []File // if there is an Objects function
+	files   []File             // if there is an Objects function
+	folders map[string][]*file // by the paths of directories without symbolic links
+	begun   time.Time
 	// knownFiles are the paths of files without symbolic links.
 	knownFiles map[string]bool
 	keys       []string
@@ -158,13 +181,12 @@ type top struct {
 
 // A layer is a directory with a file that may make it one.
 type layer struct {
-	dir  string // as displayed in messages
-	rel  string // relative to the top, with slashes
-	real string
-	// files are the names of the files that may make it a layer.
-	files []string
-	root  bool // it can be rendered, unlike a Component
-	given bool // named by the user, but not a directory
+	dir   string // as displayed in messages
+	rel   string // relative to the top, with slashes
+	real  string
+	files []*file // may make it a layer
+	root  bool    // it can be rendered, unlike a Component
+	given bool    // named by the user, but not a directory
 	// object reports that the layer is an Object, named dir. It renders the directories dirs.
 	object bool
 	dirs   []string
@@ -189,55 +211,129 @@ func (s *search) top(dir string) error {
 		t.real = filepath.Clean(dir) // without a working directory, this is the only name
 	}
 	s.tops = append(s.tops, t)
-	return s.walk(t, filepath.Clean(dir), ".", nil)
+	var g errgroup.Group
+	if g.SetLimit(0); s.FS == nil {
+		g.SetLimit(max(s.Jobs-1, 0))
+	}
+	f := &folder{dir: filepath.Clean(dir), rel: "."}
+	s.walk(&g, t, f, nil)
+	_ = g.Wait() // errors are in the folders
+	return s.add(t, f)
 }
 
-// walk searches a directory. rel is its path relative to the top.
-func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
-	if s.ctx.Err() != nil {
-		return context.Cause(s.ctx)
+// A folder is a searched directory.
+type folder struct {
+	dir, rel string // like those of a layer
+	entries  []fs.DirEntry
+	rules    *ignore.Rules
+	layer    []*file // may make it a layer
+	files    []File  // may contain objects
+	all      []*file // both
+	below    []*folder
+	err      error
+	// isOutput reports that krmflow wrote the directory, which is then not searched.
+	isOutput bool
+}
+
+// walk searches a directory and all directories below it, concurrently as far as g allows. rules
+// are the rules of the directories above it.
+func (s *search) walk(g *errgroup.Group, t *top, f *folder, rules *ignore.Rules) {
+	if f.err = context.Cause(s.ctx); f.err != nil {
+		return
 	}
-	if s.Visit != nil {
-		s.Visit(filepath.Join(t.real, filepath.FromSlash(rel)))
-	}
-	entries, err := s.readDir(dir)
+	entries, err := s.readDir(f.dir)
 	if err == nil && hasIgnoreFile(entries) {
-		rules, err = s.readRules(dir, rel, rules)
+		rules, err = s.readRules(f.dir, f.rel, rules)
 	}
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
-			err = fmt.Errorf("%s: %w", dir, pe.Err)
+			err = fmt.Errorf("%s: %w", f.dir, pe.Err)
 		}
-		return err
+		f.err = err
+		return
 	}
-	if s.isOutput(dir, entries) {
+	f.entries, f.rules = entries, rules
+	if f.isOutput = s.isOutput(f.dir, entries); f.isOutput {
+		return
+	}
+	known := s.Known[filepath.Join(t.real, filepath.FromSlash(f.rel))]
+	var looker filestat.Looker
+	defer looker.Close()
+	for _, d := range entries {
+		name := d.Name()
+		switch {
+		case !d.IsDir():
+			s.look(t, f, d, known, &looker)
+		case name[0] == '.' && (!s.Hidden || name == ".git"):
+		case !rules.Ignores(join(f.rel, name), true):
+			f.below = append(f.below, &folder{dir: filepath.Join(f.dir, name), rel: join(f.rel, name)})
+		}
+	}
+	for _, sub := range f.below {
+		if !g.TryGo(func() error { s.walk(g, t, sub, rules); return nil }) {
+			s.walk(g, t, sub, rules)
+		}
+	}
+}
+
+// look examines a file in a directory.
+func (s *search) look(t *top, f *folder, d fs.DirEntry, known []KnownFile, looker *filestat.Looker) {
+	name := d.Name()
+	layer, object := mayMakeLayer(name), s.Objects != nil && d.Type().IsRegular() && IsYAML(name)
+	if !layer && !object || f.rules.Ignores(join(f.rel, name), false) {
+		return
+	}
+	at := &file{KnownFile{Name: name}}
+	path := filepath.Join(f.dir, name)
+	if s.Recall && d.Type().IsRegular() {
+		_, at.Stat, _ = looker.Lstat(path)
+		at.Traits = traitsOf(known, at.KnownFile)
+	}
+	f.all = append(f.all, at)
+	if layer {
+		f.layer = append(f.layer, at)
+	}
+	if object {
+		f.files = append(f.files, File{Path: path, Top: t.real, Rel: join(f.rel, name), Traits: &at.Traits})
+	}
+}
+
+// add adds what walk has found, in the order of the directories.
+func (s *search) add(t *top, f *folder) error {
+	real := filepath.Join(t.real, filepath.FromSlash(f.rel))
+	if s.Visit != nil {
+		s.Visit(real)
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if s.Dirs != nil {
+		s.Dirs.List(real, f.entries)
+	}
+	if f.isOutput {
 		return nil
 	}
-	var files []string
-	for _, d := range entries {
-		name := d.Name()
-		if !d.IsDir() && mayMakeLayer(name) && !rules.Ignores(join(rel, name), false) {
-			files = append(files, name)
-		}
-		if s.Objects != nil && d.Type().IsRegular() && IsYAML(name) && !rules.Ignores(join(rel, name), false) {
-			s.addFile(File{filepath.Join(dir, name), t.real, join(rel, name)})
-		}
+	s.folders[real] = f.all
+	for _, file := range f.files {
+		s.addFile(file)
 	}
-	if len(files) > 0 {
-		s.found(t, &layer{dir: dir, rel: rel, real: filepath.Join(t.real, filepath.FromSlash(rel)), files: files})
+	if len(f.layer) > 0 {
+		s.found(t, &layer{dir: f.dir, rel: f.rel, real: real, files: f.layer})
 	}
-	for _, d := range entries {
+	below := f.below
+	for _, d := range f.entries {
 		name := d.Name()
-		switch sub := join(rel, name); {
+		switch {
 		case !d.IsDir() || name[0] == '.' && (!s.Hidden || name == ".git"):
-		case rules.Ignores(sub, true):
-			s.ignored = append(s.ignored, filepath.Join(dir, name))
-			t.ignored++
-		default:
-			if err := s.walk(t, filepath.Join(dir, name), sub, rules); err != nil {
+		case len(below) > 0 && below[0].rel == join(f.rel, name):
+			if err := s.add(t, below[0]); err != nil {
 				return err
 			}
+			below = below[1:]
+		default:
+			s.ignored = append(s.ignored, filepath.Join(f.dir, name))
+			t.ignored++
 		}
 	}
 	return nil

@@ -20,14 +20,20 @@ func Forge(dir string, c *cache.Cache, change func(*Record)) error {
 			return err
 		}
 		data, _ := c.Kept(kind, krm.Digest(sum))
-		from := newDecoder(data)
-		all := items(from, from.record)
-		for _, r := range all {
-			change(r)
+		p, err := decodePack(data)
+		if err != nil {
+			return err
 		}
-		e := &encoder{}
-		list(e, all, e.record)
-		return c.Keep(kind, krm.Digest(sum), e.b)
+		for real, s := range p {
+			all, _ := decodeRecords(s.records)
+			for _, r := range all {
+				change(r)
+			}
+			e := &encoder{}
+			list(e, all, e.record)
+			p[real] = stored{s.day, string(e.b)}
+		}
+		return c.Replace(kind, krm.Digest(sum), p.bytes())
 	})
 }
 

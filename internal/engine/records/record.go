@@ -15,7 +15,6 @@ package records
 import (
 	"iter"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
-	"golang.org/x/sync/errgroup"
 )
 
 // A Setting is an input of results other than a file: a flag, or the version of krmflow.
@@ -160,23 +158,25 @@ func (r *Record) Files(yield func(string) bool) {
 // Records are the records in a cache. They must not be used concurrently.
 type Records struct {
 	cache    *cache.Cache
+	scope    string
 	settings []Setting
 	begun    time.Time
 	view     *view // the file system before any input is read
 	after    *view // the file system after all inputs were read
 	known    map[string][]*Record
+	packs    map[krm.Digest]pack
+	valid    map[*Record]bool // the result of the last Find
 	watched  watched
 }
 
 // Open returns the records in a cache for a run with these settings. It must be called before
-// the run reads any input, but directories may have been looked up already. fetch fetches
-// remote content and may be nil. c may be nil.
-func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch, dirs *filestat.Dirs) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch, dirs), known: map[string][]*Record{}}
+// the run reads any input, but directories may have been looked up already. scope is the working
+// directory; runs in different ones do not share records. fetch fetches remote content and may be
+// nil. c may be nil.
+func Open(c *cache.Cache, scope string, settings []Setting, fetch loaders.Fetch, dirs *filestat.Dirs) *Records {
+	return &Records{cache: c, scope: scope, settings: settings, begun: time.Now(), view: newView(fetch, dirs),
+		known: map[string][]*Record{}, packs: map[krm.Digest]pack{}}
 }
-
-// kind is the kind of the cache entries. Its number changes with their format.
-const kind = "roots3"
 
 // maxRecords is the maximum number of records of a root, for different branches or flags.
 const maxRecords = 4
@@ -193,19 +193,10 @@ func (rs *Records) real(dir string) string {
 // of returns the records of a root, the latest first.
 func (rs *Records) of(real string) []*Record {
 	all, ok := rs.known[real]
-	if !ok && rs.cache != nil {
-		all = rs.read(real)
-		rs.known[real] = all
-	}
-	return all
-}
-
-func (rs *Records) read(real string) []*Record {
-	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
 	if !ok {
-		return nil
+		rs.read([]string{real})
+		all = rs.known[real]
 	}
-	all, _ := decodeRecords(data)
 	return all
 }
 
@@ -213,14 +204,16 @@ func (rs *Records) read(real string) []*Record {
 // of roots. The result is nil for roots without one.
 func (rs *Records) Find(dirs []string) []*Record {
 	found := make([]*Record, len(dirs))
-	all := make([][]*Record, len(dirs))
-	var fetches []fetch
+	reals := make([]string, len(dirs))
 	for i, dir := range dirs {
-		if real := rs.real(dir); real != "" {
-			all[i] = rs.of(real)
-		}
-		for _, r := range all[i] {
-			if len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings) && r.seen(rs.view) {
+		reals[i] = rs.real(dir)
+	}
+	rs.read(reals)
+	rs.lookAhead(reals)
+	var fetches []fetch
+	for i, real := range reals {
+		for _, r := range rs.of(real) {
+			if rs.fits(r) && r.seen(rs.view) {
 				found[i] = r
 				fetches = append(fetches, r.trace.fetches...)
 				break
@@ -228,6 +221,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 		}
 	}
 	rs.view.fetchAll(fetches)
+	var changed []string
 	for i, r := range found {
 		if r == nil {
 			continue
@@ -236,12 +230,34 @@ func (rs *Records) Find(dirs []string) []*Record {
 			found[i] = nil
 			continue
 		}
-		if r.fresh || r != all[i][0] {
-			real := rs.real(dirs[i])
-			_ = rs.keep(real, rs.add(real, all[i], r)) // on failure, the next run only takes longer
+		if all := rs.known[reals[i]]; r.fresh || r != all[0] {
+			rs.add(reals[i], all, r)
+			changed = append(changed, reals[i])
 		}
 	}
+	rs.valid = map[*Record]bool{}
+	for _, r := range found {
+		rs.valid[r] = r != nil
+	}
+	_ = rs.keep(changed) // on failure, the next run only takes longer
 	return found
+}
+
+// fits reports whether a record may be valid, depending on its inputs in the file system.
+func (rs *Records) fits(r *Record) bool {
+	return len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings)
+}
+
+// lookAhead looks up the files of the records that Find examines first, on all cores.
+func (rs *Records) lookAhead(reals []string) {
+	var traces []*trace
+	for _, real := range reals {
+		all := rs.of(real)
+		if i := slices.IndexFunc(all, rs.fits); i >= 0 {
+			traces = append(traces, &all[i].trace)
+		}
+	}
+	rs.view.lookAhead(traces)
 }
 
 // New returns a record of a root whose layers have made these observations since the run began.
@@ -264,34 +280,20 @@ func (rs *Records) afterwards() {
 }
 
 // Save stores each record as the latest record of the root in a directory, which is an absolute
-// path. The records are written in parallel, since each root has its own cache entry. After an
-// error some records may not be stored.
+// path. After an error some records may not be stored.
 func (rs *Records) Save(records iter.Seq2[string, *Record]) error {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	var changed []string
 	for dir, r := range records {
 		if real := rs.real(dir); real != "" {
-			all := rs.add(real, rs.of(real), r)
-			g.Go(func() error { return rs.keep(real, all) })
+			rs.add(real, rs.of(real), r)
+			changed = append(changed, real)
 		}
 	}
-	return g.Wait()
+	return rs.keep(changed)
 }
 
-// add makes r the latest record of a root and returns the records to keep.
-func (rs *Records) add(real string, all []*Record, r *Record) []*Record {
+// add makes r the latest of all records of a root.
+func (rs *Records) add(real string, all []*Record, r *Record) {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
-	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
-	rs.known[real] = all
-	return all
-}
-
-// keep writes the records of a root to the cache.
-func (rs *Records) keep(real string, all []*Record) error {
-	if rs.cache == nil {
-		return nil
-	}
-	e := newEncoder(len(all[0].trace.files) * len(all))
-	list(e, all, e.record)
-	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)
+	rs.known[real] = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
 }

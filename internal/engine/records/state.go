@@ -32,8 +32,11 @@ func (rs *Records) State(dir string, functions []Setting) State {
 		return State{}
 	}
 	r := all[last]
-	return State{Known: true, Last: r.inputs, Calls: len(r.Functions) > 0,
-		Changes: slices.Concat(differences(r.settings, rs.settings), differences(r.Functions, functions), r.trace.changes(rs.view))}
+	changes := differences(r.Functions, functions)
+	if !rs.valid[r] {
+		changes = slices.Concat(differences(r.settings, rs.settings), changes, r.trace.changes(rs.view))
+	}
+	return State{Known: true, Last: r.inputs, Calls: len(r.Functions) > 0, Changes: changes}
 }
 
 // differences returns the settings that have changed.

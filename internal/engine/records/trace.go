@@ -201,6 +201,18 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 	return true, false
 }
 
+// mustRead reports whether check reads the file or directory found by now.
+func (f *file) mustRead(now *look) bool {
+	switch f.kind {
+	case loaders.SawFolder:
+		return now.mode.IsDir()
+	case loaders.SawFile:
+		same := now.stat == f.stat && f.stat != (filestat.Stat{})
+		return now.mode.IsRegular() && now.real == f.link && !same && (f.stat == filestat.Stat{} || now.stat.Size == f.stat.Size)
+	}
+	return false
+}
+
 // change describes the change of a file.
 func (f *file) change(path string, v *view) Change {
 	c := Change{What: path, Old: "none", New: "none"}

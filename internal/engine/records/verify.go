@@ -21,20 +21,29 @@ func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(
 		if ctx.Err() != nil {
 			return n, context.Cause(ctx)
 		}
-		n++
-		all, _ := decodeRecords(data)
-		stale := false
-		for _, r := range all {
-			for path := range r.trace.unnoticed(v) {
-				stale = true
-				if !told[path] {
-					told[path] = true
-					changed(path)
+		p, _ := decodePack(data)
+		n += len(p)
+		roots := len(p)
+		for real, s := range p {
+			all, _ := decodeRecords(s.records)
+			stale := false
+			for _, r := range all {
+				for path := range r.trace.unnoticed(v) {
+					stale = true
+					if !told[path] {
+						told[path] = true
+						changed(path)
+					}
 				}
 			}
+			if stale {
+				delete(p, real)
+			}
 		}
-		if stale && !dryRun {
-			c.Forget(kind, key)
+		if len(p) < roots && !dryRun {
+			if err := c.Replace(kind, key, p.bytes()); err != nil {
+				return n, err
+			}
 		}
 	}
 	return n, nil
@@ -54,15 +63,4 @@ func (t *trace) unnoticed(v *view) iter.Seq[string] {
 			}
 		}
 	}
-}
-
-// decodeRecords returns the records that the cache has stored for a root. ok is false if data
-// is not a list of records.
-func decodeRecords(data []byte) (all []*Record, ok bool) {
-	d := newDecoder(data)
-	all = items(d, d.record)
-	if d.err != nil || d.b != "" {
-		return nil, false
-	}
-	return all, true
 }

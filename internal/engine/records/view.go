@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -92,23 +93,66 @@ func (v *view) look(path string) *look {
 	}
 	l := &look{mode: fs.ModeIrregular}
 	v.files[path] = l
-	mode, stat, err := v.near.Lstat(path)
+	l.find(path, v.near)
+	return l
+}
+
+func (l *look) find(path string, near *filestat.Looker) {
+	mode, stat, err := near.Lstat(path)
 	if err != nil {
-		return l
+		return
 	}
 	l.mode, l.stat = mode, stat
 	if l.mode&fs.ModeSymlink == 0 {
-		return l
+		return
 	}
 	l.isLink = true
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return l
+		return
 	}
 	if info, err := os.Lstat(real); err == nil {
 		l.real, l.mode, l.stat = real, info.Mode().Type(), filestat.Of(info)
 	}
-	return l
+}
+
+// batch is the number of files that lookAhead gives to a core at a time.
+const batch = 256
+
+// lookAhead looks up the files of traces, and reads the files that may have changed, on all cores.
+// The directories of the traces must have been looked up, if a list of their entries is known.
+func (v *view) lookAhead(traces []*trace) {
+	type todo struct {
+		path string
+		file *file
+		look *look
+	}
+	var list []todo
+	for _, t := range traces {
+		for i := range t.files {
+			f := &t.files[i]
+			path := t.path(f)
+			if v.files[path] != nil {
+				continue
+			}
+			l := &look{mode: fs.ModeIrregular}
+			v.files[path] = l
+			if !v.dirs.Lacks(t.dirs[f.dir].path, f.name) {
+				list = append(list, todo{path, f, l})
+			}
+		}
+	}
+	_ = inParallel(slices.Collect(slices.Chunk(list, batch)), func(part []todo) error { // never returns an error
+		var near filestat.Looker
+		defer near.Close()
+		for _, at := range part {
+			at.look.find(at.path, &near)
+			if at.file.mustRead(at.look) {
+				at.look.sum(at.path)
+			}
+		}
+		return nil
+	})
 }
 
 // exists reports whether there is a file, other than a broken symbolic link.

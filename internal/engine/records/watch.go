@@ -25,6 +25,7 @@ type watched struct {
 // [Records.Forget] invalidates them.
 func (rs *Records) Again(c *cache.Cache, settings []Setting, fetch loaders.Fetch) {
 	rs.cache, rs.settings, rs.begun, rs.after, rs.view.fetch = c, settings, time.Now(), nil, fetch
+	rs.valid = nil
 }
 
 // Saw adds the observations of the last run for a root, given by the path of its directory, to

@@ -1,6 +1,7 @@
 package filestat
 
 import (
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -22,18 +23,18 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	var t Trees
 	looked := map[string]bool{}
 	for _, dir := range rendered {
-		real, info := d.Find(dir)
+		real := d.Real(dir)
 		if real == "" || looked[real] {
 			continue
 		}
-		if tops, found := repositories(real, looked); found {
+		if tops, found := d.repositories(real, looked); found {
 			t.tops = append(t.tops, tops...)
-		} else {
+		} else if real, info := d.Find(dir); real != "" {
 			t.tops = append(t.tops, place{real, info})
 		}
 	}
 	if real := d.Real(wd); wd != "" && real != "" && !looked[real] {
-		tops, _ := repositories(real, looked)
+		tops, _ := d.repositories(real, looked)
 		t.tops = append(t.tops, tops...)
 	}
 	return t
@@ -44,7 +45,7 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 // file .git instead of a folder. It also stops at a directory in looked, whose parents have
 // been searched. found reports whether the path is in a repository. The results are recorded in
 // looked.
-func repositories(dir string, looked map[string]bool) (tops []place, found bool) {
+func (d *Dirs) repositories(dir string, looked map[string]bool) (tops []place, found bool) {
 	var chain []string
 	for at := dir; ; at = filepath.Dir(at) {
 		inside, again := looked[at]
@@ -57,7 +58,11 @@ func repositories(dir string, looked map[string]bool) (tops []place, found bool)
 		}
 		chain = append(chain, at)
 		looked[at] = false
-		info, err := os.Lstat(filepath.Join(at, ".git"))
+		var info fs.FileInfo
+		err := fs.ErrNotExist
+		if !d.Lacks(at, ".git") {
+			info, err = os.Lstat(filepath.Join(at, ".git"))
+		}
 		if err == nil {
 			if top, err := os.Lstat(at); err == nil {
 				tops, found = append(tops, place{at, top}), true

@@ -1,0 +1,206 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
+	"golang.org/x/sync/errgroup"
+)
+
+// Records are stored in packs, because a file for each root would take most of the time of a run
+// that changes nothing. All runs in one working directory share its packs. A run of one root reads
+// and writes one pack, which is small.
+
+// kind is the kind of the cache entries. Its number changes with their format.
+const kind = "roots4"
+
+// maxPacks is the number of packs of a working directory.
+const maxPacks = 64
+
+// A pack has the stored records of roots, by their keys.
+type pack map[string]stored
+
+// stored are the encoded records of a root, and the day when they were stored, in days since 1970.
+type stored struct {
+	day     uint64
+	records string
+}
+
+// maxAge is the number of days that the records of a root are kept if no run stores them again. The
+// root may no longer exist.
+const maxAge = 30
+
+func today() uint64 { return uint64(time.Now().Unix() / (24 * 60 * 60)) }
+
+// family returns what decides the pack of a root: the directory that contains it, or the name of a
+// GitOps object without its version.
+func family(real string) string {
+	if filepath.IsAbs(real) {
+		return filepath.Dir(real)
+	}
+	return real[:max(strings.LastIndexByte(real, ' '), 0)]
+}
+
+// packOf returns the cache key of the pack of a root.
+func (rs *Records) packOf(real string) krm.Digest {
+	sum := krm.DigestOf([]byte(family(real)))
+	return krm.DigestOf(fmt.Appendf(nil, "%s\x00%d", rs.scope, sum[0]%maxPacks))
+}
+
+// inParallel calls do for each item on all cores.
+func inParallel[T any](list []T, do func(T) error) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, item := range list {
+		g.Go(func() error { return do(item) })
+	}
+	return g.Wait()
+}
+
+// read reads the records of roots that have not been read, on all cores.
+func (rs *Records) read(reals []string) {
+	byPack := map[krm.Digest][]string{}
+	for _, real := range reals {
+		if _, ok := rs.known[real]; ok || real == "" || rs.cache == nil {
+			continue
+		}
+		rs.known[real] = nil
+		key := rs.packOf(real)
+		byPack[key] = append(byPack[key], real)
+	}
+	type part struct {
+		key     krm.Digest
+		pack    pack
+		reals   []string
+		records [][]*Record
+	}
+	var parts []*part
+	for key, reals := range byPack {
+		parts = append(parts, &part{key: key, pack: rs.packs[key], reals: reals})
+	}
+	_ = inParallel(parts, func(p *part) error { // never returns an error
+		if p.pack == nil {
+			p.pack = readPack(rs.cache, p.key)
+		}
+		for _, real := range p.reals {
+			all, _ := decodeRecords(p.pack[real].records)
+			p.records = append(p.records, all)
+		}
+		return nil
+	})
+	for _, p := range parts {
+		rs.packs[p.key] = p.pack
+		for i, real := range p.reals {
+			rs.known[real] = p.records[i]
+		}
+	}
+}
+
+// readPack reads a pack. A missing or damaged pack is empty.
+func readPack(c *cache.Cache, key krm.Digest) pack {
+	data, ok := c.Kept(kind, key)
+	if !ok {
+		return pack{}
+	}
+	p, _ := decodePack(data)
+	return p
+}
+
+// keep stores the records of roots in the cache. If another run stores records in the same pack at
+// the same moment, those of one of the runs are lost: their roots are rendered once more.
+func (rs *Records) keep(reals []string) error {
+	if rs.cache == nil || len(reals) == 0 {
+		return nil
+	}
+	byPack := map[krm.Digest][]string{}
+	for _, real := range reals {
+		key := rs.packOf(real)
+		byPack[key] = append(byPack[key], real)
+	}
+	return inParallel(slices.Collect(maps.Keys(byPack)), func(key krm.Digest) error {
+		p := readPack(rs.cache, key) // another run may have changed it
+		p.expire()
+		for _, real := range byPack[key] {
+			all := rs.known[real]
+			e := newEncoder(len(all[0].trace.files) * len(all))
+			list(e, all, e.record)
+			p[real] = stored{today(), string(e.b)}
+		}
+		p.limit(byPack[key])
+		return rs.cache.Replace(kind, key, p.bytes())
+	})
+}
+
+// expire removes old entries.
+func (p pack) expire() {
+	maps.DeleteFunc(p, func(_ string, s stored) bool { return s.day+maxAge < today() })
+}
+
+// limit limits the number of versions of the GitOps objects among roots that were just stored.
+func (p pack) limit(reals []string) {
+	versions := map[string][]string{}
+	for real := range p {
+		if !filepath.IsAbs(real) {
+			versions[family(real)] = append(versions[family(real)], real)
+		}
+	}
+	for _, real := range reals {
+		list := slices.DeleteFunc(versions[family(real)], func(other string) bool { return slices.Contains(reals, other) })
+		slices.SortFunc(list, func(a, b string) int { return int(p[b].day) - int(p[a].day) })
+		for _, old := range list[min(len(list), maxRecords):] {
+			delete(p, old)
+		}
+	}
+}
+
+func (p pack) bytes() []byte {
+	size := 0
+	for real, s := range p {
+		size += len(real) + len(s.records) + 20
+	}
+	e := &encoder{make([]byte, 0, size)}
+	e.uint(uint64(len(p)))
+	for _, real := range slices.Sorted(maps.Keys(p)) {
+		e.text(real)
+		e.uint(p[real].day)
+		e.text(p[real].records)
+	}
+	return e.b
+}
+
+var errPack = errors.New("not a pack of records")
+
+// decodePack decodes a pack, and takes ownership of data.
+func decodePack(data []byte) (pack, error) {
+	d := newDecoder(data)
+	p := pack{}
+	for range min(d.uint(), uint64(len(data))) {
+		real := d.text()
+		p[real] = stored{d.uint(), d.text()}
+	}
+	if d.err != nil || d.b != "" {
+		return pack{}, errPack
+	}
+	return p, nil
+}
+
+// decodeRecords decodes the records of a root. ok is false if text is not a list of records.
+func decodeRecords(text string) (all []*Record, ok bool) {
+	if text == "" {
+		return nil, false
+	}
+	d := &decoder{b: text}
+	all = items(d, d.record)
+	if d.err != nil || d.b != "" {
+		return nil, false
+	}
+	return all, true
+}
