@@ -131,21 +131,16 @@ func build(t *testing.T, dir string, meanwhile func()) (text string, reused bool
 	return b.String(), reused
 }
 
-// Roots that an earlier run may have rendered raise the time limit of a run, because it checks all
-// their inputs. Without a cache they do not.
-func TestKnownRootsAllowMoreTime(t *testing.T) {
+// Roots raise the memory limit of a run, even if an earlier run has rendered them.
+func TestRootsAllowMoreMemory(t *testing.T) {
 	_, dirs := treeOf(t, "a", "b", "c")
-	for _, noCache := range []bool{false, true} {
-		e, _, usage := newEngine(t, func(o *Options) { o.Sources.NoCache = noCache })
+	for range 2 {
+		e, _, usage := newEngine(t, func(*Options) {})
 		if _, err := e.Plan(t.Context(), Request{Dirs: dirs, Reuse: func(string, *records.Record) bool { return true }}); err != nil {
 			t.Fatal(err)
 		}
-		want := int64(3 * rootWorth)
-		if noCache {
-			want = 0
-		}
-		if got := usage.Made.Load(); got != want {
-			t.Errorf("no cache: %t: %d, want %d", noCache, got, want)
+		if got, want := usage.Made.Load(), int64(3*rootWorth); got != want {
+			t.Errorf("%d bytes, want %d", got, want)
 		}
 	}
 }

@@ -247,6 +247,7 @@ func (e *Engine) prepare(ctx context.Context, names []string, q Request, seen *l
 	}
 	e.asked = dirs
 	e.limit(ctx, q.Taken)
+	e.host.Usage.Made.Add(int64(len(names)) * rootWorth)
 	o := render.Options{Dirs: names, Plan: e.o.Plan, Sources: &sources}
 	o.Plan.Objects = e.objects.here
 	o.Plan.Input, o.Plan.Progress = e.host.Usage.Input, e.progress
@@ -259,6 +260,11 @@ func (e *Engine) prepare(ctx context.Context, names []string, q Request, seen *l
 	}
 	return o, nil
 }
+
+// rootWorth is the number of bytes that each root adds to limits.Usage.Made, which raises the memory
+// limit: the plan of a root takes memory even if its files are small, and a record that is checked
+// takes memory although its files are not read.
+const rootWorth = 256 << 10
 
 // locals returns the absolute paths of the directories that are not remote.
 func locals(dirs []string, wd string) (paths []string) {

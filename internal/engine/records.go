@@ -44,11 +44,6 @@ type reusing struct {
 	all int // their number
 }
 
-// rootWorth is the number of bytes that each root adds to limits.Usage.Made when records are
-// used, which raises the memory limit. Checking a record takes memory, but its files may not be
-// read and so may not appear in the input.
-const rootWorth = 64 << 10
-
 // maxRan is the maximum number of step warnings of a run whose roots are recorded.
 const maxRan = 1000
 
@@ -84,7 +79,6 @@ func (r *Run) startReuse(ctx context.Context) []string {
 		ran:     map[string][]planner.Warning{},
 		records: e.openRecords(c, settings, r.fetching(ctx, c))}
 	o.Observe, e.reuses = true, true
-	e.host.Usage.Made.Add(int64(len(dirs)) * rootWorth)
 	if e.host.Watch != nil {
 		r.reusing.broken = e.host.Watch.broken
 	}
