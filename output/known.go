@@ -79,7 +79,7 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 		return false, nil
 	}
 	for dir, records := range have {
-		if o.lists().IsSame(dir) {
+		if o.opts.Again && o.lists().IsSame(dir) {
 			continue
 		}
 		if o.top == nil {

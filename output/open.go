@@ -283,11 +283,10 @@ func (o *Dir) readState() error {
 	return o.refuseDropped(runs)
 }
 
-// lists returns the folder listings known from earlier runs of this process. It returns nil
-// without [Options].Again.
+// lists returns the folder listings known from earlier runs, nil without [Options].Known.
 func (o *Dir) lists() *known.Listings {
 	k := o.opts.Known
-	if k == nil || !o.opts.Again {
+	if k == nil {
 		return nil
 	}
 	if k.Lists == nil || k.Lists.Top() != o.path {

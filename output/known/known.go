@@ -17,7 +17,7 @@ type Files struct {
 	By map[string]File
 	// Changed is true after any change of By.
 	Changed bool
-	// Lists has folder listings for a process that writes the output repeatedly; nil otherwise.
+	// Lists has the folder listings of earlier runs. It may be nil.
 	Lists *Listings
 }
 

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/cache"
@@ -10,9 +11,9 @@ import (
 )
 
 // outputs is the kind of the cache entries for output folders.
-const outputs = "outputs1"
+const outputs = "outputs2"
 
-// Output returns the known metadata of the files in an output folder. It is empty if no run has
+// Output returns the known metadata of the files and folders in an output folder. It is empty if no run has
 // written the folder. The cache may be nil.
 func Output(c *cache.Cache, folder string) *known.Files {
 	k := known.New()
@@ -29,15 +30,21 @@ func Output(c *cache.Cache, folder string) *known.Files {
 		name := d.text()
 		k.By[name] = known.File{Stat: d.stat(), Sum: d.digest()}
 	}
+	k.Lists = known.NewListings(d.text())
+	for n := d.uint(); n > 0 && d.err == nil; n-- {
+		k.Lists.Restore(d.text(), known.Stored{Stat: d.stat(), TextStat: d.stat(), Text: d.text(), Writable: d.uint() == 1,
+			Entries: items(d, func() known.Entry { return known.Entry{Base: d.text(), Mode: fs.FileMode(d.uint())} })})
+	}
 	if d.err != nil {
-		clear(k.By)
+		return known.New()
 	}
 	return k
 }
 
 // SaveOutput stores the metadata of the files in an output folder, if it has changed.
 func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
-	if !k.Changed || c == nil {
+	listed := k.Lists != nil && k.Lists.Changed()
+	if c == nil || !k.Changed && !listed {
 		return
 	}
 	k.Changed = false
@@ -47,6 +54,21 @@ func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 		e.text(name)
 		e.stat(f.Stat)
 		e.digest(f.Sum)
+	}
+	if lists := k.Lists; lists != nil {
+		e.text(lists.Top())
+		e.uint(uint64(lists.Len()))
+		for dir, s := range lists.All {
+			e.text(dir)
+			e.stat(s.Stat)
+			e.stat(s.TextStat)
+			e.text(s.Text)
+			e.bool(s.Writable)
+			list(e, s.Entries, func(f known.Entry) { e.text(f.Base); e.uint(uint64(f.Mode)) })
+		}
+	} else {
+		e.text("")
+		e.uint(0)
 	}
 	_ = c.Keep(outputs, pathKey(folder), e.b) // on failure, the next run reads the files again
 }
