@@ -65,7 +65,7 @@ func (o *Dir) Files(root string) krm.Digest {
 
 // Reuse replaces [Dir.Put] if the digest of the files it would write is known from [Dir.Files] of
 // an earlier run. If the folder does not have exactly these files, Reuse does nothing and returns
-// false. It must not be called concurrently with Put or Keep.
+// false. It can be called concurrently for different roots, but not with Put or Keep.
 func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	root = path.Clean(root)
 	if o.out == nil || !o.old.Roots[root] || o.old.Torn[root] {
@@ -82,13 +82,8 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 		if o.opts.Again && o.lists().IsSame(dir) {
 			continue
 		}
-		if o.top == nil {
-			var err error
-			if o.top, err = openFolder(o.out, "."); err != nil {
-				return false, nil
-			}
-		}
-		if !o.has(o.top, dir, records) {
+		top, err := o.opened()
+		if err != nil || !o.has(top, dir, records) {
 			return false, nil
 		}
 	}
@@ -100,6 +95,16 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 		st.folders[dir] = &folderState{files: records, same: slices.Collect(maps.Keys(records))}
 	}
 	return true, nil
+}
+
+// opened opens the output folder once, for Reuse.
+func (o *Dir) opened() (top *folder, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.top == nil {
+		o.top, err = openFolder(o.out, ".")
+	}
+	return o.top, err
 }
 
 // has reports whether a folder has all these files.

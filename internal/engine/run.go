@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Run is a planned request. It must not be used concurrently.
@@ -323,17 +325,26 @@ func (r *Run) inputs(yield func(string) bool) {
 // putKnown passes the records of reused roots to the sink. Roots that the sink cannot reuse are
 // planned after all.
 func (r *Run) putKnown(ctx context.Context, b *batch) error {
-	var again []string
-	for _, root := range r.roots {
-		record := r.reused(root.Dir)
-		if record == nil {
-			continue
+	reused, errs := make([]bool, len(r.roots)), make([]error, len(r.roots))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, root := range r.roots {
+		if record := r.reused(root.Dir); record != nil {
+			g.Go(func() error {
+				reused[i], errs[i] = b.to.Reuse(root, record)
+				return nil
+			})
 		}
-		ok, err := b.to.Reuse(root, record)
+	}
+	_ = g.Wait() // errors are in errs
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var again []string
+	for i, root := range r.roots {
 		switch {
-		case err != nil:
-			return err
-		case ok:
+		case r.reused(root.Dir) == nil:
+		case reused[i]:
 			r.log.Unchanged(root.Dir)
 			delete(b.missing, diag.Redact(root.Dir))
 		default:

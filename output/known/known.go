@@ -4,6 +4,7 @@ package known
 
 import (
 	"maps"
+	"sync"
 
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
@@ -11,7 +12,7 @@ import (
 )
 
 // Files are the known files of an output folder by path. A nil Files is empty and stores nothing.
-// It is not safe for concurrent use, and must be used by one run at a time.
+// It must be used by one run at a time. Is and Add can be called concurrently.
 type Files struct {
 	// By has the files by path.
 	By map[string]File
@@ -19,6 +20,8 @@ type Files struct {
 	Changed bool
 	// Lists has the folder listings of earlier runs. It may be nil.
 	Lists *Listings
+
+	mu sync.RWMutex
 }
 
 // A File is the metadata of a file together with the digest of its content at that time.
@@ -35,15 +38,20 @@ func (f *Files) Is(file string, stat filestat.Stat, rec manifest.Record) bool {
 	if f == nil || stat == (filestat.Stat{}) {
 		return false
 	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
 	was, ok := f.By[file]
 	return ok && was == File{stat, rec.Sum}
 }
 
 // Add records that a file with this metadata, which must be settled, has the content of rec.
 func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
-	if f != nil {
-		f.By[file], f.Changed = File{stat, rec.Sum}, true
+	if f == nil {
+		return
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.By[file], f.Changed = File{stat, rec.Sum}, true
 }
 
 // Forget removes and returns the files in all folders for which in returns true.
