@@ -17,7 +17,7 @@ FUNCTIONS ?= bin/functions
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build sandbox release image functions functions-test gitops-test krmflow test longtest racetest check vulncheck bench grow profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
+.PHONY: prose build sandbox release image functions functions-test gitops-test krmflow test longtest sandboxtest racetest check vulncheck bench grow profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -98,6 +98,11 @@ gitops-test:
 longtest:
 	KRMFLOW_LONG_TESTS=all $(GO) test -timeout 60m ./...
 
+# The tests of the sandbox with the program that make build embeds. The other tests use krmflow itself as the sandbox process.
+sandboxtest: sandbox
+	GOFLAGS="$$GOFLAGS -tags=embedsandbox" $(GO) test ./executors/...
+	GOFLAGS="$$GOFLAGS -tags=embedsandbox" $(GO) test -run 'TestScript/(attack|executor|function)_' ./cmd/krmflow
+
 # Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 # The packages run with the samples of go test, the scripts in full. kustomize itself runs without the race detector, with which it takes ten minutes.
 racetest:
@@ -105,7 +110,7 @@ racetest:
 	KRMFLOW_LONG_TESTS=1 $(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test ./... && $(GO) test -race -run 'Schemas|Cancelled' ./...
 
-check: test racetest vulncheck
+check: test sandboxtest racetest vulncheck
 	$(GO) vet ./...
 	test -z "$$(gofmt -l . | tee -a /dev/stderr)"
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...

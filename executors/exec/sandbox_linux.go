@@ -71,9 +71,7 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	cmd := &osexec.Cmd{
-		// The environment is empty. The function's variables could make the sandbox process load
-		// unverified code before it gives up its privileges.
-		Path: "/proc/self/exe", Args: sandbox.Args(), Env: []string{}, Dir: "/",
+		Path: "/proc/self/exe", Args: sandbox.Args(), Env: sandbox.Env(), Dir: "/",
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: i.attributes(network),
 	}
 	if len(std) == 3 {
@@ -156,7 +154,7 @@ func (c *call) startSandboxed() (process, error) {
 		return nil, err
 	}
 	b := &sandboxed{call: c, started: p, pidns: iso.UserNS, group: newGroup(p.cmd.Process.Pid, c.f.Limits)}
-	spec := iso.spec(c.own(), c.f.Limits.Memory/2)
+	spec := iso.spec(c.own, c.f.Limits.Memory/2)
 	spec.Path, spec.Args, spec.Env, spec.Dir = c.path, c.argv(), c.env(), c.f.Dir
 	spec.Network, spec.Counted, spec.Rules, spec.Limits = c.f.Network != "", b.group.memory != "", c.rules(b.group.memory != ""),
 		limits(c.f.Limits)
