@@ -81,8 +81,8 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 		cmd.ExtraFiles = append(cmd.ExtraFiles, program)
 	}
 	if file := helper(); file != nil && !i.whole {
-		// In a new user namespace the child may not open the descriptors of its parent in /proc, so it
-		// gets one at a known number. The function does not: see proc.CloseOnExec.
+		// In a new user namespace the child may not open the descriptors of its parent in /proc,
+		// so it gets one at a known number. The function does not: see proc.CloseOnExec.
 		cmd.Path = fmt.Sprintf("/proc/self/fd/%d", firstExtra+len(cmd.ExtraFiles))
 		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
 	}
