@@ -1,4 +1,4 @@
-// Krmflow-sandbox is the sandbox process as a small program, which starts in a third of the time
+// Krmflow-sandbox is the sandbox process as a small program, which starts in a quarter of the time
 // of krmflow. "make build" embeds it in krmflow for Linux.
 package main
 
