@@ -42,7 +42,7 @@ func (f *Functions) ParseExecutors() error {
 		runtime := function.Runtime(name)
 		switch _, twice := f.ThirdParty[runtime]; {
 		case !ok:
-			return UsageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX[,cache]", diag.Redact(text)))
+			return UsageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", diag.Redact(text)))
 		case !runtime.Valid(), name == "starlark", name == "builtin":
 			return UsageError(fmt.Errorf(
 				"--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters",
@@ -55,7 +55,7 @@ func (f *Functions) ParseExecutors() error {
 		var bad *catalog.RefError
 		switch {
 		case errors.As(err, &bad) && !bad.Pin:
-			return UsageError(fmt.Errorf("--executor %s: %s; expected NAME=PATH@sha256:HEX[,cache]", name, bad.Msg))
+			return UsageError(fmt.Errorf("--executor %s: %s; expected NAME=PATH@sha256:HEX", name, bad.Msg))
 		case err != nil:
 			return err
 		case ref.Remote():
