@@ -17,14 +17,23 @@ FUNCTIONS ?= bin/functions
 CATALOG_PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/cli/settings
 
-.PHONY: prose build release image functions functions-test gitops-test krmflow test longtest racetest check vulncheck bench grow profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
+.PHONY: prose build sandbox release image functions functions-test gitops-test krmflow test longtest sandboxtest racetest check vulncheck bench grow profile fuzz difftest edittest kustomize helm bazel-remote catalog kpt-functions golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
-GOBUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -pgo=$(PROFILE)
+# A krmflow for Linux embeds the program that make sandbox builds.
+GOBUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace,embedsandbox -pgo=$(PROFILE)
 
-build:
+build: sandbox
 	$(GOBUILD) $(OVERLAY) -ldflags '-s -w $(SETTINGS)' -o $(OUT) ./cmd/krmflow
+
+# The process that isolates a function, as a small program for Linux. It does not depend on flags of the environment: a release has the same
+# bytes everywhere.
+sandbox:
+	@set -e; for arch in $(or $(SANDBOX_ARCH),$$($(GO) env GOARCH)); do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS= GOAMD64=v1 GOARM64=v8.0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w' \
+	    -o executors/exec/krmflow-sandbox_linux_$$arch ./executors/internal/sandbox/krmflow-sandbox; \
+	done
 
 # The functions of this repository for this machine, and the catalog that pins them; prints its digest. A krmflow of make build does
 # not trust it without --trusted-plugin-catalog=$(FUNCTIONS)/catalog.yaml. From an empty build cache it takes minutes of CPU.
@@ -33,6 +42,7 @@ functions:
 
 # Archives for all platforms, what is in them, and their checksums: make release VERSION=v1.2.3. The same source and Go make the same bytes.
 release:
+	$(MAKE) sandbox SANDBOX_ARCH='amd64 arm64'
 	$(GO) run ./internal/dev/release -version '$(VERSION)' -out $(DIST) -platforms $(PLATFORMS) env $(GOBUILD)
 
 # An image from scratch: the program, also by the name of kustomize, with the functions and their catalog in /usr/lib/krmflow/functions,
@@ -88,6 +98,11 @@ gitops-test:
 longtest:
 	KRMFLOW_LONG_TESTS=all $(GO) test -timeout 60m ./...
 
+# The tests of the sandbox with the program that make build embeds. The other tests use krmflow itself as the sandbox process.
+sandboxtest: sandbox
+	GOFLAGS="$$GOFLAGS -tags=embedsandbox" $(GO) test ./executors/...
+	GOFLAGS="$$GOFLAGS -tags=embedsandbox" $(GO) test -run 'TestScript/(attack|executor|function)_' ./cmd/krmflow
+
 # Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 # The packages run with the samples of go test, the scripts in full. kustomize itself runs without the race detector, with which it takes ten minutes.
 racetest:
@@ -95,7 +110,7 @@ racetest:
 	KRMFLOW_LONG_TESTS=1 $(GO) test -race -run 'TestScript/(apply-render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test ./... && $(GO) test -race -run 'Schemas|Cancelled' ./...
 
-check: test racetest vulncheck
+check: test sandboxtest racetest vulncheck
 	$(GO) vet ./...
 	test -z "$$(gofmt -l . | tee -a /dev/stderr)"
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...

@@ -107,6 +107,7 @@ var imports = map[string][]string{
 		"executors/internal/wire", "krm", "krm/function", "krm/yaml"},
 	"executors/container": {"diag", "executors", "executors/internal/bounded", "executors/internal/sources", "krm", "krm/function",
 		"krm/yaml"},
+	"executors/internal/sandbox/krmflow-sandbox": {"executors/internal/sandbox"},
 	"executors/exec": {"diag", "executors", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc",
 		"executors/internal/sandbox", "executors/internal/sealed", "executors/internal/sources", "krm", "krm/function", "krm/yaml"},
 	"executors/executortest":     {"executors", "krm/function", "krm/yaml"},

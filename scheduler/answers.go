@@ -118,12 +118,12 @@ func (c *request) read(printed yaml.Chunks) (*function.Reply, error) {
 }
 
 // keyVersion must change with the format of stored answers and with the composition of keys.
-const keyVersion = "krmflow answer 1"
+const keyVersion = "krmflow answer 2"
 
 // key returns the digest of everything that determines the answer of a function (K03): the
-// program, its input and its capabilities. The location of the program and of the tree, and the
-// rest of the graph, are not part of the key, so that an answer is valid in every checkout and
-// for every root.
+// program, its input, its capabilities and a third-party executor. The location of the program and
+// of the tree, and the rest of the graph, are not part of the key, so that an answer is valid in
+// every checkout and for every root.
 //
 // Answers with a Secret have separate keys, marked by secret. A run without [Reuse.Secrets]
 // never computes such a key and so never reads one of these answers.
@@ -149,7 +149,9 @@ func (u Reuse) key(c *request, secret bool) krm.Digest {
 	for _, n := range []int64{f.Limits.Output, f.Limits.Memory, int64(f.Limits.Procs), int64(c.op.Role)} {
 		w.uint(uint64(n))
 	}
-	if f.Runtime != function.RuntimeExec { // only exec functions do not receive the text of the configuration as a file
+	w.h.Write(f.Executor[:])
+	// krmflow's executor for programs does not provide the text of the configuration as a file.
+	if f.Runtime != function.RuntimeExec || !f.Executor.IsZero() {
 		w.bytes(f.Config)
 	}
 	if chart := c.op.Chart; chart != nil {

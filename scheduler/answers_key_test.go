@@ -45,7 +45,7 @@ type trial struct {
 }
 
 // fields is the number of properties that change can set.
-const fields = 24
+const fields = 25
 
 func randomCall(r *rand.Rand) *trial {
 	c := &trial{}
@@ -134,6 +134,10 @@ func (c *trial) change(r *rand.Rand, i int) {
 	case 22: // not part of the key
 		f.Name, f.Node, f.Root, f.Dir, f.Image = text(), text(), text(), text(), text()
 		f.Limits.Timeout = 1
+	case 24:
+		if f.Executor = (krm.Digest{}); half() {
+			f.Executor = digest()
+		}
 	case 23: // not part of the key
 		c.op.ConfigPos.File, c.op.Origin = text(), &krm.Origin{}
 	}
@@ -159,7 +163,10 @@ func (c *trial) describe() string {
 			s += fmt.Sprintf(" called %q", filepath.Base(f.Program))
 		}
 	}
-	if f.Runtime != function.RuntimeExec {
+	if !f.Executor.IsZero() {
+		s += fmt.Sprintf(" executor %s", f.Executor)
+	}
+	if f.Runtime != function.RuntimeExec || !f.Executor.IsZero() {
 		s += fmt.Sprintf(" text %q", f.Config)
 	}
 	if x := c.op.Chart; x != nil {

@@ -35,11 +35,12 @@ func (p Policy) Decide(r Request) Decision {
 // decision returns the completed decision.
 func (x *decider) decision() Decision {
 	if len(x.d.Denials) == 0 {
+		x.fn.Executor = x.Executors[x.fn.Runtime].Digest
 		x.d.Allowed, x.d.Function = true, x.fn
 	} else {
 		x.d.Warnings = nil // they explain why the function runs anyway
 	}
-	x.d.Executor, x.d.Inline, x.d.NotReused = x.Executors[x.d.Runtime], x.r.Inline, x.notReused()
+	x.d.Executor, x.d.Inline, x.d.NotReused = x.Executors[x.d.Runtime].Name, x.r.Inline, x.notReused()
 	for _, denial := range x.d.Denials {
 		x.d.Worst = max(x.d.Worst, denial.Reason)
 	}
@@ -129,7 +130,7 @@ func (x *decider) decide() {
 
 // denyRuntime denies a function of a third-party runtime, unless there is an executor for it.
 func (x *decider) denyRuntime(r function.Runtime) bool {
-	if r == "" || x.Executors[r] != "" {
+	if r == "" || x.Executors[r].Name != "" {
 		return false
 	}
 	err := x.deny(Untrusted, nil, "no executor runs functions of the runtime %q", string(r)).With(diag.NoEngine)
@@ -373,7 +374,7 @@ func (x *decider) hintNamed(err *diag.Error) {
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {
-	case x.Executors[x.fn.Runtime] != "":
+	case x.Executors[x.fn.Runtime].Name != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
 		x.warn(diag.Unsandboxed, "runs without isolation because of %s", FlagUnsandboxed)

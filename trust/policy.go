@@ -99,12 +99,21 @@ type Policy struct {
 	// Helm allows the user's helm to render charts (--enable-helm).
 	Helm bool
 	// Executors maps a runtime to a third-party program that runs its functions instead of
-	// krmflow's own executor. The value is its form in messages. The program is responsible for the
-	// isolation.
-	Executors map[function.Runtime]string
+	// krmflow's own executor. The program is responsible for the isolation.
+	Executors map[function.Runtime]Executor
 	// Prefer is the preferred runtime of entries with several: the container, unless it is exec.
 	Prefer function.Runtime
 	Limits function.Limits
+}
+
+// An Executor is a third-party executor.
+type Executor struct {
+	// Name is the form in messages.
+	Name   string
+	Digest krm.Digest
+	// Cached is true if the user declares that an answer depends only on the function and its
+	// input, so that answers may be reused.
+	Cached bool
 }
 
 // A Developed is a directory of a function whose author is editing it. A program in it may run

@@ -4,12 +4,13 @@ import "github.com/krmflow/krmflow/krm/function"
 
 // notReused returns the reason why answers of the function are never reused from an earlier run,
 // "" if they may be (CA-06). The answer must depend only on the input, and only the verified
-// function may have produced it.
+// function may have produced it. krmflow cannot check this for a third-party executor, so the user
+// has to declare it.
 func (x *decider) notReused() string {
 	switch f, e := &x.fn, x.d.Entry; {
 	case len(x.d.Denials) > 0:
 		return "denied"
-	case x.Executors[f.Runtime] != "":
+	case x.Executors[f.Runtime].Name != "" && !x.Executors[f.Runtime].Cached:
 		return "executor of a third party"
 	case f.Unverified || x.d.Digest.IsZero():
 		return "unverified"

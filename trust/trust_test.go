@@ -533,7 +533,10 @@ func TestNotReused(t *testing.T) {
 		{Policy{}, network, declared, "network"},
 		{Policy{AllowUnverified: true}, "{exec: {path: fn.sh}}", declared, "unverified"},
 		{Policy{AllowUnsandboxed: true}, execA, declared, "not isolated"},
-		{Policy{Executors: map[function.Runtime]string{function.RuntimeExec: "x"}}, execA, declared, "executor of a third party"},
+		{Policy{Executors: map[function.Runtime]Executor{function.RuntimeExec: {Name: "x"}}}, execA, declared, "executor of a third party"},
+		{Policy{Executors: map[function.Runtime]Executor{function.RuntimeExec: {Name: "x", Cached: true}}}, execA, declared, ""},
+		{Policy{Executors: map[function.Runtime]Executor{function.RuntimeExec: {Name: "x", Cached: true}}}, execA, "",
+			"not declared idempotent"},
 		{Policy{}, "{exec: {path: fn.sh}}", declared, "denied"},
 	} {
 		c := trustedText(t, "/w/c.yaml", "{name: v1"+tt.version+", runtime: "+tt.runtime+"}", "")

@@ -40,7 +40,8 @@ type call struct {
 	x    *Executor
 	f    function.Function
 	p    *program
-	dir  string // private; contains bin and own
+	dir  string // private; "" for a program that needs no files on the disk
+	own  string // contains everything the function may write; a sandbox may mount a file system there
 	path string // copy of a script, "" for a program that runs from memory
 
 	// sources contains the open sources of the function's bind mounts, nil for other mounts. With
@@ -65,18 +66,24 @@ func newCall(x *Executor, f function.Function, p *program) (c *call, err error) 
 			half.close()
 		}
 	}(c)
-	if c.dir, err = os.MkdirTemp("", "krmflow-fn-"); err != nil {
-		return nil, err
-	}
-	for _, dir := range []string{c.own(), c.home(), c.tmp()} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+	copied, mounted := p.script || p.File() == nil, !f.Unsandboxed && x.isolation().MountNS
+	if copied || !mounted {
+		if c.dir, err = os.MkdirTemp("", prefix); err != nil {
 			return nil, err
 		}
+	}
+	if mounted {
+		c.own, err = x.mountPoint()
+	} else {
+		err = c.makeOwn()
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := c.openSources(); err != nil {
 		return nil, err
 	}
-	if p.script || p.File() == nil {
+	if copied {
 		bin := filepath.Join(c.dir, "bin")
 		if err := os.Mkdir(bin, 0o700); err != nil {
 			return nil, err
@@ -98,15 +105,25 @@ func newCall(x *Executor, f function.Function, p *program) (c *call, err error) 
 	return c, err
 }
 
-// own returns the directory that contains everything the function may write. A sandbox may mount
-// a separate file system there.
-func (c *call) own() string { return filepath.Join(c.dir, "own") }
+// prefix begins the names of the directories of calls.
+const prefix = "krmflow-fn-"
 
 // ownDirs lists the directories in [call.own]: home and tmp.
 var ownDirs = []string{"home", "tmp"}
 
-func (c *call) home() string { return filepath.Join(c.own(), ownDirs[0]) }
-func (c *call) tmp() string  { return filepath.Join(c.own(), ownDirs[1]) }
+func (c *call) home() string { return filepath.Join(c.own, ownDirs[0]) }
+func (c *call) tmp() string  { return filepath.Join(c.own, ownDirs[1]) }
+
+// makeOwn creates the directories that the function may write.
+func (c *call) makeOwn() error {
+	c.own = filepath.Join(c.dir, "own")
+	for _, dir := range []string{c.own, c.home(), c.tmp()} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // openSources opens the sources of bind mounts.
 func (c *call) openSources() error {

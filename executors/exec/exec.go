@@ -6,9 +6,10 @@
 // script from a copy made for the call. Hashing the file and then executing its path would leave
 // a window in which it can be replaced.
 //
-// On Linux a call is isolated. A small process of this binary gives up its privileges and then
-// executes the program. Every binary that imports this package is such a process when it is
-// started as "krmflow executor sandbox". [Probe] reports the isolation that the machine
+// On Linux a call is isolated. The sandbox process gives up its privileges and then executes the
+// program. "make build" embeds a small program for it, which runs from sealed memory. Without one,
+// the process is this binary: every binary that imports this package is a sandbox process when it
+// is started as "krmflow executor sandbox". [Probe] reports the isolation that the machine
 // supports. If it is insufficient, functions are denied unless they may run unsandboxed.
 package exec
 
@@ -38,6 +39,7 @@ type Executor struct {
 
 	mu       sync.Mutex
 	programs map[key]*entry
+	mounts   string // see mountPoint
 	calls    children
 }
 
@@ -129,6 +131,19 @@ func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.C
 	return c.run(ctx, list)
 }
 
+// mountPoint returns an empty directory where sandboxes mount the file systems of their functions.
+// All calls share it, because each mounts in a separate namespace. A directory for each call would
+// cost a tenth of its time: a file system such as ext4 examines every recently deleted directory
+// before it creates one.
+func (x *Executor) mountPoint() (dir string, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mounts == "" {
+		x.mounts, err = os.MkdirTemp("", prefix)
+	}
+	return x.mounts, err
+}
+
 // Close kills the processes left by calls and releases the programs. No call may be running.
 func (x *Executor) Close() error {
 	x.calls.sweep(0)
@@ -140,6 +155,10 @@ func (x *Executor) Close() error {
 		}
 	}
 	clear(x.programs)
+	if x.mounts != "" {
+		os.Remove(x.mounts)
+		x.mounts = ""
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"golang.org/x/sys/unix"
@@ -30,8 +31,17 @@ func prctlNoNewPrivs() int {
 
 const input = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
-// both runs a test without a sandbox and with the sandbox of this machine, and in long tests also
-// with weaker ones.
+// embed embeds the program krmflow-sandbox for the duration of a test.
+func embed(t testing.TB) {
+	data, err := os.ReadFile(testbinary.Program(t, "executors/internal/sandbox/krmflow-sandbox"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec.Embed(t, data)
+}
+
+// both runs a test without a sandbox and with the sandbox of this machine, once with this binary
+// and once with the embedded program, and in long tests also with weaker ones.
 func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function)) {
 	iso := exec.Probe()
 	for _, mode := range []struct {
@@ -39,7 +49,8 @@ func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(funct
 		exec.Isolation
 	}{
 		{"plain", exec.Isolation{}},
-		{"sandbox", iso},
+		{"sandbox", iso.Whole()},
+		{"embedded sandbox", iso},
 		{"no mounts", exec.Isolation{Landlock: iso.Landlock, UserNS: iso.UserNS, NetNS: iso.NetNS, Seccomp: iso.Seccomp}},
 		{"no namespaces", exec.Isolation{Landlock: min(iso.Landlock, 1), Seccomp: iso.Seccomp}},
 	} {
@@ -49,6 +60,9 @@ func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(funct
 			}
 			if mode.name != "plain" && !iso.Enough() {
 				executortest.Missing(t, "isolation is "+iso.String())
+			}
+			if mode.name == "embedded sandbox" {
+				embed(t)
 			}
 			x := exec.NewWith(mode.Isolation)
 			defer x.Close()
@@ -281,7 +295,11 @@ func TestSandboxConfinesFunctions(t *testing.T) {
 		longtest.Only(t)
 		testSandbox(t, exec.Isolation{Landlock: 1, Seccomp: true})
 	})
-	t.Run("all", func(t *testing.T) { testSandbox(t, iso) })
+	t.Run("all", func(t *testing.T) { testSandbox(t, iso.Whole()) })
+	t.Run("embedded", func(t *testing.T) {
+		embed(t)
+		testSandbox(t, iso)
+	})
 }
 
 func testSandbox(t *testing.T, iso exec.Isolation) {

@@ -27,6 +27,7 @@ type Isolation struct {
 	// Missing lists the operations that were not denied, or the reason why the test failed.
 	Missing string
 	enough  bool
+	whole   bool // start this binary as the sandbox process, even if a smaller program is embedded
 }
 
 // Enough reports whether functions may run on this machine without special permission: a test

@@ -1,9 +1,14 @@
 package exec_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
@@ -83,4 +88,52 @@ func TestOwnFiles(t *testing.T) {
 			t.Errorf("%q, %v", out.List, err)
 		}
 	})
+}
+
+// The sandbox process runs the embedded program from sealed memory.
+func TestEmbeddedProgramRuns(t *testing.T) {
+	embed(t)
+	iso := exec.Probe()
+	if !iso.Enough() {
+		executortest.Missing(t, "isolation is "+iso.String())
+	}
+	x := exec.NewWith(iso)
+	defer x.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer cancel()
+		for end := time.Now().Add(slack); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if slices.Contains(childPrograms(), "/memfd:krmflow-program (deleted)") {
+				return
+			}
+		}
+		t.Errorf("children run %q", childPrograms())
+	}()
+	if _, err := x.Execute(ctx, self(t).fn("hang"), nil); code(err) != -1 {
+		t.Error(err)
+	}
+}
+
+// If the machine cannot run the embedded program, this binary is the sandbox process.
+func TestEmbeddedProgramIsRefused(t *testing.T) {
+	want := exec.Probe()
+	exec.Embed(t, []byte("no program"))
+	if got := exec.Probe(); got != want.Whole() {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// childPrograms returns the programs of the children of this process.
+func childPrograms() (links []string) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
+		for _, pid := range strings.Fields(string(data)) {
+			if link, err := os.Readlink("/proc/" + pid + "/exe"); err == nil {
+				links = append(links, link)
+			}
+		}
+	}
+	return links
 }

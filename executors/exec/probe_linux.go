@@ -35,6 +35,11 @@ func Probe() Isolation {
 		Seccomp:  sandbox.Seccomp && unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) == nil,
 	}
 	tried := Try(i)
+	if !tried.Enough() && helper() != nil {
+		// Some machines allow only installed files to be executed.
+		i.whole = true
+		tried = Try(i)
+	}
 	if !tried.Enough() && i.MountNS {
 		// Some machines allow user namespaces, but no mounts in them.
 		i.MountNS = false

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
+	"github.com/krmflow/krmflow/executors/internal/sealed"
 	"github.com/krmflow/krmflow/krm/function"
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +39,26 @@ type started struct {
 	control *os.File
 }
 
+// helper returns the sealed file of the embedded program krmflow-sandbox, nil if this binary has
+// none or the machine does not allow such files.
+//
+// The program is not a file beside krmflow: whoever can write there could replace the sandbox and
+// run code with the user's rights.
+var helper = sync.OnceValue(func() *os.File { return sealedFile(embedded) })
+
+// sealedFile returns a sealed file with the content of a program, nil if that is impossible or
+// the content is empty.
+func sealedFile(content string) *os.File {
+	if content == "" {
+		return nil
+	}
+	p, err := sealed.Read(strings.NewReader(content), maxProgram)
+	if err != nil {
+		return nil
+	}
+	return p.File()
+}
+
 // start starts a sandbox process with std as its standard files and, if program is not nil, with
 // program as the file after the control connection. It runs in the calling thread, which must
 // not end before the process.
@@ -48,9 +71,7 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	cmd := &osexec.Cmd{
-		// The environment is empty. The function's variables could make the sandbox process load
-		// unverified code before it gives up its privileges.
-		Path: "/proc/self/exe", Args: sandbox.Args(), Env: []string{}, Dir: "/",
+		Path: "/proc/self/exe", Args: sandbox.Args(), Env: sandbox.Env(), Dir: "/",
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: i.attributes(network),
 	}
 	if len(std) == 3 {
@@ -59,12 +80,21 @@ func (i Isolation) start(std []*os.File, program *os.File, network bool, fork fu
 	if program != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, program)
 	}
+	if file := helper(); file != nil && !i.whole {
+		// In a new user namespace the child may not open the descriptors of its parent in /proc,
+		// so it gets one at a known number. The function does not: see proc.CloseOnExec.
+		cmd.Path = fmt.Sprintf("/proc/self/fd/%d", firstExtra+len(cmd.ExtraFiles))
+		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
+	}
 	if err := fork(cmd); err != nil {
 		ours.Close()
 		return started{}, fmt.Errorf("sandbox: %w", err)
 	}
 	return started{cmd, ours}, nil
 }
+
+// firstExtra is the descriptor of the first of a command's ExtraFiles.
+const firstExtra = 3
 
 // attributes returns the namespaces of a sandbox process and its capabilities in them.
 func (i Isolation) attributes(network bool) *syscall.SysProcAttr {
@@ -124,7 +154,7 @@ func (c *call) startSandboxed() (process, error) {
 		return nil, err
 	}
 	b := &sandboxed{call: c, started: p, pidns: iso.UserNS, group: newGroup(p.cmd.Process.Pid, c.f.Limits)}
-	spec := iso.spec(c.own(), c.f.Limits.Memory/2)
+	spec := iso.spec(c.own, c.f.Limits.Memory/2)
 	spec.Path, spec.Args, spec.Env, spec.Dir = c.path, c.argv(), c.env(), c.f.Dir
 	spec.Network, spec.Counted, spec.Rules, spec.Limits = c.f.Network != "", b.group.memory != "", c.rules(b.group.memory != ""),
 		limits(c.f.Limits)

@@ -32,12 +32,15 @@ func (r Runtime) Valid() bool {
 }
 
 // A Function is a KRM function ready to execute: all references are resolved and all permissions
-// decided. It is plain data, which is sent to executor processes as it is.
+// decided. It is plain data, which is sent to executor processes.
 type Function struct {
 	// Name identifies the function in messages, for instance "example.com/v1 Stamp/release". Node
 	// is the id of its node.
 	Name, Node string
 	Runtime    Runtime
+	// Executor is the digest of the third-party executor that runs the function, zero for krmflow's
+	// own. Executors do not receive it.
+	Executor krm.Digest
 	// Digest is the digest of the program or of the image's manifest. Content with a different
 	// digest is never run.
 	Digest krm.Digest

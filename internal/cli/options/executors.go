@@ -24,13 +24,19 @@ import (
 // program.
 func RegisterExecutors(cmd *cobra.Command, f *Functions) {
 	cmd.Flags().Var((*Repeated)(&f.executors), "executor",
-		"third-party `executor` for a runtime: NAME=PATH@sha256:HEX; may be repeated")
+		"`executor` for a runtime: NAME=PATH@sha256:HEX[,cache]; may be repeated")
+}
+
+// A ThirdParty is the program of a third-party executor.
+type ThirdParty struct {
+	executors.Program
+	Cached bool // its answers may be reused
 }
 
 // ParseExecutors parses the values of --executor and verifies the digests of the programs. A
 // program that does not match its digest is never used.
 func (f *Functions) ParseExecutors() error {
-	f.ThirdParty = map[function.Runtime]executors.Program{}
+	f.ThirdParty = map[function.Runtime]ThirdParty{}
 	for _, text := range f.executors {
 		name, place, ok := strings.Cut(text, "=")
 		runtime := function.Runtime(name)
@@ -44,6 +50,7 @@ func (f *Functions) ParseExecutors() error {
 		case twice:
 			return UsageError(fmt.Errorf("--executor %s: duplicate executor for %s", text, name))
 		}
+		place, cached := strings.CutSuffix(place, ",cache")
 		ref, err := ParseRef("--executor "+name, place)
 		var bad *catalog.RefError
 		switch {
@@ -58,7 +65,7 @@ func (f *Functions) ParseExecutors() error {
 		if err := program.Verify(); err != nil {
 			return err
 		}
-		f.ThirdParty[runtime] = program
+		f.ThirdParty[runtime] = ThirdParty{program, cached}
 	}
 	return nil
 }
@@ -114,9 +121,9 @@ func (f *Functions) HoldHelm(path string) (digest krm.Digest, err error) {
 // Program returns the executor for the functions of a runtime: krmflow itself, unless the user
 // has configured a different program.
 func (f *Functions) Program(runtime function.Runtime) executors.Program {
-	p, ok := f.ThirdParty[runtime]
-	if !ok {
-		p.Kind = string(runtime)
+	p := executors.Program{Kind: string(runtime)}
+	if third, ok := f.ThirdParty[runtime]; ok {
+		p = third.Program
 	}
 	if runtime == function.RuntimeContainer {
 		p.Env = append(container.Environment(os.Environ()), RuntimeVariable+"="+f.Runtime)

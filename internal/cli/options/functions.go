@@ -39,7 +39,7 @@ type Functions struct {
 	Runtime, listVersion                 string
 	executors                            []string
 	// Parsed from executors.
-	ThirdParty map[function.Runtime]executors.Program
+	ThirdParty map[function.Runtime]ThirdParty
 	helm       *executors.Held
 }
 
@@ -110,9 +110,9 @@ func (f *Functions) Planner() (planner.Functions, error) {
 	if err := f.ParseExecutors(); err != nil {
 		return planner.Functions{}, err
 	}
-	policy.Executors = map[function.Runtime]string{}
+	policy.Executors = map[function.Runtime]trust.Executor{}
 	for r, p := range f.ThirdParty {
-		policy.Executors[r] = p.Path + " " + p.Digest.String()
+		policy.Executors[r] = trust.Executor{Name: p.Path + " " + p.Digest.String(), Digest: p.Digest, Cached: p.Cached}
 	}
 	for _, text := range f.mounts {
 		m, err := mount(text)

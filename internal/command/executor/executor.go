@@ -3,6 +3,7 @@ package executor
 
 import (
 	"os"
+	"runtime/debug"
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
@@ -31,6 +32,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 		Use: "exec", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
+			forkOften()
 			x := exec.New()
 			x.Wrapper, _ = os.Executable() // without it, wrapped scripts do not work
 			defer x.Close()
@@ -42,6 +44,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 		Use: "helm", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
+			forkOften()
 			x := helm.NewHeld(os.Getenv(executors.HeldVariable))
 			defer x.Close()
 			executors.Serve("helm", x)
@@ -72,3 +75,7 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd.AddCommand(list, serve, charts, containers, reaper)
 	return cmd
 }
+
+// forkOften makes the heap small. Each call of a function starts a process in new namespaces, for
+// which the kernel copies the page tables of this process and then each page that it changes.
+func forkOften() { debug.SetGCPercent(50) }
