@@ -61,21 +61,6 @@ func (e *encoder) setting(s Setting) {
 	e.text(s.Value)
 }
 
-func (e *encoder) dir(d dir) {
-	e.text(d.path)
-	e.text(d.real)
-}
-
-func (e *encoder) file(f file) {
-	e.uint(uint64(f.dir))
-	e.text(f.name)
-	e.uint(uint64(f.kind))
-	if hasSum(f.kind) {
-		e.digest(f.sum)
-		e.text(f.link)
-	}
-}
-
 func hasSum(k loaders.Kind) bool { return k == loaders.SawFile || k == loaders.SawFolder }
 
 func (e *encoder) fetch(f fetch) {
@@ -85,43 +70,120 @@ func (e *encoder) fetch(f fetch) {
 	e.text(f.came)
 }
 
-// contentsOf returns the encoded inputs of a root, without the metadata of files. It is the
-// first part of an encoded record, and its digest is the digest of the inputs.
-func contentsOf(settings []Setting, t *trace) []byte {
+// inputsOf returns the digest of the inputs of a root, without the metadata of files.
+func inputsOf(settings []Setting, t *trace) krm.Digest {
 	e := newEncoder(len(t.files))
 	list(e, settings, e.setting)
-	list(e, t.dirs, e.dir)
-	list(e, t.files, e.file)
+	at := make(map[*dir]int, len(t.dirs))
+	list(e, t.dirs, func(d *dir) {
+		at[d] = len(at)
+		e.text(d.path)
+		e.text(d.real)
+	})
+	list(e, t.files, func(f *file) {
+		e.uint(uint64(at[f.dir]))
+		e.text(f.name)
+		e.uint(uint64(f.kind))
+		if hasSum(f.kind) {
+			e.digest(f.sum)
+			e.text(f.link)
+		}
+	})
 	list(e, t.fetches, e.fetch)
-	return e.b
+	return krm.DigestOf(e.b)
 }
 
-func (e *encoder) record(r *Record) {
-	contents := r.contents
-	if contents == nil {
-		contents = contentsOf(r.settings, &r.trace)
+// A packer encodes records. Their settings, directories and files are in tables, because most of
+// them belong to many roots.
+type packer struct {
+	encoder  // of the records
+	tables   [3]encoder
+	settings map[string]int
+	dirs     map[dir]int
+	files    map[fileKey]int
+}
+
+// A fileKey identifies an entry of the table of files.
+type fileKey struct {
+	dir        int
+	name, link string
+	kind       loaders.Kind
+	stat       filestat.Stat
+	sum        krm.Digest
+}
+
+func (p *packer) settingsAt(all []Setting) int {
+	e := &encoder{}
+	list(e, all, e.setting)
+	i, ok := p.settings[string(e.b)]
+	if !ok {
+		i = len(p.settings)
+		p.settings[string(e.b)] = i
+		p.tables[0].b = append(p.tables[0].b, e.b...)
 	}
-	e.b = append(e.b, contents...)
-	for _, f := range r.trace.files {
+	return i
+}
+
+func (p *packer) dirAt(d *dir) int {
+	i, ok := p.dirs[*d]
+	if !ok {
+		i = len(p.dirs)
+		p.dirs[*d] = i
+		p.tables[1].text(d.path)
+		p.tables[1].text(d.real)
+	}
+	return i
+}
+
+func (p *packer) fileAt(f *file) int {
+	key := fileKey{p.dirAt(f.dir), f.name, f.link, f.kind, f.stat, f.sum}
+	i, ok := p.files[key]
+	if !ok {
+		i = len(p.files)
+		p.files[key] = i
+		e := &p.tables[2]
+		e.uint(uint64(key.dir))
+		e.text(f.name)
+		e.uint(uint64(f.kind))
 		if hasSum(f.kind) {
+			e.digest(f.sum)
+			e.text(f.link)
 			e.stat(f.stat)
 		}
 	}
-	e.digest(r.inputs)
-	e.bool(r.Rendered)
-	list(e, r.Functions, e.setting)
+	return i
+}
+
+// bytes returns the tables and the records.
+func (p *packer) bytes() []byte {
+	e := newEncoder(len(p.files))
+	for i, n := range []int{len(p.settings), len(p.dirs), len(p.files)} {
+		e.uint(uint64(n))
+		e.b = append(e.b, p.tables[i].b...)
+	}
+	return append(e.b, p.b...)
+}
+
+func (p *packer) record(r *Record) {
+	p.uint(uint64(p.settingsAt(r.settings)))
+	list(&p.encoder, r.trace.dirs, func(d *dir) { p.uint(uint64(p.dirAt(d))) })
+	list(&p.encoder, r.trace.files, func(f *file) { p.uint(uint64(p.fileAt(f))) })
+	list(&p.encoder, r.trace.fetches, p.fetch)
+	p.digest(r.inputs)
+	p.bool(r.Rendered)
+	list(&p.encoder, r.Functions, p.setting)
 	for _, warnings := range [][]planner.Warning{r.Planned, r.Ran, r.Unavailable} {
-		list(e, warnings, func(w planner.Warning) {
-			e.text(w.Pos.File)
-			e.uint(uint64(w.Pos.Line))
-			e.text(w.Field)
-			e.text(w.Msg)
-			list(e, w.Hints, e.text)
-			e.text(string(w.Code))
+		list(&p.encoder, warnings, func(w planner.Warning) {
+			p.text(w.Pos.File)
+			p.uint(uint64(w.Pos.Line))
+			p.text(w.Field)
+			p.text(w.Msg)
+			list(&p.encoder, w.Hints, p.text)
+			p.text(string(w.Code))
 		})
 	}
-	e.digest(r.Text)
-	list(e, r.forms, func(f form) { e.digest(f.key); e.digest(f.files) })
+	p.digest(r.Text)
+	list(&p.encoder, r.forms, func(f form) { p.digest(f.key); p.digest(f.files) })
 }
 
 var errRecord = errors.New("the record is truncated")
@@ -203,33 +265,51 @@ func items[T any](d *decoder, one func() T) []T {
 	return all
 }
 
-func (d *decoder) record() *Record {
-	r := &Record{}
-	setting := func() Setting { return Setting{d.text(), d.text()} }
-	r.settings = items(d, setting)
-	r.trace.dirs = items(d, func() dir { return dir{d.text(), d.text()} })
-	r.trace.files = items(d, func() file {
-		dir := d.uint()
-		f := file{dir: int(dir), name: d.text(), kind: loaders.Kind(d.uint())}
+// An unpacker decodes records: see packer.
+type unpacker struct {
+	decoder
+	settings [][]Setting
+	dirs     []*dir
+	files    []*file
+}
+
+func newUnpacker(data []byte) *unpacker {
+	u := &unpacker{decoder: *newDecoder(data)}
+	d := &u.decoder
+	u.settings = items(d, func() []Setting { return items(d, u.setting) })
+	u.dirs = items(d, func() *dir { return &dir{d.text(), d.text()} })
+	u.files = items(d, func() *file {
+		f := &file{dir: at(d, u.dirs), name: d.text(), kind: loaders.Kind(d.uint())}
 		if hasSum(f.kind) {
-			f.sum, f.link = d.digest(), d.text()
-		}
-		if dir >= uint64(len(r.trace.dirs)) {
-			d.fail()
-			f.dir = 0
+			f.sum, f.link, f.stat = d.digest(), d.text(), d.stat()
 		}
 		return f
 	})
+	return u
+}
+
+// at returns the entry of a table whose index is next.
+func at[T any](d *decoder, table []T) (entry T) {
+	i := d.uint()
+	if i >= uint64(len(table)) {
+		d.fail()
+		return entry
+	}
+	return table[i]
+}
+
+func (d *decoder) setting() Setting { return Setting{d.text(), d.text()} }
+
+func (u *unpacker) record() *Record {
+	d, r := &u.decoder, &Record{}
+	r.settings = at(d, u.settings)
+	r.trace.dirs = items(d, func() *dir { return at(d, u.dirs) })
+	r.trace.files = items(d, func() *file { return at(d, u.files) })
 	r.trace.fetches = items(d, func() fetch {
 		return fetch{d.text(), reference.Use(d.uint()), remote.Origin(d.uint()), d.text()}
 	})
-	for i := range r.trace.files {
-		if f := &r.trace.files[i]; hasSum(f.kind) {
-			f.stat = d.stat()
-		}
-	}
 	r.inputs, r.Rendered = d.digest(), d.uint() == 1
-	r.Functions = items(d, setting)
+	r.Functions = items(d, d.setting)
 	warning := func() planner.Warning {
 		w := planner.Warning{Pos: diag.Pos{File: d.text(), Line: int(d.uint())}, Field: d.text(), Msg: d.text()}
 		w.Hints = items(d, d.text)

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/krmflow/krmflow/diag"
@@ -27,59 +28,49 @@ func example() *Record {
 		Text:        krm.DigestOf([]byte("text")),
 		forms:       []form{{krm.DigestOf([]byte("key")), krm.DigestOf([]byte("files"))}},
 	}
+	k, none := &dir{"/k", "/real/k"}, &dir{"/none", ""}
 	r.trace = trace{
-		dirs: []dir{{"/k", "/real/k"}, {"/none", ""}},
-		files: []file{
-			{dir: 0, name: "kustomization.yaml", kind: loaders.SawFile, sum: krm.DigestOf([]byte("a")), link: "/x",
+		dirs: []*dir{k, none},
+		files: []*file{
+			{dir: k, name: "kustomization.yaml", kind: loaders.SawFile, sum: krm.DigestOf([]byte("a")), link: "/x",
 				stat: filestat.Stat{Dev: 1 << 63, Ino: 3, Size: 4, Mtime: -5, Ctime: 1 << 62, Mode: 0o644}},
-			{dir: 0, name: "empty", kind: loaders.SawFile},
-			{dir: 1, name: "kustomization.yml", kind: loaders.SawNothing},
-			{dir: 0, name: "dir", kind: loaders.SawNoDir},
-			{dir: 0, name: "templates", kind: loaders.SawFolder, sum: krm.DigestOf([]byte("names"))},
+			{dir: k, name: "empty", kind: loaders.SawFile},
+			{dir: none, name: "kustomization.yml", kind: loaders.SawNothing},
+			{dir: k, name: "dir", kind: loaders.SawNoDir},
+			{dir: k, name: "templates", kind: loaders.SawFolder, sum: krm.DigestOf([]byte("names"))},
 		},
 		fetches: []fetch{{"https://x.example/r?ref=v1", reference.Dir, remote.FromUser, "sha256:00"}},
 	}
-	r.inputs = inputsOf(r)
+	r.inputs = inputsOf(r.settings, &r.trace)
 	return r
 }
 
-func inputsOf(r *Record) krm.Digest { return krm.DigestOf(contentsOf(r.settings, &r.trace)) }
-
-func TestRecordIsReadAsItWasWritten(t *testing.T) {
-	r := example()
-	text := r.Bytes()
-	d := &decoder{b: string(text)}
-	if got := d.record(); d.err != nil || d.b != "" || !reflect.DeepEqual(got, r) {
-		t.Errorf("%+v, want %+v; %v, %d bytes left", got, r, d.err, len(d.b))
-	}
-	made := example() // by a run, not by reading
-	made.contents = contentsOf(made.settings, &made.trace)
-	if !bytes.Equal(made.Bytes(), text) {
-		t.Error("a record is written otherwise when it is new")
-	}
+// A file outside of the tables causes no panic.
+func TestRecordWithoutFile(t *testing.T) {
+	text := example().Bytes()
 	for i := range text {
-		d := &decoder{b: string(text[:i])}
-		if d.record(); d.err == nil {
-			t.Errorf("the first %d of %d bytes are a record", i, len(text))
-		}
-	}
-}
-
-// A file in a missing directory causes no panic.
-func TestRecordWithoutDirectory(t *testing.T) {
-	for _, dir := range []int{2, -1} {
-		r := example()
-		r.trace.files[0].dir = dir
-		d := newDecoder(r.Bytes())
-		if d.record(); d.err == nil {
-			t.Errorf("there is a directory %d", dir)
+		for _, c := range []byte{0, 7, 0x7f, 0xff} {
+			changed := slices.Clone(text)
+			changed[i] = c
+			p, err := decodePack(changed)
+			if err != nil {
+				continue
+			}
+			for _, s := range p {
+				for _, r := range s.records {
+					for _, f := range r.trace.files {
+						f.path()
+					}
+				}
+			}
 		}
 	}
 }
 
 // The digest of a root's inputs covers everything except times.
 func TestInputsDigestIgnoresTimes(t *testing.T) {
-	want := inputsOf(example())
+	of := func(r *Record) krm.Digest { return inputsOf(r.settings, &r.trace) }
+	want := of(example())
 	for i, change := range []func(*Record){
 		func(r *Record) { r.settings[0].Value = "v2" },
 		func(r *Record) { r.trace.dirs[0].real = "/elsewhere" },
@@ -90,13 +81,13 @@ func TestInputsDigestIgnoresTimes(t *testing.T) {
 	} {
 		r := example()
 		change(r)
-		if inputsOf(r) == want {
+		if of(r) == want {
 			t.Errorf("change %d does not show", i)
 		}
 	}
 	r := example()
 	r.trace.files[0].stat = filestat.Stat{}
-	if inputsOf(r) != want {
+	if of(r) != want {
 		t.Error("what the file system says shows")
 	}
 }
@@ -116,15 +107,15 @@ func TestOldestFormIsDropped(t *testing.T) {
 	}
 }
 
-func FuzzRecord(f *testing.F) {
+func FuzzPack(f *testing.F) {
 	f.Add(example().Bytes())
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d := &decoder{b: string(text)}
-		if r := d.record(); d.err == nil {
-			again := &decoder{b: string(r.Bytes())}
-			if got := again.record(); !reflect.DeepEqual(got, r) {
-				t.Errorf("%+v, want %+v", got, r)
-			}
+		p, err := decodePack(bytes.Clone(text))
+		if err != nil {
+			return
+		}
+		if again, err := decodePack(p.bytes()); err != nil || !reflect.DeepEqual(again, p) {
+			t.Errorf("%+v, want %+v; %v", again, p, err)
 		}
 	})
 }

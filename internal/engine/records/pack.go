@@ -28,10 +28,10 @@ const maxPacks = 64
 // A pack has the stored records of roots, by their keys.
 type pack map[string]stored
 
-// stored are the encoded records of a root, and the day when they were stored, in days since 1970.
+// stored are the records of a root, and the day when they were stored, in days since 1970.
 type stored struct {
 	day     uint64
-	records string
+	records []*Record
 }
 
 // maxAge is the number of days that the records of a root are kept if no run stores them again. The
@@ -77,29 +77,20 @@ func (rs *Records) read(reals []string) {
 		byPack[key] = append(byPack[key], real)
 	}
 	type part struct {
-		key     krm.Digest
-		pack    pack
-		reals   []string
-		records [][]*Record
+		key  krm.Digest
+		pack pack
 	}
 	var parts []*part
-	for key, reals := range byPack {
-		parts = append(parts, &part{key: key, pack: rs.packs[key], reals: reals})
+	for key := range byPack {
+		parts = append(parts, &part{key: key})
 	}
 	_ = inParallel(parts, func(p *part) error { // never returns an error
-		if p.pack == nil {
-			p.pack = readPack(rs.cache, p.key)
-		}
-		for _, real := range p.reals {
-			all, _ := decodeRecords(p.pack[real].records)
-			p.records = append(p.records, all)
-		}
+		p.pack = readPack(rs.cache, p.key)
 		return nil
 	})
 	for _, p := range parts {
-		rs.packs[p.key] = p.pack
-		for i, real := range p.reals {
-			rs.known[real] = p.records[i]
+		for _, real := range byPack[p.key] {
+			rs.known[real] = p.pack[real].records
 		}
 	}
 }
@@ -129,10 +120,7 @@ func (rs *Records) keep(reals []string) error {
 		p := readPack(rs.cache, key) // another run may have changed it
 		p.expire()
 		for _, real := range byPack[key] {
-			all := rs.known[real]
-			e := newEncoder(len(all[0].trace.files) * len(all))
-			list(e, all, e.record)
-			p[real] = stored{today(), string(e.b)}
+			p[real] = stored{today(), rs.known[real]}
 		}
 		p.limit(byPack[key])
 		return rs.cache.Replace(kind, key, p.bytes())
@@ -162,45 +150,28 @@ func (p pack) limit(reals []string) {
 }
 
 func (p pack) bytes() []byte {
-	size := 0
-	for real, s := range p {
-		size += len(real) + len(s.records) + 20
-	}
-	e := &encoder{make([]byte, 0, size)}
+	e := &packer{settings: map[string]int{}, dirs: map[dir]int{}, files: map[fileKey]int{}}
 	e.uint(uint64(len(p)))
 	for _, real := range slices.Sorted(maps.Keys(p)) {
 		e.text(real)
 		e.uint(p[real].day)
-		e.text(p[real].records)
+		list(&e.encoder, p[real].records, e.record)
 	}
-	return e.b
+	return e.bytes()
 }
 
 var errPack = errors.New("not a pack of records")
 
 // decodePack decodes a pack, and takes ownership of data.
 func decodePack(data []byte) (pack, error) {
-	d := newDecoder(data)
+	u := newUnpacker(data)
 	p := pack{}
-	for range min(d.uint(), uint64(len(data))) {
-		real := d.text()
-		p[real] = stored{d.uint(), d.text()}
+	for n := u.uint(); n > 0 && u.err == nil; n-- {
+		real := u.text()
+		p[real] = stored{u.uint(), items(&u.decoder, u.record)}
 	}
-	if d.err != nil || d.b != "" {
+	if u.err != nil || u.b != "" {
 		return pack{}, errPack
 	}
 	return p, nil
-}
-
-// decodeRecords decodes the records of a root. ok is false if text is not a list of records.
-func decodeRecords(text string) (all []*Record, ok bool) {
-	if text == "" {
-		return nil, false
-	}
-	d := &decoder{b: text}
-	all = items(d, d.record)
-	if d.err != nil || d.b != "" {
-		return nil, false
-	}
-	return all, true
 }

@@ -8,8 +8,11 @@ import (
 )
 
 func TestPackIsReadAsItWasWritten(t *testing.T) {
-	p := pack{"/a/b": {day: 3, records: "x"}, "object Application/a/b 00": {day: 1 << 20, records: ""}}
+	p := pack{"/a/b": {day: 3, records: []*Record{example(), example()}}, "object Application/a/b 00": {day: 1 << 20}}
 	text := p.bytes()
+	if twice := len(text); twice > 3*len(example().Bytes())/2+50 {
+		t.Errorf("%d bytes: files that two records share are stored twice", twice)
+	}
 	if got, err := decodePack(slices.Clone(text)); err != nil || !reflect.DeepEqual(got, p) {
 		t.Errorf("%v, want %v; %v", got, p, err)
 	}
@@ -24,7 +27,7 @@ func TestPackIsReadAsItWasWritten(t *testing.T) {
 func TestPackIsBounded(t *testing.T) {
 	p := pack{"/a/new": {day: today()}, "/a/old": {day: today() - maxAge - 1}}
 	p.expire()
-	if len(p) != 1 || p["/a/new"] == (stored{}) {
+	if len(p) != 1 || p["/a/new"].day == 0 {
 		t.Errorf("%v", p)
 	}
 	for i := range 3 * maxRecords {

@@ -32,9 +32,7 @@ type Setting struct{ Name, Value string }
 type Record struct {
 	settings []Setting
 	trace    trace
-	inputs   krm.Digest // digest of contents
-	// Encoded settings and trace without file metadata; nil for a record that was read.
-	contents []byte
+	inputs   krm.Digest // see inputsOf
 
 	// Rendered is false if the root was only planned.
 	Rendered bool
@@ -96,9 +94,7 @@ func (r *Record) Contradicts(o *Record) bool {
 
 // Bytes returns the encoded record.
 func (r *Record) Bytes() []byte {
-	e := newEncoder(len(r.trace.files))
-	e.record(r)
-	return e.b
+	return pack{"": {records: []*Record{r}}}.bytes()
 }
 
 // Dirs yields the directories of the root's layers, with symbolic links resolved.
@@ -127,10 +123,9 @@ func (r *Record) Parts(yield func(Part) bool) {
 			return
 		}
 	}
-	for i := range r.trace.files {
-		f := &r.trace.files[i]
-		p := Part{Path: r.trace.path(f), Real: f.link, Kind: f.kind, Sum: f.sum}
-		switch d := r.trace.dirs[f.dir]; {
+	for _, f := range r.trace.files {
+		p := Part{Path: f.path(), Real: f.link, Kind: f.kind, Sum: f.sum}
+		switch d := f.dir; {
 		case f.link != "":
 		case d.real == d.path:
 			p.Real = p.Path // the common case; joining thousands of paths takes time
@@ -148,8 +143,8 @@ func (r *Record) Remote() bool { return len(r.trace.fetches) > 0 }
 
 // Files yields the paths of the input files of the root.
 func (r *Record) Files(yield func(string) bool) {
-	for i := range r.trace.files {
-		if f := &r.trace.files[i]; f.kind == loaders.SawFile && !yield(r.trace.path(f)) {
+	for _, f := range r.trace.files {
+		if f.kind == loaders.SawFile && !yield(f.path()) {
 			return
 		}
 	}
@@ -164,7 +159,6 @@ type Records struct {
 	view     *view // the file system before any input is read
 	after    *view // the file system after all inputs were read
 	known    map[string][]*Record
-	packs    map[krm.Digest]pack
 	valid    map[*Record]bool // the result of the last Find
 	watched  watched
 }
@@ -175,7 +169,7 @@ type Records struct {
 // nil. c may be nil.
 func Open(c *cache.Cache, scope string, settings []Setting, fetch loaders.Fetch, dirs *filestat.Dirs) *Records {
 	return &Records{cache: c, scope: scope, settings: settings, begun: time.Now(), view: newView(fetch, dirs),
-		known: map[string][]*Record{}, packs: map[krm.Digest]pack{}}
+		known: map[string][]*Record{}}
 }
 
 // maxRecords is the maximum number of records of a root, for different branches or flags.
@@ -209,7 +203,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 		reals[i] = rs.real(dir)
 	}
 	rs.read(reals)
-	rs.lookAhead(reals)
+	defer rs.lookAhead(reals)()
 	var fetches []fetch
 	for i, real := range reals {
 		for _, r := range rs.of(real) {
@@ -248,8 +242,9 @@ func (rs *Records) fits(r *Record) bool {
 	return len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings)
 }
 
-// lookAhead looks up the files of the records that Find examines first, on all cores.
-func (rs *Records) lookAhead(reals []string) {
+// lookAhead looks up the files of the records that Find examines first, on all cores. The caller must
+// call reset.
+func (rs *Records) lookAhead(reals []string) (reset func()) {
 	var traces []*trace
 	for _, real := range reals {
 		all := rs.of(real)
@@ -257,7 +252,7 @@ func (rs *Records) lookAhead(reals []string) {
 			traces = append(traces, &all[i].trace)
 		}
 	}
-	rs.view.lookAhead(traces)
+	return rs.view.lookAhead(traces)
 }
 
 // New returns a record of a root whose layers have made these observations since the run began.
@@ -269,8 +264,7 @@ func (rs *Records) New(seen []*loaders.Observation) *Record {
 	if !ok {
 		return nil
 	}
-	contents := contentsOf(rs.settings, t)
-	return &Record{settings: rs.settings, trace: *t, inputs: krm.DigestOf(contents), contents: contents}
+	return &Record{settings: rs.settings, trace: *t, inputs: inputsOf(rs.settings, t)}
 }
 
 func (rs *Records) afterwards() {

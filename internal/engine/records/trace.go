@@ -18,8 +18,8 @@ import (
 // A trace has the inputs of a root that its layers accessed: files, directories and remote
 // references.
 type trace struct {
-	dirs    []dir
-	files   []file
+	dirs    []*dir
+	files   []*file
 	fetches []fetch
 }
 
@@ -29,16 +29,22 @@ type dir struct {
 	real string // with symbolic links resolved, "" if it did not exist
 }
 
-// A file is an entry of a directory that was looked for.
+// A file is an entry of a directory that was looked for. The records of a pack share their files and
+// directories.
 type file struct {
-	dir  int // index of trace.dirs
+	dir  *dir
 	name string
 	// SawFile, SawFolder, SawNothing or SawNoDir; watched files also have SawOther.
 	kind loaders.Kind
 	stat filestat.Stat
 	sum  krm.Digest
 	link string // target of a symbolic link, "" for any other file
+
+	now   *look // during Find: the file as it is now
+	fresh bool  // stat is newer than the stored one
 }
+
+func (f *file) path() string { return f.dir.path + string(filepath.Separator) + f.name }
 
 // A fetch is a remote reference and the version that it yielded.
 type fetch struct {
@@ -52,16 +58,16 @@ type fetch struct {
 // same is false if a directory has changed since. Files are not checked again: the record of a
 // file that has changed since is not valid for the next run.
 func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
-	t, same = &trace{files: make([]file, 0, len(seen))}, true
-	at := map[string]int{}
-	add := func(path, real string) int {
-		i, ok := at[path]
-		if !ok {
-			i = len(t.dirs)
-			at[path] = i
-			t.dirs = append(t.dirs, dir{path, real})
+	t, same = &trace{files: make([]*file, 0, len(seen))}, true
+	at := map[string]*dir{}
+	add := func(path, real string) *dir {
+		d := at[path]
+		if d == nil {
+			d = &dir{path, real}
+			at[path] = d
+			t.dirs = append(t.dirs, d)
 		}
-		return i
+		return d
 	}
 	up := "" // directory of the last file, which most files share
 	for _, o := range seen {
@@ -85,7 +91,7 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 		if !o.Plain {
 			real = v.dirs.Real(up)
 		}
-		f := file{dir: add(up, real), name: filepath.Base(o.Path), kind: o.Kind}
+		f := &file{dir: add(up, real), name: filepath.Base(o.Path), kind: o.Kind}
 		if o.Kind == loaders.SawFolder {
 			f.sum = krm.Digest(o.Source.Digest())
 		}
@@ -134,12 +140,11 @@ func (r *Record) seen(v *view) bool {
 		v.near.Close()
 		v.near = nil
 	}()
-	for i := range t.files {
-		holds, again := t.files[i].check(t.path(&t.files[i]), v)
-		if !holds {
+	for _, f := range t.files {
+		if !f.check(v) {
 			return false
 		}
-		r.fresh = r.fresh || again
+		r.fresh = r.fresh || f.fresh
 	}
 	return true
 }
@@ -156,10 +161,9 @@ func (t *trace) changes(v *view) (changes []Change) {
 			changes = append(changes, Change{What: d.path, Old: dirWords(d.real), New: dirWords(now)})
 		}
 	}
-	for i := range t.files {
-		f := &t.files[i]
-		if holds, _ := f.check(t.path(f), v); !holds {
-			changes = append(changes, f.change(t.path(f), v))
+	for _, f := range t.files {
+		if !f.check(v) {
+			changes = append(changes, f.change(f.path(), v))
 		}
 	}
 	for _, f := range t.fetches {
@@ -170,35 +174,34 @@ func (t *trace) changes(v *view) (changes []Change) {
 	return changes
 }
 
-func (t *trace) path(f *file) string { return t.dirs[f.dir].path + string(filepath.Separator) + f.name }
-
-// check reports whether a file is unchanged. again reports that it was read for that and has
-// new metadata.
-func (f *file) check(path string, v *view) (holds, again bool) {
-	now := v.look(path)
+// check reports whether a file is unchanged. If it was read for that, it gets the new metadata.
+func (f *file) check(v *view) bool {
+	now := f.now
+	if now == nil {
+		now = v.look(f.path())
+	}
 	switch f.kind {
 	case loaders.SawNothing:
-		return !now.exists(), false
+		return !now.exists()
 	case loaders.SawNoDir:
-		return now.mode&fs.ModeDir == 0, false
+		return now.mode&fs.ModeDir == 0
 	case loaders.SawFolder:
-		return now.mode.IsDir() && now.sum(path) == f.sum, false
+		return now.mode.IsDir() && now.sum(f.path()) == f.sum
 	case loaders.SawOther:
-		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(path) == f.sum), false
+		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(f.path()) == f.sum)
 	}
 	switch {
 	case !now.mode.IsRegular() || now.real != f.link:
-		return false, false
+		return false
 	case now.stat == f.stat && f.stat != (filestat.Stat{}):
-		return true, false
-	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(path) != f.sum:
-		return false, false
+		return true
+	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(f.path()) != f.sum:
+		return false
 	}
 	if now.stat.Settled(now.hashedAt) {
-		f.stat = now.stat
-		return true, true
+		f.stat, f.fresh = now.stat, true
 	}
-	return true, false
+	return true
 }
 
 // mustRead reports whether check reads the file or directory found by now.

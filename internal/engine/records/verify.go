@@ -25,9 +25,8 @@ func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(
 		n += len(p)
 		roots := len(p)
 		for real, s := range p {
-			all, _ := decodeRecords(s.records)
 			stale := false
-			for _, r := range all {
+			for _, r := range s.records {
 				for path := range r.trace.unnoticed(v) {
 					stale = true
 					if !told[path] {
@@ -52,8 +51,8 @@ func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(
 // unnoticed yields the files whose content has changed although their Stat has not.
 func (t *trace) unnoticed(v *view) iter.Seq[string] {
 	return func(yield func(path string) bool) {
-		for i := range t.files {
-			f, path := &t.files[i], t.path(&t.files[i])
+		for _, f := range t.files {
+			path := f.path()
 			if f.kind != loaders.SawFile || f.stat == (filestat.Stat{}) {
 				continue // every run reads it
 			}

@@ -119,40 +119,45 @@ func (l *look) find(path string, near *filestat.Looker) {
 // batch is the number of files that lookAhead gives to a core at a time.
 const batch = 256
 
-// lookAhead looks up the files of traces, and reads the files that may have changed, on all cores.
-// The directories of the traces must have been looked up, if a list of their entries is known.
-func (v *view) lookAhead(traces []*trace) {
-	type todo struct {
-		path string
-		file *file
-		look *look
-	}
-	var list []todo
+// lookAhead looks up the files of traces, and reads the files that may have changed, on all cores. It
+// sets file.now, which the caller must reset with the returned function. The directories of the
+// traces must have been looked up, if a list of their entries is known.
+func (v *view) lookAhead(traces []*trace) (reset func()) {
+	var all, list []*file
 	for _, t := range traces {
-		for i := range t.files {
-			f := &t.files[i]
-			path := t.path(f)
-			if v.files[path] != nil {
+		for _, f := range t.files {
+			if f.now != nil {
 				continue
 			}
-			l := &look{mode: fs.ModeIrregular}
-			v.files[path] = l
-			if !v.dirs.Lacks(t.dirs[f.dir].path, f.name) {
-				list = append(list, todo{path, f, l})
+			all = append(all, f)
+			path := f.path()
+			if f.now = v.files[path]; f.now != nil {
+				continue
+			}
+			f.now = &look{mode: fs.ModeIrregular}
+			v.files[path] = f.now
+			if !v.dirs.Lacks(f.dir.path, f.name) {
+				list = append(list, f)
 			}
 		}
 	}
-	_ = inParallel(slices.Collect(slices.Chunk(list, batch)), func(part []todo) error { // never returns an error
+	_ = inParallel(slices.Collect(slices.Chunk(list, batch)), func(part []*file) error { // never returns an error
 		var near filestat.Looker
 		defer near.Close()
-		for _, at := range part {
-			at.look.find(at.path, &near)
-			if at.file.mustRead(at.look) {
-				at.look.sum(at.path)
+		for _, f := range part {
+			path := f.path()
+			f.now.find(path, &near)
+			if f.mustRead(f.now) {
+				f.now.sum(path)
 			}
 		}
 		return nil
 	})
+	return func() {
+		for _, f := range all {
+			f.now = nil
+		}
+	}
 }
 
 // exists reports whether there is a file, other than a broken symbolic link.

@@ -35,7 +35,7 @@ func (rs *Records) Saw(root string, seen []*loaders.Observation) {
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
 		// A directory has changed meanwhile: never valid.
-		t.files = append(t.files, file{kind: loaders.SawOther})
+		t.files = append(t.files, &file{dir: &dir{}, kind: loaders.SawOther})
 	}
 	for _, o := range seen {
 		if o.Kind == loaders.SawOther && o.Path != "" {
@@ -69,14 +69,14 @@ func (rs *Records) watch(dir string, r *Record) {
 // Unwatch removes all watched inputs.
 func (rs *Records) Unwatch() { rs.watched.roots = nil }
 
-// addDir adds a directory, and returns its index in t.dirs.
-func (t *trace) addDir(path string, v *view) int {
-	i := slices.IndexFunc(t.dirs, func(d dir) bool { return d.path == path })
+// addDir adds a directory, and returns its entry in t.dirs.
+func (t *trace) addDir(path string, v *view) *dir {
+	i := slices.IndexFunc(t.dirs, func(d *dir) bool { return d.path == path })
 	if i < 0 {
 		i = len(t.dirs)
-		t.dirs = append(t.dirs, dir{path, v.dirs.Real(path)})
+		t.dirs = append(t.dirs, &dir{path, v.dirs.Real(path)})
 	}
-	return i
+	return t.dirs[i]
 }
 
 // addFile adds the file at a path, of any type. The state that the last run found there is not
@@ -88,7 +88,7 @@ func (rs *Records) addFile(t *trace, path string) {
 	if now == nil {
 		now = rs.after.look(path)
 	}
-	f := file{dir: t.addDir(filepath.Dir(path), rs.after), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
+	f := &file{dir: t.addDir(filepath.Dir(path), rs.after), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
 	switch {
 	case now.stat.Settled(rs.begun):
 		f.stat = now.stat
@@ -123,10 +123,9 @@ func (rs *Records) Entries() map[string]bool {
 				leads(path, dirs[path])
 			}
 		}
-		for i := range r.trace.files {
-			f := &r.trace.files[i]
-			path := r.trace.path(f)
-			real := dirs[r.trace.dirs[f.dir].path]
+		for _, f := range r.trace.files {
+			path := f.path()
+			real := dirs[f.dir.path]
 			if f.kind == loaders.SawFolder {
 				list := rs.view.dirs.Real(path) + string(filepath.Separator)
 				if !slices.Contains(w.files[list], path) {
