@@ -242,8 +242,8 @@ func (rs *Records) fits(r *Record) bool {
 	return len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings)
 }
 
-// lookAhead looks up the files of the records that Find examines first, on all cores. The caller must
-// call reset.
+// lookAhead looks up the files of the records that Find examines first, on all cores. The caller
+// must call reset.
 func (rs *Records) lookAhead(reals []string) (reset func()) {
 	var traces []*trace
 	for _, real := range reals {

@@ -29,8 +29,8 @@ type dir struct {
 	real string // with symbolic links resolved, "" if it did not exist
 }
 
-// A file is an entry of a directory that was looked for. The records of a pack share their files and
-// directories.
+// A file is an entry of a directory that was looked for. The records of a pack share their files
+// and directories.
 type file struct {
 	dir  *dir
 	name string

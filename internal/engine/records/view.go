@@ -119,9 +119,8 @@ func (l *look) find(path string, near *filestat.Looker) {
 // batch is the number of files that lookAhead gives to a core at a time.
 const batch = 256
 
-// lookAhead looks up the files of traces, and reads the files that may have changed, on all cores. It
-// sets file.now, which the caller must reset with the returned function. The directories of the
-// traces must have been looked up, if a list of their entries is known.
+// lookAhead looks up the files of traces, and reads the files that may have changed, on all cores.
+// It sets file.now, which the caller must reset with the returned function.
 func (v *view) lookAhead(traces []*trace) (reset func()) {
 	var all, list []*file
 	for _, t := range traces {
