@@ -24,6 +24,7 @@ type Resource struct {
 	linked bool            // value may contain linked strings
 	owner  *owner          // the only list that may change this in place, or nil
 	room   *yaml.FieldRoom // spare capacity after a mapping in value, or nil
+	memory any             // see [List.Memory]
 	// rewritten is a cache without other effects: see [Resource.Rewritten].
 	rewritten yaml.Value
 
@@ -135,7 +136,7 @@ func (r *Resource) SetRewritten(v yaml.Value) { r.rewritten = v }
 // append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
-	c.owner, c.room = nil, nil
+	c.owner, c.room, c.memory = nil, nil, nil
 	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
