@@ -76,7 +76,7 @@ var shapes = []shape{
 		t.deployments(1, "x")
 		var b strings.Builder
 		for i := range n {
-			b.WriteString("- patch: |\n    " + strings.ReplaceAll(strings.TrimSpace(addVariable("d00000", i)), "\n", "\n    ") + "\n")
+			b.WriteString("- patch: |\n" + indent(addVariable("d00000", i)) + "\n")
 		}
 		t.kustomization("", "resources: [r.yaml]\npatches:\n"+b.String())
 	}},
@@ -134,24 +134,20 @@ var shapes = []shape{
 		}
 		t.kustomizationOf(n, "resources: [r.yaml]\ncomponents:\n", "- c%05[1]d\n")
 	}},
-	{name: "layers-with-prefix", most: 600, fill: func(t tree, n int) {
-		t.deployments(1, "x")
-		name := "d00000"
-		for i := range n {
-			dir, below := fmt.Sprintf("l%05d", i), fmt.Sprintf("../l%05d", i-1)
-			if i == 0 {
-				below = "../r.yaml"
+	// Ten chains, because the depth of a single one is limited. The names in a chain grow with its
+	// layers: for the largest size, they are 5 MB of the input.
+	{name: "layers-with-prefix", most: 990, fill: func(t tree, n int) {
+		for chain := range 10 {
+			name := fmt.Sprintf("d%d", chain)
+			t.text(fmt.Sprintf("c%d/l00000/r.yaml", chain), deployment(name, "x"))
+			resource := "r.yaml"
+			for i := range n {
+				t.kustomization(fmt.Sprintf("c%d/l%05d", chain, i), fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n%s\n",
+					resource, indent(addVariable(name, i))))
+				resource, name = fmt.Sprintf("../l%05d", i), "a"+name
 			}
-			if i == 0 {
-				os.Rename(filepath.Join(t.dir, "r.yaml"), filepath.Join(t.dir, "l00000.yaml"))
-				t.text(dir+"/r.yaml", t.read("l00000.yaml"))
-				below = "r.yaml"
-			}
-			t.kustomization(dir, fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n    %s\n", below,
-				strings.ReplaceAll(strings.TrimSpace(addVariable(name, i)), "\n", "\n    ")))
-			name = "a" + name
 		}
-		t.kustomization("", fmt.Sprintf("resources: [l%05d]\n", n-1))
+		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
 	}},
 	{name: "bases", most: 3000, fill: func(t tree, n int) {
 		for i := range n {
@@ -232,12 +228,6 @@ func (t tree) write(name, start string, n int, format string) {
 	must(f.Close())
 }
 
-func (t tree) read(name string) string {
-	data, err := os.ReadFile(filepath.Join(t.dir, name))
-	must(err)
-	return string(data)
-}
-
 // kustomization writes a kustomization file.
 func (t tree) kustomization(dir, fields string) {
 	t.text(dir+"/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"+fields)
@@ -266,13 +256,21 @@ func (t tree) deployments(n int, image string) {
 		if strings.Contains(image, "%") {
 			used = fmt.Sprintf(image, i)
 		}
-		b.WriteString("---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: " + name + "\n  labels: {app: " + name +
-			"}\n  annotations: {of: " + name + "}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: " + name +
-			"}}\n  template:\n    metadata: {labels: {app: " +
-			name + "}}\n    spec:\n      containers:\n      - name: main\n        image: " +
-			used + ":1\n")
+		b.WriteString("---\n" + deployment(name, used))
 	}
 	t.text("r.yaml", b.String())
+}
+
+func deployment(name, image string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: " + name + "\n  labels: {app: " + name +
+		"}\n  annotations: {of: " + name + "}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: " + name +
+		"}}\n  template:\n    metadata: {labels: {app: " + name + "}}\n    spec:\n      containers:\n      - name: main\n        image: " +
+		image + ":1\n"
+}
+
+// indent indents a text by four columns.
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
 func service(i int) string {
