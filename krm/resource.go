@@ -263,6 +263,14 @@ func (r *Resource) IsLocal() bool {
 // Kubernetes.
 func (r *Resource) Schema() *schema.Schema { return r.scopes }
 
+// IsLinked reports whether the object may contain linked strings: see [Resource.SetValue].
+func (r *Resource) IsLinked() bool { return r.linked }
+
+// NoteGrowth records that the object has grown by n bytes, because the caller, who owns r, has
+// changed scalars in parts of the object that nothing else shares. They must not be parts of the
+// identity or the metadata.
+func (r *Resource) NoteGrowth(n int) { r.size = max(0, r.size+n) }
+
 // Unlink turns the linked strings of r into ordinary ones.
 func (r *Resource) Unlink() {
 	if r.linked {

@@ -142,8 +142,8 @@ var shapes = []shape{
 			t.text(fmt.Sprintf("c%d/l00000/r.yaml", chain), deployment(name, "x"))
 			resource := "r.yaml"
 			for i := range n {
-				t.kustomization(fmt.Sprintf("c%d/l%05d", chain, i), fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n%s\n",
-					resource, indent(addVariable(name, i))))
+				t.kustomization(fmt.Sprintf("c%d/l%05d", chain, i),
+					fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n%s\n", resource, indent(addVariable(name, i))))
 				resource, name = fmt.Sprintf("../l%05d", i), "a"+name
 			}
 		}
