@@ -22,7 +22,8 @@ func TestReplacementSlots(t *testing.T) {
 		text := "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: secret-value, b: main}\n---\n" +
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {l: x}}\ndata: {a: one, b: \"8080\", n: 7, m: {x: y}, e: main-two}\n"
 		for i := range 5 {
-			text += fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d, labels: {l: %s}, annotations: {t: 'a-b'}}\n"+
+			text += fmt.Sprintf("---\napiVersion: apps/v1\nkind: Deployment\n"+
+				"metadata: {name: d%d, labels: {l: %s}, annotations: {t: 'a-b'}}\n"+
 				"spec: {replicas: %s, template: {spec: {containers: [{name: main, image: x, env: [{name: A, value: a}, {name: AB, value: \"%s\"}]},"+
 				" {name: main-two, env: [{name: A, value: b}%s]}]}}, doc: '{\"a\": {\"b\": 1}}'}\n",
 				i, pick("x", "y"), pick("1", "two"), pick("1", "p/q/r"), pick("", ", {name: A, value: [c]}", ", {value: d}", ", {name: B}"))
@@ -32,7 +33,8 @@ func TestReplacementSlots(t *testing.T) {
 			source := "source: {kind: ConfigMap, name: c, fieldPath: data." + pick("a", "a", "a", "b", "b", "e", "n", "m", "zz") + "}"
 			switch rnd.IntN(8) {
 			case 0:
-				source = "source: {kind: Deployment, name: d0" + pick("", ", fieldPath: spec.replicas", ", fieldPath: 'metadata.annotations.t'") + "}"
+				source = "source: {kind: Deployment, name: d0" +
+					pick("", ", fieldPath: spec.replicas", ", fieldPath: 'metadata.annotations.t'") + "}"
 			case 1:
 				source = "source: {kind: Secret, name: s, fieldPath: stringData." + pick("a", "b") + "}"
 			case 2:
@@ -42,8 +44,8 @@ func TestReplacementSlots(t *testing.T) {
 			}
 			config += "- " + source + "\n  targets:\n"
 			for range 1 + rnd.IntN(2) {
-				config += "  - select: {" + pick("kind: Deployment", "kind: Deployment", "kind: Deployment, name: d1", "name: 'd[23]'", "kind: Foo",
-					"labelSelector: l=x", "{}", "kind: ConfigMap")
+				config += "  - select: {" + pick("kind: Deployment", "kind: Deployment", "kind: Deployment, name: d1",
+					"name: 'd[23]'", "kind: Foo", "labelSelector: l=x", "{}", "kind: ConfigMap")
 				config = strings.ReplaceAll(config, "{{}", "{") + "}\n"
 				if rnd.IntN(3) == 0 {
 					config += "    reject: [{name: " + pick("d1", "s", "c", "'.*'") + "}]\n"
@@ -56,8 +58,8 @@ func TestReplacementSlots(t *testing.T) {
 						"spec.template.spec.containers.[name=main].env.[name=A].name", "spec.template.spec.containers.[name=main].name",
 						"spec.template.spec.containers.*.env.0.value", "spec.template.spec.containers.[name=main]", "spec.replicas",
 						"spec.new.field",
-						"metadata.annotations.t", "metadata.annotations.new", "metadata.labels.l", "metadata.name", "metadata.annotations", "kind",
-						"spec.doc.a.b", "spec.template.spec.containers.[name=ma.n].image") + "'\n"
+						"metadata.annotations.t", "metadata.annotations.new", "metadata.labels.l", "metadata.name",
+						"metadata.annotations", "kind", "spec.doc.a.b", "spec.template.spec.containers.[name=ma.n].image") + "'\n"
 				}
 				config += "    options: {create: " + pick("true", "false") +
 					pick("", "", ", delimiter: '/', index: "+pick("0", "1", "-1")) + "}\n"

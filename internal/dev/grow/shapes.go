@@ -149,6 +149,30 @@ var shapes = []shape{
 		}
 		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
 	}},
+	{name: "compositions", most: 990, fill: func(t tree, n int) { // ten chains, like those of the layers
+		for chain := range 10 {
+			for i := range n {
+				imports := ""
+				if i > 0 {
+					imports = fmt.Sprintf("transformersFrom: [{path: ../l%05d}]\n", i-1)
+				}
+				t.text(fmt.Sprintf("c%d/l%05d/composition.yaml", chain, i), fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1alpha1\n"+
+					"kind: Composition\n%stransformers:\n- apiVersion: builtin\n  kind: ConfigMapGenerator\n"+
+					"  metadata: {name: m%d-%d}\n  name: m%d-%d\n  literals: [a=b]\n", imports, chain, i, chain, i))
+			}
+		}
+		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
+	}},
+	{name: "imports", most: 3000, fill: func(t tree, n int) {
+		for i := range n {
+			t.text(fmt.Sprintf("c%05d/composition.yaml", i), fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\n"+
+				"transformers:\n- apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: m%d}\n  name: m%d\n  literals: [a=b]\n", i, i))
+		}
+		t.write("composition.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformersFrom:\n", n,
+			"- path: c%05[1]d\n")
+	}},
+	{name: "catalog", args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
+	{name: "lock", args: []string{"lock", ".", "--check", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
 	{name: "bases", most: 3000, fill: func(t tree, n int) {
 		for i := range n {
 			dir := fmt.Sprintf("b%05d", i)
@@ -197,6 +221,18 @@ func roots(t tree, n int) {
 		t.kustomization(dir, "resources: [r.yaml]\nnamePrefix: a-\n")
 		t.text(dir+"/r.yaml", service(i))
 	}
+}
+
+// functions writes a tree that calls n functions, with a catalog and a lock for them.
+func functions(t tree, n int) {
+	t.kustomization("", "resources: [cm.yaml]\ntransformers: [fns.yaml]\n")
+	t.text("cm.yaml", configMap("c"))
+	t.write("fns.yaml", "", n, "---\napiVersion: example.com/v1\nkind: F%05[1]d\nmetadata: {name: f%05[1]d}\n")
+	t.write("catalog.yaml", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec:\n  krmFunctions:\n", n,
+		"  - {group: example.com, names: {kind: F%05[1]d}, versions: [{name: v1, runtime: {container: "+
+			"{image: \"r.example/f%05[1]d@sha256:1%063[1]x\"}}}]}\n")
+	t.write("krmflow.lock.yaml", "apiVersion: krmflow.dev/v1alpha1\nkind: Lock\nentries:\n", n,
+		"- {name: \"r.example/f%05[1]d@sha256:1%063[1]x\", kind: image, digest: \"sha256:1%063[1]x\"}\n")
 }
 
 // A tree writes the files of a tree. Errors end the program.
