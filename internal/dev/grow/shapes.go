@@ -39,7 +39,7 @@ var shapes = []shape{
 	{name: "literals", most: 100000, fill: func(t tree, n int) {
 		t.kustomizationOf(n, "configMapGenerator:\n- name: big\n  literals:\n", "  - KEY_%06d=value-%d\n")
 	}},
-	// With 75,000 keys, the object stays below the size for which a warning reads the file once more.
+	// With 75,000 keys, the object stays below the size for which a warning reads the file again.
 	{name: "merged-keys", most: 75000, fill: func(t tree, n int) {
 		t.write("base/cm.yaml", configMap("big"), n, "  key-%06d: value-%d\n")
 		t.kustomization("base", "resources: [cm.yaml]\n")
