@@ -16,6 +16,9 @@ import (
 
 // keepItems merges a list with nothing.
 func (m *merger) keepItems(dest yaml.Value, n schema.Node) (yaml.Value, error) {
+	if m.memory.knows(m, dest, n) {
+		return dest, nil
+	}
 	keys := n.MergeKeys()
 	var room [16]string
 	if _, ok := itemIDs(room[:0], usedFields(keys, dest.Items()), dest.Items()); !ok {
@@ -67,6 +70,11 @@ func mapItems(v yaml.Value, f func(yaml.Value) (yaml.Value, error)) (yaml.Value,
 // mergeItems merges two lists. All items of the patch come first, whether they are new or not.
 // With several keys, only new items come first.
 func (m *merger) mergeItems(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
+	if known := m.memory.list(m, dest, n); known != nil {
+		if v, ok, err := known.merge(m, patch.Items()); ok {
+			return v, err
+		}
+	}
 	keys := usedFields(n.MergeKeys(), dest.Items(), patch.Items())
 	destIDs, ok := itemIDs(nil, keys, dest.Items())
 	patchIDs, ok2 := itemIDs(nil, keys, patch.Items())
@@ -153,14 +161,8 @@ func (l *listMerge) merge(di, pi int) (err error) {
 		v, err = l.m.keep(l.dest[di], l.elem)
 	case di < 0:
 		v, err = l.m.add(l.patch[pi], l.elem)
-	case l.dest[di].IsScalar():
-		v = l.dest[di]
 	default:
-		v, err = l.m.merge(l.dest[di], l.patch[pi], l.elem)
-		// Kustomize overwrites an item with directive replace by the original item in the end.
-		if d, _, _ := mapDirective(l.patch[pi]); d == replaceDirective {
-			v = l.dest[di]
-		}
+		v, err = l.m.mergeItem(l.dest[di], l.patch[pi], l.elem)
 	}
 	if err != nil {
 		return atItem(max(di, pi), err)
@@ -169,6 +171,19 @@ func (l *listMerge) merge(di, pi int) (err error) {
 		l.items = append(l.items, v)
 	}
 	return nil
+}
+
+// mergeItem merges two items with the same identity.
+func (m *merger) mergeItem(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
+	if dest.IsScalar() {
+		return dest, nil
+	}
+	v, err := m.merge(dest, patch, n)
+	// Kustomize overwrites an item with directive replace by the original item in the end.
+	if d, _, _ := mapDirective(patch); d == replaceDirective {
+		v = dest
+	}
+	return v, err
 }
 
 // usedFields returns the keys that any item has, or all keys if there are none.

@@ -23,15 +23,24 @@ func (p *smPatch) newCheck(kinds *schema.Schema, warn Warn) *patchCheck {
 	return &patchCheck{patch: p, lint: lint.Patch{Value: p.value, Schema: kinds, SchemaAt: p.schemaAt}, warn: warn}
 }
 
-// changed examines the change of an object from before to after.
-func (c *patchCheck) changed(before, after *krm.Resource) {
-	if c.found || after == deletedResource {
+// changed examines the change of an object of kind gvk from before to after. memory is that of the
+// merge, nil if there is none.
+func (c *patchCheck) changed(gvk krm.GVK, before, after yaml.Value, memory *mergeMemory) {
+	if c.found {
 		return
 	}
-	gvk := before.ID().GVK
+	c.lint.Known = nil
+	if memory != nil {
+		c.lint.Known = func(list yaml.Value, n schema.Node) lint.Items {
+			if k := memory.find(c.lint.Schema, list, n); k != nil {
+				return k
+			}
+			return nil
+		}
+	}
 	if !c.checked {
 		c.checked = true
-		c.lint.Check(gvk, before.Value(), after.Value(), c.say)
+		c.lint.Check(gvk, before, after, c.say)
 		return
 	}
 	lossy, known := c.lossy[gvk]
@@ -43,7 +52,7 @@ func (c *patchCheck) changed(before, after *krm.Resource) {
 		c.lossy[gvk] = lossy
 	}
 	if lossy {
-		c.lint.CheckLosses(gvk, before.Value(), c.say)
+		c.lint.CheckLosses(gvk, before, c.say)
 	}
 }
 

@@ -170,15 +170,10 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 	anyChanged, anyDeleted := false, false
 	check := p.newCheck(kinds, warn)
 	for _, i := range found {
-		before := list.At(i)
-		changed, deleted, err := p.applyTo(kinds, list, i, true)
-		if err == nil {
-			err = list.CheckSize()
-		}
+		changed, deleted, err := p.applyTo(kinds, list, i, true, check)
 		if err != nil {
 			return err
 		}
-		check.changed(before, list.At(i))
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
@@ -197,12 +192,10 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		if err != nil {
 			return err
 		}
-		before := list.At(i)
-		changed, deleted, err := p.applyTo(kinds, list, i, toSet)
+		changed, deleted, err := p.applyTo(kinds, list, i, toSet, p.newCheck(kinds, warn))
 		if err != nil {
 			return err
 		}
-		p.newCheck(kinds, warn).changed(before, list.At(i))
 		if !changed {
 			warn(diag.PatchChangesNothing, "the patch for %s changes nothing%s", p.id, nothingChanged)
 		}

@@ -77,6 +77,8 @@ type ReplacementTransformer struct {
 
 	compiled []replacement
 	place    func(part ...any) diag.Pos
+	// before and after connect the transformer with its neighbors. See [ChainReplacements].
+	before, after *slotMail
 }
 
 // A replacement is a validated Replacement with compiled paths and patterns.

@@ -16,16 +16,18 @@ import (
 // Transform applies the replacements in order. It warns about targets that select nothing and
 // about changes that kustomize loses.
 func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
+	slots := t.before.take(list)
 	for i := range t.compiled {
-		if err := t.compiled[i].apply(list, t.place, warn); err != nil {
+		if err := t.compiled[i].apply(list, t.place, slots, warn); err != nil {
 			return t.compiled[i].placed(err)
 		}
 	}
+	t.after.put(slots)
 	return nil
 }
 
-func (r *replacement) apply(list *krm.List, place func(part ...any) diag.Pos, warn Warn) error {
-	c, from := copier{value: r.value}, -1
+func (r *replacement) apply(list *krm.List, place func(part ...any) diag.Pos, slots *fieldSlots, warn Warn) error {
+	c, from := copier{value: r.value, slots: slots}, -1
 	if r.source != nil {
 		var err error
 		if from, err = r.source.find(list); err != nil {
@@ -132,6 +134,7 @@ func (r *replacement) warn(warn Warn, path []any, format string, args ...any) {
 // lists.
 func (r *replacement) write(list *krm.List, pos int, isSource bool, target int, c *copier, warn Warn) (err error) {
 	t := &r.targets[target]
+	c.known = c.slots.of(list, pos)
 	list.Change(pos, func(res *krm.Resource) {
 		c.opts, c.owner = t.opts, res
 		res.Taken = append(res.Taken, c.taken...)
@@ -157,6 +160,9 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, target int, 
 
 // writeField copies the value into one field. lost is true if kustomize loses the change.
 func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPath, c *copier) (lost bool, err error) {
+	if !isSource && c.inPlace(res, path) {
+		return false, nil
+	}
 	before := res.Value()
 	if (replacesState(path) || strings.HasPrefix(path.text, "metadata.annotations.")) && hasState(res) {
 		before = withAnnotations(before)
@@ -173,12 +179,7 @@ func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPa
 		forget(res)
 	}
 	res.SetValue(v)
-	if c.name != nil {
-		named := *c.name
-		named.Field = path.text
-		named.Text = func(object yaml.Value) string { v, _ := path.lookup(object); return v.Text() }
-		res.NameCopies = append(res.NameCopies, named)
-	}
+	c.noteName(res, path)
 	if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
 		// Later fields get the new value of the source.
 		if x, err := r.read(res); err == nil {
@@ -186,6 +187,17 @@ func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPa
 		}
 	}
 	return lost, nil
+}
+
+// noteName records in res that the copier has written the name of an object to path.
+func (c *copier) noteName(res *krm.Resource, path *fieldPath) {
+	if c.name == nil {
+		return
+	}
+	named := *c.name
+	named.Field = path.text
+	named.Text = func(object yaml.Value) string { v, _ := path.lookup(object); return v.Text() }
+	res.NameCopies = append(res.NameCopies, named)
 }
 
 // readMade rereads a list or mapping after the missing fields at path have been created in v, the

@@ -67,6 +67,9 @@ type copier struct {
 	taken []string
 	// name is set if the value is the name of an object.
 	name *krm.NameCopy
+	// slots are the known fields of all resources, and known those of the target.
+	slots *fieldSlots
+	known *resourceSlots
 }
 
 // create returns the type of a field to create: the type of the value, or None if missing fields

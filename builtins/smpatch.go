@@ -92,44 +92,31 @@ func wipesState(patch yaml.Value) bool {
 	return false
 }
 
-// apply returns r with the patch applied: r itself if nothing changes, nil if the patch deletes
-// the resource.
-func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
+// merged returns the object r with the patch applied, None if the patch deletes the resource.
+func (p *smPatch) merged(kinds *schema.Schema, r *krm.Resource, toSet bool, memory *mergeMemory) (yaml.Value, error) {
 	patch := p.value
 	if toSet {
 		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
 	}
 	old := r.Value()
 	if v := old.Get("apiVersion"); toSet && (v.Type() == yaml.Seq || v.Type() == yaml.Map) {
-		return nil, resourceError(r, errNotScalar(v))
+		return yaml.Value{}, resourceError(r, errNotScalar(v))
 	}
 	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != yaml.Map && hasState(r) {
 		old = withAnnotations(old) // kustomize has added its own annotations at this point
 	}
-	merged, deleted, err := MergePatch(kinds, old, patch)
+	merged, deleted, err := mergePatch(kinds, old, patch, memory)
 	if err != nil {
-		return nil, p.text.at(resourceError(r, err), p.doc, p.path(err)...)
+		return yaml.Value{}, p.text.at(resourceError(r, err), p.doc, p.path(err)...)
 	}
 	if deleted {
-		return nil, nil
+		return yaml.Value{}, nil
 	}
 	// Kustomize reads the original object, which the replacement of the root does not modify.
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
-	merged = p.restore(merged, r.ID(), toSet)
-	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
-		return r, nil
-	}
-	c := r.Copy()
-	if p.allowName || p.allowKind {
-		c.PushID()
-	}
-	if p.wipesState {
-		forget(c)
-	}
-	c.SetValue(merged)
-	return c, nil
+	return p.restore(merged, r.ID(), toSet), nil
 }
 
 // path returns the path to the field of the patch that an error of its merge is about. It ends at a
@@ -192,20 +179,38 @@ func forget(r *krm.Resource) {
 	r.Behavior, r.NeedsHash, r.Origin = "", false, nil
 }
 
-// applyTo applies the patch to the resource at index i and reports whether anything changed. With
-// toSet, the patch takes the apiVersion of its target; see newSMPatch.
-func (p *smPatch) applyTo(kinds *schema.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
-	r := list.At(i)
-	c, err := p.apply(kinds, r, toSet)
-	switch {
-	case err != nil || c == r:
+// applyTo applies the patch to the resource at index i, checks the result, and reports whether
+// anything changed. With toSet, the patch takes the apiVersion of its target; see newSMPatch.
+func (p *smPatch) applyTo(kinds *schema.Schema, list *krm.List, i int, toSet bool, check *patchCheck) (changed, deleted bool, err error) {
+	r, memory := list.At(i), memoryOf(list, i)
+	gvk, before := r.ID().GVK, r.Value()
+	merged, err := p.merged(kinds, r, toSet, memory)
+	if err != nil {
 		return false, false, err
-	case c == nil:
+	}
+	if !merged.Exists() {
 		list.Set(i, deletedResource)
 		return true, true, nil
 	}
-	list.Set(i, c)
-	return p.allowName || p.allowKind || p.wipesState || !c.Value().Equal(r.Value()), false, nil
+	state := p.allowName || p.allowKind || p.wipesState
+	if state || !merged.Same(before) {
+		list.Change(i, func(r *krm.Resource) {
+			if p.allowName || p.allowKind {
+				r.PushID()
+			}
+			if p.wipesState {
+				forget(r)
+			}
+			r.SetValue(merged)
+		})
+	}
+	if err := list.CheckSize(); err != nil {
+		return false, false, err
+	}
+	after := list.At(i).Value()
+	check.changed(gvk, before, after, memory)
+	memory.commit()
+	return state || !after.Equal(before), false, nil
 }
 
 // deletedResource is a placeholder for a deleted resource until sweep removes it.

@@ -23,14 +23,22 @@ import (
 // $setElementOrder and $deleteFromPrimitiveList have no effect. Finally, the merge visits the
 // whole object, so lists lose duplicates even if the patch does not mention them.
 func MergePatch(kinds *schema.Schema, dest, patch yaml.Value) (result yaml.Value, deleted bool, err error) {
-	m := merger{kinds}
+	return mergePatch(kinds, dest, patch, nil)
+}
+
+// mergePatch is [MergePatch] with a memory of earlier merges into the same object, or nil.
+func mergePatch(kinds *schema.Schema, dest, patch yaml.Value, memory *mergeMemory) (result yaml.Value, deleted bool, err error) {
+	m := merger{kinds, memory}
 	result, err = m.merge(dest, patch, schema.Node{})
 	return result, err == nil && !result.Exists(), err
 }
 
 // A merger walks an object and a patch in parallel. Its methods return None for a value to be
 // removed.
-type merger struct{ schema *schema.Schema }
+type merger struct {
+	schema *schema.Schema
+	memory *mergeMemory // nil for an object that is not owned
+}
 
 // A directive is the value of a $patch field.
 type directive string

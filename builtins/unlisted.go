@@ -21,8 +21,8 @@ func (t *ImageTagTransformer) unlisted(list *krm.List) []string {
 		if kind := r.ID().Kind; kind == "Secret" || kind == "CustomResourceDefinition" {
 			continue
 		}
-		path := findScalar(r.Value(), nil, func(path []any, v yaml.Value) bool {
-			return v.Type() == yaml.String && path[0] != "metadata" && t.pattern.match(v.SourceText())
+		path := findScalar(r.Value(), func(first, _ string, v yaml.Value) bool {
+			return v.Type() == yaml.String && first != "metadata" && t.pattern.match(v.SourceText())
 		})
 		switch {
 		case path == nil:
@@ -42,9 +42,8 @@ func (t *ImageTagTransformer) unlisted(list *krm.List) []string {
 func (t *ReplicaCountTransformer) unlisted(list *krm.List) []string {
 	for _, i := range list.Named(t.Replica.Name) {
 		r := list.At(i)
-		path := findScalar(r.Value(), nil, func(path []any, v yaml.Value) bool {
-			key, _ := path[len(path)-1].(string)
-			return v.Type() == yaml.Int && (key == "replicas" || strings.HasSuffix(key, "Replicas") && path[0] == "spec")
+		path := findScalar(r.Value(), func(first, last string, v yaml.Value) bool {
+			return v.Type() == yaml.Int && (last == "replicas" || strings.HasSuffix(last, "Replicas") && first == "spec")
 		})
 		if path != nil {
 			return []string{placeIn(r, path) + " has replicas, but is not among the fields of replicas",
@@ -84,26 +83,39 @@ func placeIn(r *krm.Resource, path []any) string {
 	return fmt.Sprintf("%s: %s of %s", pos, field, r.ID())
 }
 
-// findScalar returns the path to the first scalar at or below v that meets a condition, nil if
-// there
-// is none. path leads to v.
-func findScalar(v yaml.Value, path []any, meets func(path []any, v yaml.Value) bool) []any {
+// findScalar returns the path to the first scalar of an object that meets a condition, nil if there
+// is none. The condition gets the first and the last field on the path; last is "" for an item.
+func findScalar(object yaml.Value, meets func(first, last string, v yaml.Value) bool) []any {
+	for _, f := range object.Fields() {
+		if path := scalarBelow(f.Value, f.Key, f.Key, meets); path != nil {
+			path = append(path, f.Key)
+			slices.Reverse(path)
+			return path
+		}
+	}
+	return nil
+}
+
+// scalarBelow returns the reversed path to the first scalar at or below v that meets a condition,
+// nil if there is none. It makes the path only for a scalar that it has found, because a search
+// visits all objects of a list.
+func scalarBelow(v yaml.Value, first, last string, meets func(first, last string, v yaml.Value) bool) []any {
 	switch v.Type() {
 	case yaml.Map:
 		for _, f := range v.Fields() {
-			if found := findScalar(f.Value, append(slices.Clip(path), f.Key), meets); found != nil {
-				return found
+			if path := scalarBelow(f.Value, first, f.Key, meets); path != nil {
+				return append(path, f.Key)
 			}
 		}
 	case yaml.Seq:
 		for i, item := range v.Items() {
-			if found := findScalar(item, append(slices.Clip(path), i), meets); found != nil {
-				return found
+			if path := scalarBelow(item, first, "", meets); path != nil {
+				return append(path, i)
 			}
 		}
 	default:
-		if len(path) > 0 && meets(path, v) {
-			return path
+		if meets(first, last, v) {
+			return []any{}
 		}
 	}
 	return nil

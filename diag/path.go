@@ -33,5 +33,6 @@ func FieldPath(path []any) string {
 // does not resolve symbolic links.
 func Within(path, dir string) bool {
 	const sep = string(filepath.Separator)
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, sep)+sep)
+	below, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, sep))
+	return path == dir || ok && strings.HasPrefix(below, sep)
 }

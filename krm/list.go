@@ -225,8 +225,7 @@ func (l *List) changed(i int, id ID, prev []ID) {
 	} else if r.sameHistory(prev) {
 		return
 	}
-	if l.part || id.Group != r.id.Group || id.Version != r.id.Version || len(r.Prev) < len(prev) ||
-		!slices.Equal(r.Prev[:len(prev)], prev) {
+	if l.part || id.Group != r.id.Group || id.Version != r.id.Version || !r.continues(prev) {
 		l.any, l.names = nil, nil
 		return
 	}
@@ -251,15 +250,25 @@ func (l *List) changed(i int, id ID, prev []ID) {
 // previous identities prev. It is valid if r still has all of them and any additional one equals
 // its current identity, which the index contains as well.
 func (r *Resource) sameHistory(prev []ID) bool {
-	if len(r.Prev) < len(prev) {
+	if !r.continues(prev) {
 		return false
 	}
-	for i := range r.Prev {
-		if i < len(prev) && r.Prev[i] != prev[i] || i >= len(prev) && r.PrevID(i).Key() != r.id.Key() {
+	for i := len(prev); i < len(r.Prev); i++ {
+		if r.PrevID(i).Key() != r.id.Key() {
 			return false
 		}
 	}
 	return true
+}
+
+// continues reports whether the previous identities of r start with prev. They do if they were only
+// appended to, which the comparison of the addresses finds without comparing all of them: in a
+// chain of layers, each layer adds one.
+func (r *Resource) continues(prev []ID) bool {
+	if len(r.Prev) < len(prev) || len(prev) == 0 {
+		return len(prev) == 0
+	}
+	return &r.Prev[0] == &prev[0] || slices.Equal(r.Prev[:len(prev)], prev)
 }
 
 // Replace makes rs the resources of the list, without checking for duplicates. It takes ownership

@@ -47,12 +47,24 @@ type owner struct{ _ byte }
 // Room returns the spare capacity of the mappings in resource i, nil unless the list owns the
 // resource. A list that does not must copy the resource first: see [List.Change].
 func (l *List) Room(i int) *yaml.FieldRoom {
-	r := l.items[i]
-	if l.owner == nil || r.owner != l.owner {
+	if !l.owns(i) {
 		return nil
 	}
-	return r.fieldRoom()
+	return l.items[i].fieldRoom()
 }
+
+// Memory returns the place of a value that a package of steps keeps with resource i from one step
+// to the next, nil unless the list owns the resource. Copies of the resource do not have the value.
+// It must not affect results.
+func (l *List) Memory(i int) *any {
+	if !l.owns(i) {
+		return nil
+	}
+	return &l.items[i].memory
+}
+
+// owns reports whether the list owns resource i.
+func (l *List) owns(i int) bool { return l.owner != nil && l.items[i].owner == l.owner }
 
 // Change calls change with resource i. It copies the resource first unless the list already owns
 // it: a resource passes through many steps, and only the first change must spare the other lists

@@ -24,6 +24,7 @@ type Resource struct {
 	linked bool            // value may contain linked strings
 	owner  *owner          // the only list that may change this in place, or nil
 	room   *yaml.FieldRoom // spare capacity after a mapping in value, or nil
+	memory any             // see [List.Memory]
 	// rewritten is a cache without other effects: see [Resource.Rewritten].
 	rewritten yaml.Value
 
@@ -135,7 +136,7 @@ func (r *Resource) SetRewritten(v yaml.Value) { r.rewritten = v }
 // append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
-	c.owner, c.room = nil, nil
+	c.owner, c.room, c.memory = nil, nil, nil
 	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
@@ -261,6 +262,14 @@ func (r *Resource) IsLocal() bool {
 // Schema returns the schema that was in effect when the resource was loaded, nil for the schema of
 // Kubernetes.
 func (r *Resource) Schema() *schema.Schema { return r.scopes }
+
+// IsLinked reports whether the object may contain linked strings: see [Resource.SetValue].
+func (r *Resource) IsLinked() bool { return r.linked }
+
+// NoteGrowth records that the object has grown by n bytes, because the caller, who owns r, has
+// changed scalars in parts of the object that nothing else shares. They must not be parts of the
+// identity or the metadata.
+func (r *Resource) NoteGrowth(n int) { r.size = max(0, r.size+n) }
 
 // Unlink turns the linked strings of r into ordinary ones.
 func (r *Resource) Unlink() {

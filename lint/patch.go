@@ -30,6 +30,19 @@ type Patch struct {
 	// selects it. Both are nil for the schema of Kubernetes.
 	Schema   *schema.Schema
 	SchemaAt func() diag.Pos
+	// Known returns the index of a long list of the object before the patch that merges by the
+	// schema n, nil if there is none.
+	Known func(list yaml.Value, n schema.Node) Items
+}
+
+// Items is an index of a long list.
+type Items interface {
+	// Find returns the item that has the same merge keys as an item of the patch, None if there is
+	// none.
+	Find(item yaml.Value) yaml.Value
+	// Misspelt returns the first name of an item that name is probably a misspelling of, "" if
+	// there is none. ok is false if the index has no names.
+	Misspelt(name string) (known string, ok bool)
 }
 
 // Check examines one application of the patch: before is the object of kind gvk, and after is the
@@ -241,31 +254,67 @@ func (w *walk) list(before, patch yaml.Value, p place, at *step) {
 	if len(keys) == 0 {
 		return
 	}
-	var index map[string]int // nil for short lists
+	existing := list{Value: before, keys: keys}
 	if before.Len() > 16 {
-		index = indexItems(before.Items(), keys)
+		if w.Known != nil {
+			existing.known = w.Known(before, p.merge)
+		}
+		if existing.known == nil {
+			existing.index = indexItems(before.Items(), keys)
+		}
 	}
 	for i, item := range patch.Items() {
 		if item.Type() != yaml.Map {
 			continue
 		}
 		next := &step{up: at, item: i}
-		id, j, found := itemID(item, keys), -1, false
-		if index != nil {
-			j, found = index[id]
-		} else {
-			j = slices.IndexFunc(before.Items(), func(v yaml.Value) bool { return itemID(v, keys) == id })
-			found = j >= 0 && id != ""
-		}
-		var old yaml.Value
-		if found {
-			old = before.Items()[j]
-		} else {
-			w.added(item, before, patch, p, next)
+		old := existing.find(item)
+		if !old.Exists() {
+			w.added(item, existing, patch, p, next)
 		}
 		w.mounted(item, next)
 		w.mapping(old, item, p.elem(), next)
 	}
+}
+
+// A list is a list of the object before the patch.
+type list struct {
+	yaml.Value
+	keys []string
+	// A long list has one of these indexes.
+	known Items
+	index map[string]int
+}
+
+// find returns the item with the merge keys of an item of the patch, None if there is none.
+func (l *list) find(item yaml.Value) yaml.Value {
+	if l.known != nil {
+		return l.known.Find(item)
+	}
+	id := itemID(item, l.keys)
+	if id == "" {
+		return yaml.Value{}
+	}
+	i, found := l.index[id]
+	if l.index == nil {
+		i = slices.IndexFunc(l.Items(), func(v yaml.Value) bool { return itemID(v, l.keys) == id })
+		found = i >= 0
+	}
+	if !found {
+		return yaml.Value{}
+	}
+	return l.Items()[i]
+}
+
+// misspelt returns the name in the list that name is probably a misspelling of, "" if there is
+// none.
+func (l *list) misspelt(name string) string {
+	if l.known != nil {
+		if near, ok := l.known.Misspelt(name); ok {
+			return near
+		}
+	}
+	return misspelt(name, itemNames(l.Value))
 }
 
 // indexItems returns the indexes of the items by the values of keys.

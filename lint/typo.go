@@ -14,7 +14,7 @@ import (
 // excluded: numbers (web1, web2), plurals (cert, certs), first letters of words (NODE_NAME,
 // CODE_NAME), and short words (app, api).
 func isTypo(name, known string) bool {
-	if name == known || len(name) < 4 || len(known) < 4 || strings.EqualFold(name, known) || !diag.Near(name, known, 1) {
+	if name == known || len(name) < minTypo || len(known) < minTypo || strings.EqualFold(name, known) || !diag.Near(name, known, 1) {
 		return false
 	}
 	start := 0
@@ -47,6 +47,9 @@ func isTypo(name, known string) bool {
 	return start > 0 && !isSeparator(name[start-1])
 }
 
+// minTypo is the minimum length in bytes of names that are compared for typos.
+const minTypo = 4
+
 func isSeparator(c byte) bool { return strings.IndexByte("-_./", c) >= 0 }
 
 // word returns the length of the word in s around index i.
@@ -72,12 +75,12 @@ func misspelt(name string, known []string) string {
 }
 
 // addedContainer examines a container of the patch that matches no existing one.
-func (w *walk) addedContainer(item, before, patch yaml.Value, at *step) {
+func (w *walk) addedContainer(item yaml.Value, before list, patch yaml.Value, at *step) {
 	name := item.Get("name").Text()
-	known := itemNames(before)
 	if !item.Get("image").Exists() {
 		w.report(Finding{diag.PatchTypes, append(at.path(), "name"), fmt.Sprintf("the patch adds a container %q without an image", name),
 			func() []string {
+				known := itemNames(before.Value)
 				if near := diag.DidYouMean(name, known); near != nil {
 					return near
 				}
@@ -85,12 +88,12 @@ func (w *walk) addedContainer(item, before, patch yaml.Value, at *step) {
 			}})
 		return
 	}
-	w.addedNear("container", name, known, patch, at)
+	w.addedNear("container", name, before, patch, at)
 }
 
 // addedNear reports an item of the patch whose name is a misspelling of an existing one.
-func (w *walk) addedNear(noun, name string, known []string, patch yaml.Value, at *step) {
-	near := misspelt(name, known)
+func (w *walk) addedNear(noun, name string, before list, patch yaml.Value, at *step) {
+	near := before.misspelt(name)
 	if near == "" || slices.Contains(itemNames(patch), near) {
 		return
 	}
@@ -107,8 +110,11 @@ func (w *walk) addedPort(item, before, patch yaml.Value, key string, at *step) {
 		return
 	}
 	for _, old := range before.Items() {
+		if old.Get("name").Text() != name {
+			continue
+		}
 		number := old.Get(key).Text()
-		if old.Get("name").Text() != name || number == item.Get(key).Text() || slices.ContainsFunc(patch.Items(),
+		if number == item.Get(key).Text() || slices.ContainsFunc(patch.Items(),
 			func(v yaml.Value) bool { return v.Get(key).Text() == number }) {
 			continue
 		}
@@ -123,7 +129,7 @@ func (w *walk) addedPort(item, before, patch yaml.Value, key string, at *step) {
 }
 
 // added examines an item of a merged list of the patch that matches no item of before.
-func (w *walk) added(item, before, patch yaml.Value, p place, at *step) {
+func (w *walk) added(item yaml.Value, before list, patch yaml.Value, p place, at *step) {
 	if !w.after.Exists() || before.Len() == 0 || directive(item) != "" {
 		return
 	}
@@ -132,14 +138,14 @@ func (w *walk) added(item, before, patch yaml.Value, p place, at *step) {
 	case "containers", "initContainers":
 		w.addedContainer(item, before, patch, at)
 	case "env":
-		w.addedNear("variable", name, itemNames(before), patch, at)
+		w.addedNear("variable", name, before, patch, at)
 	case "volumes":
-		if near := misspelt(name, itemNames(before)); near != "" && !mounts(w.pod(at.up.up), name) {
-			w.addedNear("volume", name, itemNames(before), patch, at)
+		if before.misspelt(name) != "" && !mounts(w.pod(at.up.up), name) {
+			w.addedNear("volume", name, before, patch, at)
 		}
 	case "ports":
 		if key == "containerPort" || key == "port" {
-			w.addedPort(item, before, patch, key, at)
+			w.addedPort(item, before.Value, patch, key, at)
 		}
 	}
 }
@@ -178,12 +184,14 @@ func (w *walk) mounted(item yaml.Value, at *step) {
 		return
 	}
 	spec := at.up.up.up.up // the path ends in containers, an item, volumeMounts, an item
-	pod := w.pod(spec)
-	known := itemNames(pod.Get("volumes"))
+	name, volumes := item.Get("name").Text(), w.pod(spec).Get("volumes")
+	if slices.ContainsFunc(volumes.Items(), func(v yaml.Value) bool { return v.Get("name").Text() == name }) {
+		return // without a list of all names, since many patches may each add a volume
+	}
+	known := itemNames(volumes)
 	for _, claim := range w.after.At("spec", "volumeClaimTemplates").Items() {
 		known = append(known, claim.At("metadata", "name").Text())
 	}
-	name := item.Get("name").Text()
 	if near := misspelt(name, known); near != "" && !slices.Contains(known, name) {
 		w.report(Finding{diag.PatchTypes, append(at.path(), "name"), fmt.Sprintf("the patch mounts a volume %q that does not exist", name),
 			func() []string { return []string{fmt.Sprintf("did you mean %q?", near)} }})

@@ -155,13 +155,17 @@ func (s fieldSteps) transformers() {
 	for i, t := range images {
 		s.ofField(k.ImagePaths[i], t, t.ImageTag.Summary())
 	}
+	replacements := make([]*builtins.ReplacementTransformer, len(k.Replacements))
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
 			r.Targets = nil // kustomize treats an empty list like an absent one
 		}
-		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
+		replacements[i] = &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
+	}
+	builtins.ChainReplacements(replacements)
+	for i, t := range replacements {
 		if path := []any{"replacements", i}; s.configure(path, t) {
-			s.transformer(path, t, r.Summary(), i == len(k.Replacements)-1)
+			s.transformer(path, t, t.Replacements[0].Summary(), i == len(k.Replacements)-1)
 		}
 	}
 	for _, e := range s.functions().external("transformers", k.Transformers, function.TransformerRole) {

@@ -84,3 +84,27 @@ func (r *FieldRoom) With(v Value, key string, x Value) Value {
 	g.last = v.WithFields(fields...)
 	return g.last
 }
+
+// An ItemRoom is spare capacity before the items of a list, for steps that add many items at its
+// front. Lists with fewer items share the array and do not see the new items. An ItemRoom must not
+// be used concurrently. The zero ItemRoom has no capacity yet.
+type ItemRoom struct {
+	array []Value
+	first int // index of the first used item
+}
+
+// Prepend returns the list v with items before its own items.
+func (r *ItemRoom) Prepend(v Value, items []Value) Value {
+	if len(items) == 0 {
+		return v
+	}
+	old := v.Items()
+	if used := r.array[r.first:]; len(items) > r.first || len(used) != len(old) || len(old) == 0 || &used[0] != &old[0] {
+		n := len(items) + len(old)
+		r.array, r.first = make([]Value, 2*n), 2*n-len(old)
+		copy(r.array[r.first:], old)
+	}
+	r.first -= len(items)
+	copy(r.array[r.first:], items)
+	return v.WithItems(r.array[r.first:]...)
+}

@@ -90,8 +90,20 @@ func sameFields(a, b []Field) int {
 
 func itemsGrowth(old, items []Value) int {
 	n := itemSize * (len(items) - len(old))
+	if more := len(items) - len(old); more > 0 && len(old) > 0 && &items[more] == &old[0] { // see ItemRoom
+		old, items = nil, items[:more]
+	}
 	for len(old) > 0 && len(items) > 0 && old[len(old)-1] == items[len(items)-1] {
 		old, items = old[:len(old)-1], items[:len(items)-1]
+	}
+	// An item that was moved to the front shifts those that were before it. Like the order of
+	// fields, the order of items does not affect the sum.
+	if len(old) > 1 && len(items) > 1 && old[0] == items[1] {
+		same := 0
+		for same < len(old) && same+1 < len(items) && old[same] == items[same+1] {
+			same++
+		}
+		old, items = old[same:], append(items[:1:1], items[same+1:]...)
 	}
 	both := min(len(old), len(items))
 	for i := range both {

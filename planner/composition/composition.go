@@ -42,10 +42,13 @@ type List struct {
 	imports    []*List
 	importedBy []importRef
 	// places are the results of [Set.Places], computed on demand.
-	places []Place
-	names  []string // the result of searched
-	// namesakes is the number of items of each kind and name.
-	namesakes map[string]int
+	places    []Place
+	names     []string   // the result of searched
+	namesakes *namesakes // made on demand
+	// seen has the identities of the items until an importing list takes it.
+	seen map[ID]bool
+	// continued is true if the items of an importing list follow in the same slice.
+	continued bool
 	errs      diag.Mistakes
 }
 
@@ -104,8 +107,8 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	// Skip checks whose failures would only be consequences of earlier mistakes.
 	if complete = complete && !f.failed; complete {
 		front, back = b.override(l, f, front, back)
-		l.Items = slices.Concat(front, f.own, back)
-		b.unique(l, l.Items)
+		l.Items = l.joined(front, f.own, back)
+		b.uniqueItems(l, f)
 		if b.Errs.Len() == before {
 			l.Items = b.reorder(f, l.Items)
 		}
@@ -130,13 +133,29 @@ func (b *builder) imported(l *List, f *file) (front, back []*Item, complete bool
 		}
 		l.absorb(in)
 		l.imports, l.importedBy = append(l.imports, in), append(l.importedBy, i)
+		into := &front
 		if i.append {
-			back = append(back, in.Items...)
+			into = &back
+		}
+		if *into == nil {
+			*into = slices.Clip(in.Items)
 		} else {
-			front = append(front, in.Items...)
+			*into = append(*into, in.Items...)
 		}
 	}
 	return front, back, complete
+}
+
+// joined returns the items of l. The first list that only adds items to another one continues its
+// slice, because the copies of a chain of imports would take memory for the square of its length.
+func (l *List) joined(front, own, back []*Item) []*Item {
+	if len(l.imports) == 1 && len(back) == 0 && len(front) > 0 {
+		if in := l.imports[0]; !in.continued && len(front) == len(in.Items) && &front[0] == &in.Items[0] {
+			in.continued = true
+			return append(in.Items, own...)
+		}
+	}
+	return slices.Concat(front, own, back)
 }
 
 // searched returns the names of the catalogs of c, in search order for functions.

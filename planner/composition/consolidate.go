@@ -92,7 +92,9 @@ func fileNotComposition(path string) error {
 // override applies the overrides of f to the imported items (CV-01). Each must match exactly one
 // item.
 func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item) {
-	b.unique(c, slices.Concat(front, back))
+	if len(c.imports) > 1 { // a single list has been checked
+		b.unique(c, slices.Concat(front, back))
+	}
 	for _, o := range f.overrides {
 		at, list := -1, &front
 		for _, l := range []*[]*Item{&front, &back} {
@@ -209,6 +211,28 @@ func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 		}
 	}
 	return runtime
+}
+
+// uniqueItems is unique for all items of c. A list that only adds items to a single import
+// continues the identities of the import, so that a chain of imports does not collect them again in
+// each.
+func (b *builder) uniqueItems(c *List, f *file) {
+	if len(c.imports) == 1 && len(f.overrides) == 0 && c.imports[0].seen != nil {
+		seen := c.imports[0].seen
+		c.imports[0].seen = nil
+		for _, it := range f.own {
+			seen[it.ID] = true
+		}
+		if len(seen) == len(c.Items) {
+			c.seen = seen
+			return
+		}
+	}
+	b.unique(c, c.Items)
+	c.seen = make(map[ID]bool, len(c.Items))
+	for _, it := range c.Items {
+		c.seen[it.ID] = true
+	}
 }
 
 // unique reports items of c with equal identities, with both positions (CD-02, CD-03).

@@ -2,6 +2,7 @@ package composition
 
 import (
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,16 +78,47 @@ func misplaced(id ID) *diag.Error {
 // Label returns the name of an item in node ids. It is independent of the item's position. It
 // includes the apiVersion if several items have the same kind and name.
 func (c *List) Label(it *Item) string {
-	if c.namesakes == nil {
-		c.namesakes = map[string]int{}
-		for _, it := range c.Items {
-			c.namesakes[it.ID.short()]++
+	name := it.ID.short()
+	if second, ok := c.shorts().second[name]; ok && second < len(c.Items) {
+		return it.ID.APIVersion + "/" + name
+	}
+	return name
+}
+
+// namesakes are the items with equal kinds and names among the first n items of a list.
+type namesakes struct {
+	n int
+	// second has the position of the second item of each kind and name, and math.MaxInt if there
+	// is only one.
+	second map[string]int
+}
+
+// shorts returns the namesakes of c, possibly with those of a longer list that begins with c. A
+// list that begins with its import continues the namesakes of the import: each item of a chain of
+// imports gets its label from a different list.
+func (c *List) shorts() *namesakes {
+	if c.namesakes != nil {
+		return c.namesakes
+	}
+	c.namesakes = &namesakes{second: map[string]int{}}
+	if len(c.imports) == 1 {
+		in := c.imports[0].Items
+		if len(in) <= len(c.Items) && slices.Equal(in, c.Items[:len(in)]) {
+			if known := c.imports[0].shorts(); known.n == len(in) {
+				c.namesakes = known
+			}
 		}
 	}
-	if c.namesakes[it.ID.short()] > 1 {
-		return it.ID.APIVersion + "/" + it.ID.short()
+	for i := c.namesakes.n; i < len(c.Items); i++ {
+		name := c.Items[i].ID.short()
+		if second, ok := c.namesakes.second[name]; !ok {
+			c.namesakes.second[name] = math.MaxInt
+		} else if second == math.MaxInt {
+			c.namesakes.second[name] = i
+		}
 	}
-	return it.ID.short()
+	c.namesakes.n = len(c.Items)
+	return c.namesakes
 }
 
 // short returns the id without its apiVersion.

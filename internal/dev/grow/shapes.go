@@ -39,7 +39,8 @@ var shapes = []shape{
 	{name: "literals", most: 100000, fill: func(t tree, n int) {
 		t.kustomizationOf(n, "configMapGenerator:\n- name: big\n  literals:\n", "  - KEY_%06d=value-%d\n")
 	}},
-	{name: "merged-keys", most: 100000, fill: func(t tree, n int) {
+	// With 75,000 keys, the object stays below the size for which a warning reads the file again.
+	{name: "merged-keys", most: 75000, fill: func(t tree, n int) {
 		t.write("base/cm.yaml", configMap("big"), n, "  key-%06d: value-%d\n")
 		t.kustomization("base", "resources: [cm.yaml]\n")
 		t.write("p.yaml", configMap("big"), n, "  key-%06d: changed-%d\n")
@@ -76,7 +77,7 @@ var shapes = []shape{
 		t.deployments(1, "x")
 		var b strings.Builder
 		for i := range n {
-			b.WriteString("- patch: |\n    " + strings.ReplaceAll(strings.TrimSpace(addVariable("d00000", i)), "\n", "\n    ") + "\n")
+			b.WriteString("- patch: |\n" + indent(addVariable("d00000", i)) + "\n")
 		}
 		t.kustomization("", "resources: [r.yaml]\npatches:\n"+b.String())
 	}},
@@ -134,25 +135,45 @@ var shapes = []shape{
 		}
 		t.kustomizationOf(n, "resources: [r.yaml]\ncomponents:\n", "- c%05[1]d\n")
 	}},
-	{name: "layers-with-prefix", most: 600, fill: func(t tree, n int) {
-		t.deployments(1, "x")
-		name := "d00000"
-		for i := range n {
-			dir, below := fmt.Sprintf("l%05d", i), fmt.Sprintf("../l%05d", i-1)
-			if i == 0 {
-				below = "../r.yaml"
+	// Ten chains, because the depth of a single one is limited. The names in a chain grow with its
+	// layers: for the largest size, they are 5 MB of the input.
+	{name: "layers-with-prefix", most: 990, fill: func(t tree, n int) {
+		for chain := range 10 {
+			name := fmt.Sprintf("d%d", chain)
+			t.text(fmt.Sprintf("c%d/l00000/r.yaml", chain), deployment(name, "x"))
+			resource := "r.yaml"
+			for i := range n {
+				t.kustomization(fmt.Sprintf("c%d/l%05d", chain, i),
+					fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n%s\n", resource, indent(addVariable(name, i))))
+				resource, name = fmt.Sprintf("../l%05d", i), "a"+name
 			}
-			if i == 0 {
-				os.Rename(filepath.Join(t.dir, "r.yaml"), filepath.Join(t.dir, "l00000.yaml"))
-				t.text(dir+"/r.yaml", t.read("l00000.yaml"))
-				below = "r.yaml"
-			}
-			t.kustomization(dir, fmt.Sprintf("resources: [%s]\nnamePrefix: a\npatches:\n- patch: |\n    %s\n", below,
-				strings.ReplaceAll(strings.TrimSpace(addVariable(name, i)), "\n", "\n    ")))
-			name = "a" + name
 		}
-		t.kustomization("", fmt.Sprintf("resources: [l%05d]\n", n-1))
+		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
 	}},
+	{name: "compositions", most: 990, fill: func(t tree, n int) { // ten chains, like those of the layers
+		for chain := range 10 {
+			for i := range n {
+				imports := ""
+				if i > 0 {
+					imports = fmt.Sprintf("transformersFrom: [{path: ../l%05d}]\n", i-1)
+				}
+				t.text(fmt.Sprintf("c%d/l%05d/composition.yaml", chain, i), fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1alpha1\n"+
+					"kind: Composition\n%stransformers:\n- apiVersion: builtin\n  kind: ConfigMapGenerator\n"+
+					"  metadata: {name: m%d-%d}\n  name: m%d-%d\n  literals: [a=b]\n", imports, chain, i, chain, i))
+			}
+		}
+		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
+	}},
+	{name: "imports", most: 3000, fill: func(t tree, n int) {
+		for i := range n {
+			t.text(fmt.Sprintf("c%05d/composition.yaml", i), fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\n"+
+				"transformers:\n- apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: m%d}\n  name: m%d\n  literals: [a=b]\n", i, i))
+		}
+		t.write("composition.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformersFrom:\n", n,
+			"- path: c%05[1]d\n")
+	}},
+	{name: "catalog", args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
+	{name: "lock", args: []string{"lock", ".", "--check", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
 	{name: "bases", most: 3000, fill: func(t tree, n int) {
 		for i := range n {
 			dir := fmt.Sprintf("b%05d", i)
@@ -203,6 +224,18 @@ func roots(t tree, n int) {
 	}
 }
 
+// functions writes a tree that calls n functions, with a catalog and a lock for them.
+func functions(t tree, n int) {
+	t.kustomization("", "resources: [cm.yaml]\ntransformers: [fns.yaml]\n")
+	t.text("cm.yaml", configMap("c"))
+	t.write("fns.yaml", "", n, "---\napiVersion: example.com/v1\nkind: F%05[1]d\nmetadata: {name: f%05[1]d}\n")
+	t.write("catalog.yaml", "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec:\n  krmFunctions:\n", n,
+		"  - {group: example.com, names: {kind: F%05[1]d}, versions: [{name: v1, runtime: {container: "+
+			"{image: \"r.example/f%05[1]d@sha256:1%063[1]x\"}}}]}\n")
+	t.write("krmflow.lock.yaml", "apiVersion: krmflow.dev/v1alpha1\nkind: Lock\nentries:\n", n,
+		"- {name: \"r.example/f%05[1]d@sha256:1%063[1]x\", kind: image, digest: \"sha256:1%063[1]x\"}\n")
+}
+
 // A tree writes the files of a tree. Errors end the program.
 type tree struct{ dir string }
 
@@ -230,12 +263,6 @@ func (t tree) write(name, start string, n int, format string) {
 	}
 	must(w.Flush())
 	must(f.Close())
-}
-
-func (t tree) read(name string) string {
-	data, err := os.ReadFile(filepath.Join(t.dir, name))
-	must(err)
-	return string(data)
 }
 
 // kustomization writes a kustomization file.
@@ -266,13 +293,21 @@ func (t tree) deployments(n int, image string) {
 		if strings.Contains(image, "%") {
 			used = fmt.Sprintf(image, i)
 		}
-		b.WriteString("---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: " + name + "\n  labels: {app: " + name +
-			"}\n  annotations: {of: " + name + "}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: " + name +
-			"}}\n  template:\n    metadata: {labels: {app: " +
-			name + "}}\n    spec:\n      containers:\n      - name: main\n        image: " +
-			used + ":1\n")
+		b.WriteString("---\n" + deployment(name, used))
 	}
 	t.text("r.yaml", b.String())
+}
+
+func deployment(name, image string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: " + name + "\n  labels: {app: " + name +
+		"}\n  annotations: {of: " + name + "}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: " + name +
+		"}}\n  template:\n    metadata: {labels: {app: " + name + "}}\n    spec:\n      containers:\n      - name: main\n        image: " +
+		image + ":1\n"
+}
+
+// indent indents a text by four columns.
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
 func service(i int) string {

@@ -1,0 +1,295 @@
+package builtins
+
+import (
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/lint"
+)
+
+// A mergeMemory remembers the long lists of an object between the patches that change it. A merge
+// visits the whole object, and it needs the identity of each item of the lists that it merges.
+// Without the memory, n patches that each add an item to one list would visit n²/2 items.
+//
+// The memory belongs to an owned resource: see [krm.List.Memory]. Values are immutable, so a list
+// that a different step has changed is a different value, which the memory does not know.
+type mergeMemory struct {
+	lists []*knownList
+	next  int // the element of lists to replace when there are maxKnown
+}
+
+const (
+	// fewItems is the length up to which a search in a list is faster than an index.
+	fewItems = 16
+	// maxKnown is the maximum number of lists in a memory.
+	maxKnown = 8
+)
+
+// memoryOf returns the memory of resource i, nil unless the list owns the resource.
+func memoryOf(list *krm.List, i int) *mergeMemory {
+	place := list.Memory(i)
+	if place == nil {
+		return nil
+	}
+	if *place == nil {
+		*place = new(mergeMemory)
+	}
+	memory := (*place).(*mergeMemory)
+	for _, k := range memory.lists {
+		k.next = nil // of a merge that failed
+	}
+	return memory
+}
+
+// A knownList is a long well-formed list that a merge without a patch leaves unchanged, with an
+// index of its items.
+type knownList struct {
+	kinds *schema.Schema
+	node  schema.Node
+	keys  []string // the merge keys that the items have
+	list  yaml.Value
+	// items has the items in the order in which they were added, None for removed ones, and index
+	// their indexes by identity. Positions in the list would all change with each item that comes
+	// first.
+	items []yaml.Value
+	index map[string]int
+	names *lint.Names // of items, nil before the first use
+	room  yaml.ItemRoom
+	next  *listChange // by the current merge
+}
+
+// A listChange is the effect of a merge on a list. It becomes effective with [mergeMemory.commit],
+// because checks of the merge look up items of the list before it.
+type listChange struct {
+	list   yaml.Value
+	ids    []string
+	values []yaml.Value // the items ids, None if removed
+	lost   bool         // the list may no longer be as described in knownList
+}
+
+// list returns the index of the list v, nil if it is short or malformed.
+func (memory *mergeMemory) list(m *merger, v yaml.Value, n schema.Node) *knownList {
+	if memory == nil || v.Len() <= fewItems {
+		return nil
+	}
+	if k := memory.find(m.schema, v, n); k != nil {
+		return k
+	}
+	return memory.learn(m, v, n)
+}
+
+func (memory *mergeMemory) find(kinds *schema.Schema, v yaml.Value, n schema.Node) *knownList {
+	for _, k := range memory.lists {
+		if k.list.WithStyleOf(v).Same(v) && k.kinds == kinds && k.node == n {
+			return k
+		}
+	}
+	return nil
+}
+
+// knows reports whether a merge without a patch leaves the list v unchanged.
+func (memory *mergeMemory) knows(m *merger, v yaml.Value, n schema.Node) bool {
+	if memory == nil || v.Len() <= fewItems {
+		return false
+	}
+	for _, k := range memory.lists { // lists that were just merged and are visited once more
+		if k.next != nil && !k.next.lost && k.next.list.WithStyleOf(v).Same(v) && k.kinds == m.schema && k.node == n {
+			return true
+		}
+	}
+	return memory.list(m, v, n) != nil
+}
+
+// learn adds the list v to the memory. It returns nil if v is malformed or if a merge would change
+// items that the patch does not mention.
+func (memory *mergeMemory) learn(m *merger, v yaml.Value, n schema.Node) *knownList {
+	k := &knownList{kinds: m.schema, node: n, keys: usedFields(n.MergeKeys(), v.Items()), list: v}
+	ids, ok := itemIDs(nil, k.keys, v.Items())
+	if !ok {
+		return nil
+	}
+	for _, item := range v.Items() {
+		if !k.settled(m, item) {
+			return nil
+		}
+	}
+	k.items, k.index = slices.Clone(v.Items()), make(map[string]int, len(ids))
+	for i, id := range ids {
+		k.index[id] = i
+	}
+	if len(memory.lists) < maxKnown {
+		memory.lists = append(memory.lists, k)
+	} else {
+		memory.lists[memory.next] = k
+		memory.next = (memory.next + 1) % maxKnown
+	}
+	return k
+}
+
+// settled reports whether a merge without a patch leaves an item unchanged.
+func (k *knownList) settled(m *merger, item yaml.Value) bool {
+	if len(k.keys) == 0 { // scalars
+		return true
+	}
+	kept, err := m.keep(item, k.node.Elem())
+	return err == nil && kept.Same(item)
+}
+
+// id returns the identity of an item of a patch. ok is false if an item of the list cannot have the
+// same identity because the list has other keys.
+func (k *knownList) id(item yaml.Value) (id string, ok bool) {
+	for _, key := range k.node.MergeKeys() {
+		if !slices.Contains(k.keys, key) && item.Get(key).Text() != "" {
+			return "", false
+		}
+	}
+	return itemID(k.keys, item)
+}
+
+// Find implements [lint.Items].
+func (k *knownList) Find(item yaml.Value) yaml.Value {
+	if id, ok := k.id(item); ok {
+		if i, ok := k.index[id]; ok {
+			return k.items[i]
+		}
+	}
+	return yaml.Value{}
+}
+
+// Misspelt implements [lint.Items].
+func (k *knownList) Misspelt(name string) (known string, ok bool) {
+	if len(k.keys) != 1 || k.keys[0] != "name" {
+		return "", false
+	}
+	if k.names == nil {
+		k.names = new(lint.Names)
+		for _, item := range k.items {
+			k.names.Add(item.Get("name").Text())
+		}
+	}
+	first := -1
+	for _, i := range k.names.Misspelt(name) {
+		if item := k.items[i]; item.Exists() {
+			if at := slices.Index(k.list.Items(), item); first < 0 || at < first {
+				first, known = at, item.Get("name").Text()
+			}
+		}
+	}
+	return known, true
+}
+
+// merge is [merger.mergeItems] for the known list. ok is false if the patch is malformed or if the
+// current merge has changed the list already, since an object may contain a list twice.
+func (k *knownList) merge(m *merger, patch []yaml.Value) (v yaml.Value, ok bool, err error) {
+	c := &listChange{ids: make([]string, len(patch)), values: make([]yaml.Value, len(patch))}
+	for i, item := range patch {
+		if c.ids[i], ok = k.id(item); !ok {
+			return v, false, nil
+		}
+	}
+	if k.next != nil || !distinct(c.ids) {
+		return v, false, nil
+	}
+	k.next = c
+	dest, newFirst := k.list.Items(), len(k.keys) > 1
+	at := make([]int, len(patch)) // positions in dest, -1 for new items
+	var order, first []int        // indexes of patch: the order of the merge, and the items that come first
+	for i, id := range c.ids {
+		at[i] = -1
+		if old, ok := k.index[id]; ok {
+			at[i] = slices.Index(dest, k.items[old])
+		}
+		if at[i] < 0 || !newFirst {
+			first = append(first, i)
+		}
+		order = append(order, i)
+	}
+	if newFirst {
+		slices.SortStableFunc(order, func(i, j int) int { return at[i] - at[j] })
+	}
+	for _, i := range order {
+		if at[i] < 0 {
+			v, err = m.add(patch[i], k.node.Elem())
+		} else {
+			v, err = m.mergeItem(dest[at[i]], patch[i], k.node.Elem())
+		}
+		if err != nil {
+			return v, true, atItem(max(at[i], i), err)
+		}
+		c.values[i] = v
+		if id, ok := itemID(k.keys, v); v.Exists() && (!ok || id != c.ids[i] || !k.settled(m, v)) {
+			c.lost = true
+		}
+	}
+	c.list = k.result(c, at, first)
+	return c.list, true, nil
+}
+
+// result returns the list after a merge. The items of the patch were at the positions at, and those
+// with the indexes first come first.
+func (k *knownList) result(c *listChange, at, first []int) yaml.Value {
+	var items []yaml.Value
+	for _, i := range first {
+		if c.values[i].Exists() {
+			items = append(items, c.values[i])
+		}
+	}
+	hits := make([]int, 0, len(at)) // indexes of the patch with an item in the list
+	for i, pos := range at {
+		if pos >= 0 {
+			hits = append(hits, i)
+		}
+	}
+	if len(hits) == 0 {
+		return k.room.Prepend(k.list, items)
+	}
+	slices.SortFunc(hits, func(i, j int) int { return at[i] - at[j] })
+	items = slices.Grow(items, k.list.Len())
+	rest, from := k.list.Items(), 0
+	for _, i := range hits {
+		items = append(items, rest[from:at[i]]...)
+		if from = at[i] + 1; len(k.keys) > 1 && c.values[i].Exists() {
+			items = append(items, c.values[i])
+		}
+	}
+	return k.list.WithItems(append(items, rest[from:]...)...)
+}
+
+// commit makes the results of a merge known.
+func (memory *mergeMemory) commit() {
+	if memory == nil {
+		return
+	}
+	for _, k := range memory.lists {
+		if c := k.next; c != nil && !c.lost {
+			k.change(c)
+		}
+	}
+	memory.lists = slices.DeleteFunc(memory.lists, func(k *knownList) bool { return k.next != nil && k.next.lost })
+	for _, k := range memory.lists {
+		k.next = nil
+	}
+}
+
+func (k *knownList) change(c *listChange) {
+	k.list = c.list
+	for i, id := range c.ids {
+		v := c.values[i]
+		old, found := k.index[id]
+		switch {
+		case found && v.Exists():
+			k.items[old] = v
+		case found:
+			k.items[old] = v
+			delete(k.index, id)
+		case v.Exists():
+			k.index[id] = len(k.items)
+			k.items = append(k.items, v)
+			if k.names != nil {
+				k.names.Add(v.Get("name").Text())
+			}
+		}
+	}
+}
