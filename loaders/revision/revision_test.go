@@ -383,7 +383,7 @@ func TestHoldsComparesContentAndMode(t *testing.T) {
 			{"a", "", false, false},
 			{"none", "", false, false},
 		} {
-			if got := tree.Holds(c.name, []byte(c.data), c.executable); got != c.want {
+			if got := tree.Holds(c.name, tree.IDOf([]byte(c.data)), c.executable); got != c.want {
 				t.Errorf("%s: %+v: %v", format, c, got)
 			}
 		}

@@ -321,7 +321,7 @@ func (c *comparison) leaveOut(tree *revision.Tree, seen *oldside.Seen) {
 		}
 		known := c.run.Known(u.now)
 		u.claimed = known.Claimed
-		if gone := known.Failed; known.Record != nil || gone != nil && seen.SameRecord(u.now, gone) || seen.Same(c.run.Plan(), u.now) {
+		if known.Record != nil || seen.Same(c.run.Plan(), u.now) {
 			if known.Record != nil {
 				c.Log.Unchanged(u.now)
 			}

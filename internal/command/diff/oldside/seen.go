@@ -9,7 +9,6 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
@@ -86,13 +85,7 @@ func (s *Seen) SameRecord(dir string, r *records.Record) bool {
 	}
 	for p := range r.Parts {
 		if !s.has(p, true, func(name string) bool {
-			id := s.ids.Of(p.Sum, func() string {
-				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
-				if err != nil || krm.DigestOf(data) != p.Sum {
-					return ""
-				}
-				return s.tree.IDOf(data)
-			})
+			id := s.ids.OfFile(p.Real, p.Sum, s.tree.IDOf)
 			return id != "" && id == s.tree.ID(name)
 		}) {
 			return false
