@@ -189,9 +189,9 @@ func (r *Run) key(all []*records.Record) krm.Digest {
 	return krm.DigestOf(b)
 }
 
-// output returns the known metadata of the files in an output folder, for comparing them without
-// reading. It is nil if records are not used.
-func (e *Engine) output(folder string) *known.Files {
+// Output returns the known metadata of the files in an output folder, for comparing them without
+// reading. It is nil if no run has used records.
+func (e *Engine) Output(folder string) *known.Files {
 	w := e.host.Watch
 	switch {
 	case !e.reuses || folder == "":

@@ -134,8 +134,8 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
-// plan plans the existing roots, except those that are unaffected according to their records. The run is nil if no root exists now, which is not an error if
-// the revision has some.
+// plan plans the existing roots, except those that are unaffected according to their records. The
+// run is nil if no root exists now, which is not an error if the revision has some.
 func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
 	in, err := c.there()
 	if err != nil || len(in) < len(c.in) && len(in) == 0 {

@@ -70,9 +70,10 @@ type unit struct {
 	name     string
 	now, was string // names on each side, "" if absent
 	old      *krm.List
-	got      bool // compared, or known to be the same
-	broken   bool // the same errors on both sides
-	claimed  bool // the cache claims that it is the same; verify it
+	got      bool  // compared, or known to be the same
+	broken   bool  // the same errors on both sides
+	claimed  bool  // the cache claims that it is the same; verify it
+	err      error // of reading the old side
 	root     Root
 	secrets  []func(*secret.Set) // each adds the Secret values in the steps of one side
 }
@@ -413,50 +414,50 @@ func (c *comparison) withOutput(args []string) error {
 	if err != nil {
 		return err
 	}
-	old, err := oldside.Read(c.against, roots.Outs())
+	old, err := oldside.Open(c.against, roots.Outs())
 	if err != nil {
 		return err
 	}
+	found := map[string]render.Root{}
+	outs := map[string]bool{}
 	for _, root := range roots {
-		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.Lists[root.Out]}
-		if u.old == nil {
-			u.was = ""
+		u := &unit{name: root.Dir, now: root.Dir}
+		if old.Has(root.Out) {
+			u.was = root.Out
 		}
-		delete(old.Lists, root.Out)
+		found[root.Dir], outs[root.Out] = root, true
 		c.units = append(c.units, u)
 	}
-	var gone []*unit
 	if c.Recursive && !c.Filtered() || old.File {
 		outOf := func(r render.Root) (string, error) { return r.Out, nil }
-		for _, out := range c.engine.Split().OldSide(slices.Sorted(maps.Keys(old.Lists)), outOf) {
-			if !asked(base, args, out) {
-				continue
+		for _, out := range c.engine.Split().OldSide(old.Roots(), outOf) {
+			if !outs[out] && oldside.Asked(base, args, out) {
+				c.units = append(c.units, &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out})
 			}
-			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.Lists[out]}
-			c.units, gone = append(c.units, u), append(gone, u)
 		}
 	}
-	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
+	q := engine.Request{Dirs: c.names(now), Reuse: func(dir string, r *records.Record) bool { return old.Same(c.engine, found[dir], r) }}
+	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}
-	for _, u := range gone {
-		c.compare(u, nil)
+	compare := func(u *unit, list *krm.List) {
+		if u.old, u.err = old.List(u.was); u.err == nil {
+			c.compare(u, list)
+		}
 	}
-	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
-}
-
-// asked reports whether the root with the output folder out would be at or below one of the
-// directories args. It reports true if that is unknown: the output does not record the location
-// of its roots, or args are elsewhere.
-func asked(base string, args []string, out string) bool {
-	if len(args) == 0 {
-		args = []string{"."}
+	for _, u := range c.units {
+		if u.now == "" {
+			compare(u, nil)
+		} else if c.run.Known(u.now).Record != nil {
+			c.Log.Unchanged(u.now)
+			u.got = true
+		}
 	}
-	root := filepath.Join(base, filepath.FromSlash(out))
-	return slices.ContainsFunc(args, func(arg string) bool {
-		dir, err := filepath.Abs(arg)
-		return err != nil || base == "" || diag.Within(root, dir) || !diag.Within(dir, base)
-	})
+	err = c.make(c.run, now, compare)
+	for _, u := range c.units {
+		err = errors.Join(err, c.fail(u.err))
+	}
+	return err
 }
 
 // now and was return the name of a unit on one side, "" if it is absent there.
