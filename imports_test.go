@@ -148,7 +148,7 @@ var imports = map[string][]string{
 	"internal/cli/console": {"diag", "graph", "internal/cli/findings", "internal/cli/options", "internal/cli/report",
 		"internal/cli/terminal", "krm/secret/words", "krm/yaml", "loaders/remote", "output", "planner", "planner/roots", "scheduler"},
 	"internal/cli/exit": {"diag", "internal/cli/options", "internal/cli/settings", "internal/engine", "internal/engine/sink",
-		"krm/function", "loaders/remote", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
+		"krm/function", "loaders/remote", "loaders/revision", "output", "planner", "planner/roots", "render", "scheduler", "trust"},
 	"internal/cli/findings": {"diag", "internal/cli/messages", "krm/yaml", "output"},
 	"internal/cli/help":     {"loaders/revision"},
 	"internal/cli/messages": {"diag"},

@@ -486,9 +486,6 @@ func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []pl
 
 // plannedIn returns the warnings that concern files read by the layers of a root.
 func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
-	if len(warnings) == 0 {
-		return nil
-	}
 	files := map[string]bool{}
 	for _, o := range seen {
 		if o.Kind == loaders.SawFile {

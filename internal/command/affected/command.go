@@ -48,8 +48,8 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "affected --against REV | --files FILE... | -",
 		Short: "Print the roots that a change can affect",
-		Long: `Print the roots whose output a change can affect, one per line, sorted. All roots below the working directory, or below the directories of --in, are planned.
-Nothing is executed unless --really is set.
+		Long: `Print the roots whose output a change can affect, one per line, sorted. All roots below the working directory, or below the directories of
+--in, are examined. They are not planned if an earlier run recorded their inputs. Nothing is executed unless --really is set.
 
 The changes are the differences between a revision and the work tree, including untracked files; or the files named as arguments or on standard input,
 relative to the working directory, or to the top of the repository if no such file exists there. A root is affected if it reads a changed file,
@@ -170,7 +170,7 @@ func (c *command) there() (dirs []string, err error) {
 		info, statErr := os.Stat(dir)
 		switch {
 		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
-			return nil, &engine.RemoteError{Arg: dir, Tree: c.tree}
+			return nil, &revision.RemoteError{Arg: dir, Tree: c.tree}
 		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // the search for roots reports an empty name
 			dirs = append(dirs, dir)
 			continue

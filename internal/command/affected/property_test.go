@@ -304,6 +304,7 @@ func TestRecordsGiveTheSameAnswer(t *testing.T) {
 	r.run("", "git", "init", "-q")
 	commit()
 	commit()
+	r.run("", "git", "tag", "base")
 	out := filepath.Join(filepath.Dir(r.dir), "out")
 	r.messages("apply-render", "-R", ".", "--keep-going", "-o", out+"/")
 	for round := range *rounds {
@@ -311,8 +312,9 @@ func TestRecordsGiveTheSameAnswer(t *testing.T) {
 		for range rnd.IntN(3) {
 			edits = append(edits, r.mutate(rnd, r.dir))
 		}
-		if rnd.IntN(4) == 0 {
-			edits = append(edits, w.Edit())
+		if info, err := os.Stat(filepath.Join(r.dir, "random", "l0")); err == nil && info.IsDir() && rnd.IntN(4) == 0 {
+			w.Write("l0/a.yaml", fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", rnd.IntN(3)))
+			edits = append(edits, "edit l0")
 		}
 		switch rnd.IntN(6) {
 		case 0:
@@ -349,9 +351,8 @@ func TestRecordsGiveTheSameAnswer(t *testing.T) {
 			r.run("", "git", "reset", "-q") // the index differs from both sides
 			r.run("", "git", "rm", "-q", "--cached", "-r", ".")
 		case 2:
-			r.run("", "git", "reset", "-q", "--hard", "HEAD~1")
+			r.run("", "git", "reset", "-q", "--hard", "base")
 			r.run("", "git", "clean", "-qfdx")
-			commit()
 		}
 	}
 }

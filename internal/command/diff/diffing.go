@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -265,6 +264,11 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
 		return errRoots
 	}
+	if errRoots == nil {
+		if _, err := c.engine.Prepare(ctx, roots.Dirs()); err != nil {
+			return err
+		}
+	}
 	there, _, err := c.Find(c.cmd, engine.Search{Args: args, Tree: tree})
 	if err != nil {
 		return err
@@ -352,7 +356,7 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			c.units = append(c.units, u)
 			continue
 		}
-		if err := askable(tree, root.Dir, name); err != nil {
+		if err := oldside.Askable(tree, root.Dir, name); err != nil {
 			if err := c.fail(err); err != nil {
 				return err
 			}
@@ -386,20 +390,6 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			}
 		}
 		c.units = append(c.units, &unit{name: shown, was: name})
-	}
-	return nil
-}
-
-// askable returns an error if the revision cannot tell whether it contains a root, for example
-// because a submodule is not part of the revision. Such a root must not be reported as new.
-func askable(tree *revision.Tree, dir, name string) error {
-	if !utf8.ValidString(name) {
-		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision",
-			diag.OneLine(dir)).With(diag.BadValue)
-	}
-	_, err := tree.Stat(name)
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
-		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
 	}
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
@@ -146,4 +148,18 @@ func sameLock(lockFile string, tree *revision.Tree) bool {
 		return err != nil
 	}
 	return tree.Shares(name, &yaml.Source{File: lockFile, Data: data})
+}
+
+// Askable returns an error if the revision cannot tell whether it contains a root, for example
+// because a submodule is not part of the revision. Such a root must not be reported as new.
+func Askable(tree *revision.Tree, dir, name string) error {
+	if !utf8.ValidString(name) {
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision",
+			diag.OneLine(dir)).With(diag.BadValue)
+	}
+	_, err := tree.Stat(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
+		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
+	}
+	return nil
 }
