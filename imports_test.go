@@ -174,7 +174,7 @@ var imports = map[string][]string{
 	"internal/review/why": {"diag", "graph", "internal/engine", "internal/engine/records", "internal/planview", "krm/yaml", "planner"},
 
 	"internal/command/affected": {"diag", "graph", "internal/cli", "internal/cli/options", "internal/engine", "internal/engine/records",
-		"internal/review/inputs", "krm", "loaders", "loaders/revision", "render"},
+		"internal/review/inputs", "internal/sys/filestat", "krm", "loaders", "loaders/revision", "render"},
 	"internal/command/applyrender": {"diag", "internal/cli", "internal/cli/exit", "internal/cli/options", "internal/cli/terminal",
 		"internal/command/diff", "internal/engine", "internal/engine/records", "internal/engine/sink", "internal/planview",
 		"internal/review/history", "internal/review/validation", "krm", "krm/secret", "loaders/revision", "output", "output/known",

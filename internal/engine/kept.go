@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/krmflow/krmflow/cache"
@@ -230,3 +231,9 @@ func (r *Run) LastWrite(file string) *records.LastWrite {
 // Objects returns the object ids of files in the git repository with this top directory, as far
 // as earlier runs have computed them.
 func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }
+
+// Lacks reports whether there is certainly nothing at an absolute path without symbolic links,
+// because the search for roots has listed its directory. False means unknown.
+func (e *Engine) Lacks(path string) bool {
+	return e.places.Lacks(filepath.Dir(path), filepath.Base(path))
+}

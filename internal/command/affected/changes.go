@@ -42,9 +42,9 @@ type Change struct{ Path, How string }
 type Changes interface {
 	Of(in inputs.Input) []Change
 	// holds reports whether Of would certainly return no change for the input in, a file with the
-	// content digest sum or an absent path. now describes the file. The paths of recorded inputs
-	// have known contents, so this is faster than Of.
-	holds(in inputs.Input, sum krm.Digest, now fs.FileInfo) bool
+	// content digest sum or an absent path. executable reports whether any execute bit of the file
+	// is set. The paths of recorded inputs have known contents, so this is faster than Of.
+	holds(in inputs.Input, sum krm.Digest, executable bool) bool
 }
 
 // names is a set of files that the user listed as changed.
@@ -107,7 +107,7 @@ func (n names) Of(in inputs.Input) (all []Change) {
 	return all
 }
 
-func (n names) holds(in inputs.Input, _ krm.Digest, _ fs.FileInfo) bool { return len(n.Of(in)) == 0 }
+func (n names) holds(in inputs.Input, _ krm.Digest, _ bool) bool { return len(n.Of(in)) == 0 }
 
 // ReadNames parses a list of files in git's formats: one name per line, quoted if it contains
 // special characters, or names that end with a zero byte if the list contains any. A list with
@@ -205,10 +205,10 @@ func (s *since) same(path string, info fs.FileInfo) bool {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	return err == nil && s.tree.Holds(filepath.ToSlash(name), s.tree.IDOf(data), executable(info))
+	return err == nil && s.tree.Holds(filepath.ToSlash(name), s.tree.IDOf(data), executable(info.Mode()))
 }
 
-func (s *since) holds(in inputs.Input, sum krm.Digest, now fs.FileInfo) bool {
+func (s *since) holds(in inputs.Input, sum krm.Digest, executable bool) bool {
 	if !diag.Within(in.Path, s.tree.Top()) {
 		return true // as in Of
 	}
@@ -220,11 +220,11 @@ func (s *since) holds(in inputs.Input, sum krm.Digest, now fs.FileInfo) bool {
 		return s.tree.Lacks(filepath.ToSlash(name))
 	}
 	id := s.ids.OfFile(in.Path, sum, s.tree.IDOf)
-	return id != "" && s.tree.Holds(filepath.ToSlash(name), id, executable(now))
+	return id != "" && s.tree.Holds(filepath.ToSlash(name), id, executable)
 }
 
 // executable reports whether any execute bit of a file is set. Windows has none.
-func executable(info fs.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o111 != 0 }
+func executable(mode fs.FileMode) bool { return runtime.GOOS != "windows" && mode&0o111 != 0 }
 
 func (s *since) compareFolders(dir string) (all []Change) {
 	entries := map[string]bool{}
@@ -274,5 +274,5 @@ func (s *since) state(place inputs.Place, path string) string {
 	if err != nil {
 		return unreadable
 	}
-	return "file " + strconv.FormatBool(executable(info)) + string(data)
+	return "file " + strconv.FormatBool(executable(info.Mode())) + string(data)
 }

@@ -97,7 +97,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		defer c.tree.Close()
 	}
 	cwd, _ := os.Getwd() // on failure, all roots are planned
-	c.recorded = recorded{changes: changes, objects: e.GitOps, cwd: cwd, held: map[inputs.Input]bool{}}
+	c.recorded = recorded{changes: changes, objects: e.GitOps, lacks: e.Lacks, cwd: cwd, held: map[inputs.Input]bool{}}
 	run, err := c.plan(cmd)
 	if err != nil {
 		return err

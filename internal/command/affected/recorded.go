@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/review/inputs"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 )
@@ -21,6 +22,7 @@ import (
 type recorded struct {
 	changes Changes
 	objects func(*revision.Tree) engine.Objects // see [engine.Engine.GitOps]
+	lacks   func(path string) bool              // see [engine.Engine.Lacks]
 	cwd     string
 	held    map[inputs.Input]bool // results of holds
 }
@@ -63,9 +65,17 @@ func (c *recorded) unaffected(dir string, r *records.Record) bool {
 
 // holds reports whether an input of a record is not changed.
 func (c *recorded) holds(in inputs.Input, p records.Part) bool {
-	now, err := os.Lstat(in.Path)
-	if in.Kind == inputs.Absent && !errors.Is(err, fs.ErrNotExist) || in.Kind == inputs.File && (err != nil || !now.Mode().IsRegular()) {
-		return false // a broken link, or the input has changed since the record was checked
+	mode := p.Stat.Mode
+	if in.Kind == inputs.Absent && !c.lacks(in.Path) || in.Kind == inputs.File && p.Stat == (filestat.Stat{}) {
+		now, err := os.Lstat(in.Path)
+		switch {
+		case in.Kind == inputs.Absent && !errors.Is(err, fs.ErrNotExist): // for example a broken link
+			return false
+		case in.Kind == inputs.File && err != nil:
+			return false
+		case err == nil:
+			mode = now.Mode()
+		}
 	}
-	return c.changes.holds(in, p.Sum, now)
+	return c.changes.holds(in, p.Sum, executable(mode))
 }

@@ -118,6 +118,8 @@ type Part struct {
 	Kind loaders.Kind
 	// Sum is the digest of the content of a file, or of the names in a folder.
 	Sum krm.Digest
+	// Stat is the metadata of a file, or zero if it is not known.
+	Stat filestat.Stat
 }
 
 // Parts yields all inputs of the root in the file system. Remote references are not included.
@@ -129,7 +131,7 @@ func (r *Record) Parts(yield func(Part) bool) {
 	}
 	for i := range r.trace.files {
 		f := &r.trace.files[i]
-		p := Part{Path: r.trace.path(f), Real: f.link, Kind: f.kind, Sum: f.sum}
+		p := Part{Path: r.trace.path(f), Real: f.link, Kind: f.kind, Sum: f.sum, Stat: f.stat}
 		switch d := r.trace.dirs[f.dir]; {
 		case f.link != "":
 		case d.real == d.path:

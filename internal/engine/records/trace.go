@@ -194,6 +194,7 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(path) != f.sum:
 		return false, false
 	}
+	f.stat = filestat.Stat{} // the old one has other permissions or another time
 	if now.stat.Settled(now.hashedAt) {
 		f.stat = now.stat
 		return true, true
