@@ -232,6 +232,10 @@ func (r *Run) LastWrite(file string) *records.LastWrite {
 // as earlier runs have computed them.
 func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }
 
+// Real returns the path of a directory without symbolic links, or "" if there is none. It looks up
+// each directory once.
+func (e *Engine) Real(path string) string { return e.places.Real(path) }
+
 // Lacks reports whether there is certainly nothing at an absolute path without symbolic links,
 // because the search for roots has listed its directory. False means unknown.
 func (e *Engine) Lacks(path string) bool {

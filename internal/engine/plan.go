@@ -263,9 +263,9 @@ func (e *Engine) prepare(ctx context.Context, names []string, q Request, seen *l
 	return o, nil
 }
 
-// rootWorth is the number of bytes that each root adds to limits.Usage.Made, which raises the memory
-// limit: the plan of a root takes memory even if its files are small, and a record that is checked
-// takes memory although its files are not read.
+// rootWorth is the number of bytes that each root adds to limits.Usage.Made, which raises the
+// memory limit: the plan of a root takes memory even if its files are small, and a record that is
+// checked takes memory although its files are not read.
 const rootWorth = 256 << 10
 
 // locals returns the absolute paths of the directories that are not remote.

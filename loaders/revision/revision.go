@@ -38,6 +38,7 @@ const Prefix = "git:"
 type Tree struct {
 	top, commit string
 	rev         string
+	wd          string // the working directory, "" if it does not exist
 	root        *node
 	listing     [sha256.Size]byte // see Listing
 	shallow     bool
@@ -84,6 +85,7 @@ func resolved(ctx context.Context, dir, rev string) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{rev: rev, ctx: ctx, git: g, sizes: map[string]int64{}, known: map[string]*yaml.Source{}, pending: map[string][]byte{}}
+	t.wd, _ = os.Getwd() // Name reports the error
 	if err := t.find(start); err != nil {
 		return nil, err
 	}
@@ -309,9 +311,12 @@ func (t *Tree) Shown() string { return Prefix + diag.OneLine(t.rev) + ":" }
 // nor in the tree. Symbolic links in the work tree are not resolved, because links of the tree
 // apply instead. A path outside of the repository is an error.
 func (t *Tree) Name(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+	abs := filepath.Join(t.wd, path) // not filepath.Abs, which looks up the working directory for each path
+	if filepath.IsAbs(path) || t.wd == "" {
+		var err error
+		if abs, err = filepath.Abs(path); err != nil {
+			return "", err
+		}
 	}
 	if diag.Within(abs, t.top) {
 		rel, err := filepath.Rel(t.top, abs)

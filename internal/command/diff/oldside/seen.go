@@ -10,7 +10,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
-	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
@@ -23,6 +22,7 @@ type Seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
 	ids      *records.IDs
+	wd       string
 	real     func(path string) string
 	sameLock bool
 }
@@ -37,8 +37,8 @@ type place struct {
 
 // NewSeen compares roots with the revision tree. lockFile is the lock file of the new side.
 func NewSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *Seen {
-	return &Seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
-		ids: e.Objects(tree.Top())}
+	wd, _ := os.Getwd() // without it, roots with relative names are planned
+	return &Seen{tree: tree, known: map[place]bool{}, wd: wd, real: e.Real, sameLock: sameLock(lockFile, tree), ids: e.Objects(tree.Top())}
 }
 
 // Same reports whether the observed files of a root are the same in the revision. If so, its
@@ -78,8 +78,11 @@ func (s *Seen) holds(o *loaders.Observation) bool {
 // without planning it. The record may come from the same root under another name, so a link in
 // the path of dir is checked separately.
 func (s *Seen) SameRecord(dir string, r *records.Record) bool {
-	abs, err := filepath.Abs(dir)
-	if err != nil || r.Remote() && !s.sameLock {
+	abs := filepath.Clean(dir)
+	if !filepath.IsAbs(dir) {
+		abs = filepath.Join(s.wd, dir)
+	}
+	if !filepath.IsAbs(abs) || r.Remote() && !s.sameLock {
 		return false
 	}
 	if !s.has(records.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, true, nil) {
