@@ -138,7 +138,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if e.asked == nil { // the cache must not be in the directories of the run
+	if e.o.Fresh || e.asked == nil || debugs("cacheverify") { // the place of the cache is checked against asked
 		return e.searchIn(ctx, tree, names)
 	}
 	s := e.o.Selection

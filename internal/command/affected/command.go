@@ -283,16 +283,22 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 		}
 	}
 	var planned []inputs.Root
+	claimed := map[string]bool{}
 	if run != nil {
 		planned = inputs.Planned(c.Invocation, run)
 		for _, dir := range found.Dirs() {
-			if run.Known(dir).Record != nil {
+			known := run.Known(dir)
+			if known.Record != nil {
 				planned = append(planned, inputs.Root{Dir: diag.Redact(dir)})
 			}
+			claimed[diag.Redact(dir)] = known.Claimed
 		}
 	}
 	for _, r := range planned {
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
+		if claimed[r.Dir] && len(root.Reasons) > 0 {
+			return nil, diag.NotDeterministic.Errorf("%s: the cache says that the changes do not affect this root, but they do", r.Dir)
+		}
 		root.Reasons = append(root.Reasons, c.objectReasons(r.Dir, changes)...)
 		switch {
 		case c.tree != nil && !before[r.Dir]:
