@@ -81,7 +81,7 @@ type File struct {
 type Found struct {
 	// Roots are the roots by name, and Names are the sorted names. A name has the form
 	// KIND/NAMESPACE/NAME. If several objects have the same name, the directory of the object's
-	// file precedes it.
+	// file precedes it. Roots is nil if the files have no objects, whatever the Options are.
 	Roots map[string]*gitops.Root
 	Names []string
 	// Skipped are the objects that Auto leaves out.
@@ -119,7 +119,7 @@ func Find(ctx context.Context, files []File, o Options) (*Found, error) {
 		env.Clusters = &yaml.Source{File: o.Clusters, Data: data}
 	}
 	if len(objects) == 0 {
-		return f, nil
+		return &Found{}, nil
 	}
 	s.tree = files[0].Tree
 	list, err := s.collect(ctx, env, files)

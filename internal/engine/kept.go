@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/krmflow/krmflow/cache"
@@ -189,9 +190,9 @@ func (r *Run) key(all []*records.Record) krm.Digest {
 	return krm.DigestOf(b)
 }
 
-// output returns the known metadata of the files in an output folder, for comparing them without
-// reading. It is nil if records are not used.
-func (e *Engine) output(folder string) *known.Files {
+// Output returns the known metadata of the files in an output folder, for comparing them without
+// reading. It is nil if no run has used records.
+func (e *Engine) Output(folder string) *known.Files {
 	w := e.host.Watch
 	switch {
 	case !e.reuses || folder == "":
@@ -230,3 +231,13 @@ func (r *Run) LastWrite(file string) *records.LastWrite {
 // Objects returns the object ids of files in the git repository with this top directory, as far
 // as earlier runs have computed them.
 func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }
+
+// Real returns the path of a directory without symbolic links, or "" if there is none. It looks up
+// each directory once.
+func (e *Engine) Real(path string) string { return e.places.Real(path) }
+
+// Lacks reports whether there is certainly nothing at an absolute path without symbolic links,
+// because the search for roots has listed its directory. False means unknown.
+func (e *Engine) Lacks(path string) bool {
+	return e.places.Lacks(filepath.Dir(path), filepath.Base(path))
+}

@@ -48,7 +48,9 @@ type Request struct {
 	// Key makes [Run.Print] reuse a text about all roots. It identifies the text by everything that
 	// affects it other than the roots: the command and the output format.
 	Key string
-	// Observe records the files that layers have accessed: see [planner.Plan.Observed].
+	// Observe records the files that layers have accessed: see [planner.Plan.Observed]. This
+	// includes roots whose references cannot be fetched, which are planned even if a record has
+	// their errors.
 	Observe bool
 
 	// Instead replaces the contents of files. Files are planned instead of layers, one entry

@@ -30,6 +30,7 @@ type reusing struct {
 	failed  map[string]*records.Record // records of roots that cannot be planned
 	broken  map[string]brokenRoot      // roots with errors in an earlier round of a watch, by path
 	used    map[string]bool            // the roots that are not planned
+	observe bool                       // plan roots whose references cannot be fetched: see Request.Observe
 	// With cacheverify: the roots that would otherwise not be planned.
 	claimed map[string]bool
 	told    map[string]bool // warnings of used and failed roots, which have been printed
@@ -76,7 +77,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 		return dirs
 	}
 	r.reusing = &reusing{cache: c, known: map[string]*records.Record{}, failed: map[string]*records.Record{}, used: map[string]bool{},
-		ran:     map[string][]planner.Warning{},
+		observe: r.request.Observe, ran: map[string][]planner.Warning{},
 		records: e.openRecords(c, settings, r.fetching(ctx, c))}
 	o.Observe, e.reuses = true, true
 	if e.host.Watch != nil {
@@ -187,7 +188,7 @@ func (r *reusing) find(dirs, paths []string, usable func(string, *records.Record
 		case record == nil:
 			rest = append(rest, dir)
 			continue
-		case len(record.Unavailable) > 0 && usable != nil:
+		case len(record.Unavailable) > 0 && usable != nil && !r.observe:
 			r.failed[dir] = record
 			continue
 		}
@@ -256,9 +257,8 @@ func unavailable(f planner.RootError) (list []planner.Warning) {
 
 // Known is the result of earlier runs for a root.
 type Known struct {
-	// Record is the record of a root that is reused and not planned. Failed is the record of a
-	// root that could not be planned in an earlier run: see [records.Record.Unavailable].
-	Record, Failed *records.Record
+	// Record is the record of a root that is reused and not planned.
+	Record *records.Record
 	// Claimed reports that the root would have been reused, but is rendered because of
 	// KRMFLOW_DEBUG=cacheverify.
 	Claimed bool
@@ -271,7 +271,7 @@ type Known struct {
 func (r *Run) Known(dir string) Known {
 	k := Known{Record: r.reused(dir), State: func() records.State { return r.state(dir, r.calledBy(dir)) }}
 	if r.reusing != nil {
-		k.Failed, k.Claimed = r.reusing.failed[dir], r.reusing.claimed[dir]
+		k.Claimed = r.reusing.claimed[dir]
 	}
 	return k
 }
@@ -486,9 +486,6 @@ func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []pl
 
 // plannedIn returns the warnings that concern files read by the layers of a root.
 func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
-	if len(warnings) == 0 {
-		return nil
-	}
 	files := map[string]bool{}
 	for _, o := range seen {
 		if o.Kind == loaders.SawFile {

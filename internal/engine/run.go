@@ -268,7 +268,7 @@ func (r *Run) Write(ctx context.Context, w Writing) (Written, error) {
 	if err := r.mayRun(r.plan); err != nil {
 		return Written{}, err
 	}
-	files := r.e.output(w.Folder)
+	files := r.e.Output(w.Folder)
 	to, err := w.Open(r.inputs, files)
 	if err != nil {
 		return Written{}, err

@@ -3,13 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -116,7 +118,7 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	for _, arg := range args {
 		if loaders.IsRemote(arg) {
 			if _, err := os.Stat(arg); err != nil {
-				return nil, &RemoteError{arg, tree}
+				return nil, &revision.RemoteError{Arg: arg, Tree: tree}
 			}
 		}
 		name, err := tree.Name(arg)
@@ -136,6 +138,21 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 	if len(names) == 0 {
 		return nil, nil
 	}
+	if e.o.Fresh || e.asked == nil || debugs("cacheverify") { // the place of the cache is checked against asked
+		return e.searchIn(ctx, tree, names)
+	}
+	s := e.o.Selection
+	key := krm.DigestOf(fmt.Appendf(nil, "%x %q %t %q %q %q %t %q %q", tree.Listing(), names, s.Leaves, s.Keep, s.Only, s.Exclude,
+		s.Hidden, e.o.GitOps.Mode, e.o.Version+records.Executable()))
+	return records.Names(e.cache(), key, func() ([]string, bool, error) {
+		names, err := e.searchIn(ctx, tree, names)
+		return names, err == nil && e.objects.there[tree] == nil && tree.Complete(), err
+	})
+}
+
+// searchIn returns the roots below directories in the tree of a revision. Without objects, they
+// depend on the tree and the options of the search alone.
+func (e *Engine) searchIn(ctx context.Context, tree *revision.Tree, names []string) ([]string, error) {
 	selection := e.withObjects(e.o.Selection, tree, nil)
 	selection.Visit, selection.FS = nil, tree
 	found, err := selection.Find(ctx, names)
@@ -145,15 +162,4 @@ func (e *Engine) findIn(ctx context.Context, tree *revision.Tree, args []string)
 		return nil, err
 	}
 	return found.Dirs, e.distinctIn(tree, found.Dirs, onlyDirectories)
-}
-
-// A RemoteError reports remote content in a comparison with a revision, which does not record
-// its former content.
-type RemoteError struct {
-	Arg  string
-	Tree *revision.Tree
-}
-
-func (e *RemoteError) Error() string {
-	return diag.Redact(e.Arg) + " is remote, but " + strings.TrimSuffix(e.Tree.Shown(), ":") + " contains only the files of the repository"
 }

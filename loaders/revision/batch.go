@@ -131,6 +131,11 @@ func (t *Tree) content(id string) ([]byte, error) {
 
 // load reads an object and records its size. The caller must hold t.mu.
 func (t *Tree) load(id string) (data []byte, err error) {
+	defer func() {
+		if err != nil {
+			t.lacks.Store(true)
+		}
+	}()
 	if t.ctx.Err() != nil {
 		return nil, context.Cause(t.ctx)
 	}

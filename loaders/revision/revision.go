@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -36,11 +38,15 @@ const Prefix = "git:"
 type Tree struct {
 	top, commit string
 	rev         string
+	wd          string // the working directory, "" if it does not exist
 	root        *node
+	listing     [sha256.Size]byte // see Listing
 	shallow     bool
 
 	ctx context.Context
 	git *git.Git
+
+	lacks atomic.Bool // an object could not be read
 
 	mu      sync.Mutex // guards the fields below
 	batch   *batch     // nil until the first file is read
@@ -79,6 +85,7 @@ func resolved(ctx context.Context, dir, rev string) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{rev: rev, ctx: ctx, git: g, sizes: map[string]int64{}, known: map[string]*yaml.Source{}, pending: map[string][]byte{}}
+	t.wd, _ = os.Getwd() // Name reports the error
 	if err := t.find(start); err != nil {
 		return nil, err
 	}
@@ -246,8 +253,9 @@ const maxFiles = 2_000_000
 func (t *Tree) list() error {
 	dirs := map[string]*node{".": t.root}
 	n := 0
+	sum := sha256.New()
 	err := t.git.Stream(t.ctx, nil, func(r io.Reader) error {
-		for in := bufio.NewReaderSize(r, 64<<10); ; {
+		for in := bufio.NewReaderSize(io.TeeReader(r, sum), 64<<10); ; {
 			line, err := in.ReadBytes(0)
 			if err == io.EOF && len(line) == 0 {
 				return nil
@@ -264,6 +272,7 @@ func (t *Tree) list() error {
 	if err != nil {
 		return t.explain(err, t.top)
 	}
+	sum.Sum(t.listing[:0])
 	for _, d := range dirs {
 		slices.SortFunc(d.children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
@@ -280,6 +289,13 @@ func (t *Tree) Close() {
 	}
 }
 
+// Listing returns a digest of the names, modes and object ids of all files. Trees with the same
+// Listing have the same content.
+func (t *Tree) Listing() [sha256.Size]byte { return t.listing }
+
+// Complete reports whether all objects that were needed so far could be read.
+func (t *Tree) Complete() bool { return !t.lacks.Load() }
+
 // Commit returns the id of the commit.
 func (t *Tree) Commit() string { return t.commit }
 
@@ -295,9 +311,12 @@ func (t *Tree) Shown() string { return Prefix + diag.OneLine(t.rev) + ":" }
 // nor in the tree. Symbolic links in the work tree are not resolved, because links of the tree
 // apply instead. A path outside of the repository is an error.
 func (t *Tree) Name(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+	abs := filepath.Join(t.wd, path) // not filepath.Abs, which looks up the working directory for each path
+	if filepath.IsAbs(path) || t.wd == "" {
+		var err error
+		if abs, err = filepath.Abs(path); err != nil {
+			return "", err
+		}
 	}
 	if diag.Within(abs, t.top) {
 		rel, err := filepath.Rel(t.top, abs)
@@ -329,4 +348,15 @@ func (t *Tree) Name(path string) (string, error) {
 // absent returns the error for an object that is missing in this clone.
 func (t *Tree) absent(id string) error {
 	return fmt.Errorf("its content (%s) is not in this clone of the repository", id[:min(12, len(id))])
+}
+
+// A RemoteError reports remote content in a comparison with a revision, which does not record
+// its former content.
+type RemoteError struct {
+	Arg  string
+	Tree *Tree
+}
+
+func (e *RemoteError) Error() string {
+	return diag.Redact(e.Arg) + " is remote, but " + strings.TrimSuffix(e.Tree.Shown(), ":") + " contains only the files of the repository"
 }

@@ -273,10 +273,17 @@ func TestPartialClone(t *testing.T) {
 		t.Fatal("the clone is whole")
 	}
 	tree := open(t, partial, "HEAD~1")
+	if !tree.Complete() || tree.Listing() == open(t, partial, "HEAD").Listing() ||
+		tree.Listing() != open(t, repo, "HEAD~1").Listing() {
+		t.Error("the listings do not identify the trees")
+	}
 	for range 2 {
 		if data, err := fs.ReadFile(tree, "a.yaml"); err == nil || !strings.Contains(err.Error(), "is not in this clone") {
 			t.Errorf("%q, %v", data, err)
 		}
+	}
+	if tree.Complete() {
+		t.Error("the tree is complete without an object")
 	}
 	if data, err := fs.ReadFile(open(t, partial, "HEAD"), "b.yaml"); string(data) != "b" || err != nil {
 		t.Errorf("%q, %v", data, err)
@@ -383,8 +390,11 @@ func TestHoldsComparesContentAndMode(t *testing.T) {
 			{"a", "", false, false},
 			{"none", "", false, false},
 		} {
-			if got := tree.Holds(c.name, []byte(c.data), c.executable); got != c.want {
+			if got := tree.Holds(c.name, tree.IDOf([]byte(c.data)), c.executable); got != c.want {
 				t.Errorf("%s: %+v: %v", format, c, got)
+			}
+			if lacks := c.name == "none"; tree.Lacks(c.name) != lacks {
+				t.Errorf("%s: %s: lacking is %t", format, c.name, !lacks)
 			}
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -35,11 +37,18 @@ func idOf(data []byte, like string) string {
 // not call git.
 func (n *node) holds(data []byte) bool { return n.mode.IsRegular() && idOf(data, n.id) == n.id }
 
-// Holds reports whether name is a regular file with this content and executable bit. It does not
-// call git.
-func (t *Tree) Holds(name string, data []byte, executable bool) bool {
+// Holds reports whether name is a regular file with this object id and executable bit. It does
+// not call git.
+func (t *Tree) Holds(name, id string, executable bool) bool {
 	n, err := t.lookup("lstat", name, false)
-	return err == nil && (n.mode&0o111 != 0) == executable && n.holds(data)
+	return err == nil && n.mode.IsRegular() && (n.mode&0o111 != 0) == executable && n.id == id
+}
+
+// Lacks reports whether the tree has nothing called name. A link counts as something, even if its
+// target does not exist. Lacks does not call git unless a link leads to name.
+func (t *Tree) Lacks(name string) bool {
+	_, err := t.lookup("lstat", name, false)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // ID returns the object id of the file called name, or "" if it is not a regular file.

@@ -10,10 +10,10 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/cli/settings"
-	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/sink"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/roots"
@@ -86,7 +86,7 @@ func (e Signaled) Error() string {
 // returns other errors unchanged.
 func AsUsage(err error) error {
 	var pattern *roots.PatternError
-	var remote *engine.RemoteError
+	var remote *revision.RemoteError
 	switch {
 	case errors.As(err, &pattern):
 		return options.UsageError(err)

@@ -18,7 +18,9 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/options"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/review/inputs"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/revision"
 )
 
@@ -39,6 +41,10 @@ type Change struct{ Path, How string }
 // Changes reports the changes to an input.
 type Changes interface {
 	Of(in inputs.Input) []Change
+	// holds reports whether Of would certainly return no change for the input in, a file with the
+	// content digest sum or an absent path. executable reports whether any execute bit of the file
+	// is set. The paths of recorded inputs have known contents, so this is faster than Of.
+	holds(in inputs.Input, sum krm.Digest, executable bool) bool
 }
 
 // names is a set of files that the user listed as changed.
@@ -101,6 +107,8 @@ func (n names) Of(in inputs.Input) (all []Change) {
 	return all
 }
 
+func (n names) holds(in inputs.Input, _ krm.Digest, _ bool) bool { return len(n.Of(in)) == 0 }
+
 // ReadNames parses a list of files in git's formats: one name per line, quoted if it contains
 // special characters, or names that end with a zero byte if the list contains any. A list with
 // more fields than names is an error.
@@ -142,6 +150,7 @@ var status = sync.OnceValue(func() *regexp.Regexp {
 // since compares a revision with the work tree.
 type since struct {
 	tree  *revision.Tree
+	ids   *records.IDs
 	then  inputs.Place
 	now   inputs.Place
 	known map[inputs.Input][]Change
@@ -149,9 +158,9 @@ type since struct {
 
 // Since returns the changes between a revision and the work tree of its repository. It compares
 // only the requested inputs, and byte by byte: git's settings for a file, such as ignore rules,
-// have no effect.
-func Since(tree *revision.Tree) Changes {
-	return &since{tree, inputs.In(tree, tree.Top()), inputs.Place{}, map[inputs.Input][]Change{}}
+// have no effect. ids are the known object ids of files.
+func Since(tree *revision.Tree, ids *records.IDs) Changes {
+	return &since{tree, ids, inputs.In(tree, tree.Top()), inputs.Place{}, map[inputs.Input][]Change{}}
 }
 
 func (s *since) Of(in inputs.Input) []Change {
@@ -196,11 +205,26 @@ func (s *since) same(path string, info fs.FileInfo) bool {
 		return false
 	}
 	data, err := os.ReadFile(path)
-	return err == nil && s.tree.Holds(filepath.ToSlash(name), data, executable(info))
+	return err == nil && s.tree.Holds(filepath.ToSlash(name), s.tree.IDOf(data), executable(info.Mode()))
+}
+
+func (s *since) holds(in inputs.Input, sum krm.Digest, executable bool) bool {
+	if !diag.Within(in.Path, s.tree.Top()) {
+		return true // as in Of
+	}
+	name, err := filepath.Rel(s.tree.Top(), in.Path)
+	switch {
+	case err != nil:
+		return false
+	case in.Kind == inputs.Absent:
+		return s.tree.Lacks(filepath.ToSlash(name))
+	}
+	id := s.ids.OfFile(in.Path, sum, s.tree.IDOf)
+	return id != "" && s.tree.Holds(filepath.ToSlash(name), id, executable)
 }
 
 // executable reports whether any execute bit of a file is set. Windows has none.
-func executable(info fs.FileInfo) bool { return runtime.GOOS != "windows" && info.Mode()&0o111 != 0 }
+func executable(mode fs.FileMode) bool { return runtime.GOOS != "windows" && mode&0o111 != 0 }
 
 func (s *since) compareFolders(dir string) (all []Change) {
 	entries := map[string]bool{}
@@ -250,5 +274,5 @@ func (s *since) state(place inputs.Place, path string) string {
 	if err != nil {
 		return unreadable
 	}
-	return "file " + strconv.FormatBool(executable(info)) + string(data)
+	return "file " + strconv.FormatBool(executable(info.Mode())) + string(data)
 }

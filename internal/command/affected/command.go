@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/cli"
 	"github.com/krmflow/krmflow/internal/cli/options"
 	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/internal/review/inputs"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
@@ -32,7 +33,9 @@ type command struct {
 	null   bool
 	form   string
 
-	tree *revision.Tree // nil unless --since is used
+	tree     *revision.Tree // nil unless --since is used
+	ids      *records.IDs   // of files in the repository of tree
+	recorded recorded
 	// objects and was are the GitOps objects among the roots now and in the revision.
 	objects, was engine.Objects
 	naming       inputs.Naming
@@ -45,8 +48,8 @@ func Command(a *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "affected --against REV | --files FILE... | -",
 		Short: "Print the roots that a change can affect",
-		Long: `Print the roots whose output a change can affect, one per line, sorted. All roots below the working directory, or below the directories of --in, are planned.
-Nothing is executed unless --really is set.
+		Long: `Print the roots whose output a change can affect, one per line, sorted. All roots below the working directory, or below the directories of
+--in, are examined. They are not planned if an earlier run recorded their inputs. Nothing is executed unless --really is set.
 
 The changes are the differences between a revision and the work tree, including untracked files; or the files named as arguments or on standard input,
 relative to the working directory, or to the top of the repository if no such file exists there. A root is affected if it reads a changed file,
@@ -81,13 +84,20 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err := c.check(cmd, args); err != nil {
 		return err
 	}
-	changes, err := c.changes(cmd, args)
+	c.KeepGoing = true // a root that cannot be planned may still be affected
+	e, err := c.Engine(cmd)
+	if err != nil {
+		return err
+	}
+	changes, err := c.changes(cmd, e, args)
 	if err != nil {
 		return err
 	}
 	if c.tree != nil {
 		defer c.tree.Close()
 	}
+	cwd, _ := os.Getwd() // on failure, all roots are planned
+	c.recorded = recorded{changes: changes, objects: e.GitOps, lacks: e.Lacks, cwd: cwd, held: map[inputs.Input]bool{}}
 	run, err := c.plan(cmd)
 	if err != nil {
 		return err
@@ -105,6 +115,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if err := c.record(cmd, run); err != nil {
+		return err
+	}
 	c.tell(all, len(found))
 	var b bytes.Buffer
 	if c.form == "json" {
@@ -121,19 +134,32 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
-// plan plans the existing roots. The run is nil if no root exists now, which is not an error if
-// the revision has some.
+// plan plans the existing roots, except those that are unaffected according to their records. The
+// run is nil if no root exists now, which is not an error if the revision has some.
 func (c *command) plan(cmd *cobra.Command) (*engine.Run, error) {
-	c.KeepGoing = true // a root that cannot be planned may still be affected
 	in, err := c.there()
 	if err != nil || len(in) < len(c.in) && len(in) == 0 {
 		return nil, err
 	}
-	run, err := c.Plan(cmd, engine.Request{Args: in, Observe: true})
+	run, err := c.Plan(cmd, engine.Request{Args: in, Observe: true, Unseen: true, Reuse: c.recorded.unaffected})
 	if c.tree != nil && diag.CodeOf(err) == diag.NoRoots {
 		err = nil
 	}
 	return run, err
+}
+
+// record stores the inputs of the planned roots for later runs.
+func (c *command) record(cmd *cobra.Command, run *engine.Run) error {
+	if c.ids != nil {
+		c.ids.Save()
+	}
+	if run == nil {
+		return nil
+	}
+	for _, err := range run.Results(cmd.Context(), engine.Hooks{Only: func(string) bool { return false }}) {
+		return err // nothing is rendered
+	}
+	return nil
 }
 
 // there returns the existing directories of --in. A directory that exists only in the revision
@@ -144,7 +170,7 @@ func (c *command) there() (dirs []string, err error) {
 		info, statErr := os.Stat(dir)
 		switch {
 		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
-			return nil, &engine.RemoteError{Arg: dir, Tree: c.tree}
+			return nil, &revision.RemoteError{Arg: dir, Tree: c.tree}
 		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // the search for roots reports an empty name
 			dirs = append(dirs, dir)
 			continue
@@ -193,7 +219,7 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 }
 
 // changes returns the changes that the flags select.
-func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
+func (c *command) changes(cmd *cobra.Command, e *engine.Engine, args []string) (Changes, error) {
 	if c.since != "" {
 		dir := "."
 		if len(c.in) > 0 {
@@ -203,7 +229,8 @@ func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
 		if c.tree, err = revision.Open(cmd.Context(), dir, strings.TrimPrefix(c.since, revision.Prefix)); err != nil {
 			return nil, err
 		}
-		return Since(c.tree), nil
+		c.ids = e.Objects(c.tree.Top())
+		return Since(c.tree, c.ids), nil
 	}
 	if args[0] == "-" {
 		list, err := io.ReadAll(c.Stdin)
@@ -256,11 +283,22 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, run *engine.Run, c
 		}
 	}
 	var planned []inputs.Root
+	claimed := map[string]bool{}
 	if run != nil {
 		planned = inputs.Planned(c.Invocation, run)
+		for _, dir := range found.Dirs() {
+			known := run.Known(dir)
+			if known.Record != nil {
+				planned = append(planned, inputs.Root{Dir: diag.Redact(dir)})
+			}
+			claimed[diag.Redact(dir)] = known.Claimed
+		}
 	}
 	for _, r := range planned {
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
+		if claimed[r.Dir] && len(root.Reasons) > 0 {
+			return nil, diag.NotDeterministic.Errorf("%s: the cache says that the changes do not affect this root, but they do", r.Dir)
+		}
 		root.Reasons = append(root.Reasons, c.objectReasons(r.Dir, changes)...)
 		switch {
 		case c.tree != nil && !before[r.Dir]:

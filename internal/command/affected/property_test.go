@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -196,4 +197,184 @@ func TestEveryFile(t *testing.T) {
 	if changed < 20/every {
 		t.Errorf("only %d roots have another output", changed)
 	}
+}
+
+// mutate makes a random change to a random file of a directory, and describes it.
+func (r *repository) mutate(rnd *rand.Rand, top string) string {
+	var files []string
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		return fmt.Sprint("nothing: ", err)
+	}
+	file := files[rnd.IntN(len(files))]
+	other := files[rnd.IntN(len(files))]
+	data, _ := os.ReadFile(file) // a broken link is empty
+	rewrite := func(data []byte) {
+		os.Remove(file)
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	name, _ := filepath.Rel(top, file)
+	switch n := rnd.IntN(15); n {
+	case 0:
+		os.Remove(file)
+		return "remove " + name
+	case 1:
+		os.Rename(file, other)
+		return "rename " + name + " to " + other
+	case 2:
+		os.Rename(file, filepath.Join(filepath.Dir(file), "new.yaml"))
+		return "rename " + name
+	case 3:
+		os.Chmod(file, []os.FileMode{0o644, 0o755}[rnd.IntN(2)])
+		return "chmod " + name
+	case 4:
+		at := time.Now().Add(time.Duration(rnd.IntN(5)-2) * time.Hour)
+		os.Chtimes(file, at, at)
+		return "touch " + name
+	case 5:
+		os.Rename(file, file+".target")
+		os.Symlink(filepath.Base(file)+".target", file)
+		return "link for " + name
+	case 6:
+		os.Remove(file)
+		os.Symlink(other, file)
+		return "link from " + name + " to " + other
+	case 7:
+		os.Symlink("nothing", filepath.Join(filepath.Dir(file), "kustomization.yml"))
+		return "broken link beside " + name
+	case 8:
+		dir := filepath.Dir(file)
+		if dir != top && os.Rename(dir, dir+".target") == nil {
+			os.Symlink(filepath.Base(dir)+".target", dir)
+		}
+		return "link for the directory of " + name
+	case 9:
+		r.run("", "git", "add", "-A", "--", r.dir)
+		return "stage all"
+	case 10:
+		rewrite(data)
+		return "rewrite " + name
+	case 11, 12: // the same size and modification time
+		info, err := os.Stat(file)
+		if err != nil || len(data) == 0 {
+			return "nothing"
+		}
+		data[rnd.IntN(len(data))] ^= 1
+		os.WriteFile(file, data, 0o644)
+		os.Chtimes(file, info.ModTime(), info.ModTime())
+		return "flip a bit of " + name
+	case 13:
+		ignored := filepath.Join(filepath.Dir(file), []string{"ignored.yaml", "Kustomization", "composition.yaml"}[rnd.IntN(3)])
+		os.WriteFile(ignored, []byte("resources: []\n"), 0o644)
+		return "add " + ignored
+	default:
+		rewrite(append(data, "\n# more\n"...))
+		return "extend " + name
+	}
+}
+
+// TestRecordsGiveTheSameAnswer changes a tree at random. affected and diff must print the same with
+// and without records of earlier runs.
+func TestRecordsGiveTheSameAnswer(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	r := &repository{t: t, bin: testbinary.Program(t, "cmd/krmflow"), dir: filepath.Join(t.TempDir(), "tree")}
+	if err := os.CopyFS(r.dir, os.DirFS("../../engine/records/testdata/kinds")); err != nil {
+		t.Fatal(err)
+	}
+	w := treetest.New(t, rnd, filepath.Join(r.dir, "random")).Fill()
+	if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), []byte("ignored.yaml\nKustomization\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	commit := func() {
+		r.run("", "git", "add", "-A")
+		r.run("", "git", "commit", "-qm", "x", "--allow-empty")
+	}
+	r.run("", "git", "init", "-q")
+	commit()
+	commit()
+	r.run("", "git", "tag", "base")
+	out := filepath.Join(filepath.Dir(r.dir), "out")
+	r.messages("apply-render", "-R", ".", "--keep-going", "-o", out+"/")
+	for round := range *rounds {
+		var edits []string
+		for range rnd.IntN(3) {
+			edits = append(edits, r.mutate(rnd, r.dir))
+		}
+		if info, err := os.Stat(filepath.Join(r.dir, "random", "l0")); err == nil && info.IsDir() && rnd.IntN(4) == 0 {
+			w.Write("l0/a.yaml", fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", rnd.IntN(3)))
+			edits = append(edits, "edit l0")
+		}
+		switch rnd.IntN(6) {
+		case 0:
+			edits = append(edits, "in the output: "+r.mutate(rnd, out))
+		case 1:
+			layout := []string{"files", "single", "{kind}/{name}.yaml"}[rnd.IntN(3)]
+			os.RemoveAll(out)
+			edits = append(edits, "write "+layout)
+			redact := fmt.Sprintf("--redact-secrets=%t", rnd.IntN(3) == 0)
+			r.messages("apply-render", "-R", ".", "--keep-going", "-o", out+"/", "--layout", layout, redact)
+		}
+		if rnd.IntN(2) == 0 { // otherwise the metadata of the last files is too recent
+			time.Sleep(50 * time.Millisecond)
+		}
+		for _, args := range [][]string{
+			{"affected", "--against", "HEAD", "-o", "json"},
+			{"affected", "--against", "HEAD~1", "--log-level", "info"},
+			{"affected", "--files", "base", "random/l2/cm.yaml", "random/link"},
+			{"diff", "-R", ".", "--keep-going", "--against", "HEAD", "-o", "json"},
+			{"diff", "-R", ".", "--keep-going", "--against", "HEAD~1", "--stat"},
+			{"diff", "-R", ".", "--keep-going", "--against", out},
+		} {
+			want := r.messages(append(args, "--no-cache")...)
+			t.Setenv("KRMFLOW_DEBUG", "")
+			if args[0] == "affected" && rnd.IntN(4) == 0 { // then both ways run, and a difference is an error
+				t.Setenv("KRMFLOW_DEBUG", "cacheverify")
+			}
+			for range 2 {
+				if got := r.messages(args...); got != want {
+					t.Fatalf("round %d, after %q: %q prints\n%s\nwithout records\n%s", round, edits, args, got, want)
+				}
+			}
+		}
+		switch rnd.IntN(4) {
+		case 0:
+			commit()
+		case 1:
+			r.run("", "git", "reset", "-q") // the index differs from both sides
+			r.run("", "git", "rm", "-q", "--cached", "-r", ".")
+		case 2:
+			r.run("", "git", "reset", "-q", "--hard", "base")
+			r.run("", "git", "clean", "-qfdx")
+		}
+	}
+}
+
+// aboutOthers matches lines of messages that depend on other roots: the roots that an error
+// concerns, if others are planned, and the notice that a field has no effect in a layer that is
+// not the root. Records keep the notice for all roots that read the layer.
+var aboutOthers = regexp.MustCompile(`it has no effect where|KF0237|more at this line|^  needed by `)
+
+// messages returns the output of krmflow, the sorted lines of its messages, and its exit code.
+// Warnings from records precede the others.
+func (r *repository) messages(args ...string) string {
+	cmd := exec.Command(r.bin, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(r.dir), "XDG_CACHE_HOME="+filepath.Join(filepath.Dir(r.dir), "cache"))
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	cmd.Run() // the exit code is compared
+	lines := slices.DeleteFunc(slices.Sorted(strings.Lines(e.String())), aboutOthers.MatchString)
+	return fmt.Sprintf("%s%s\nexit code %d", &o, strings.Join(lines, ""), cmd.ProcessState.ExitCode())
 }

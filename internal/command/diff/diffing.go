@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -70,9 +69,10 @@ type unit struct {
 	name     string
 	now, was string // names on each side, "" if absent
 	old      *krm.List
-	got      bool // compared, or known to be the same
-	broken   bool // the same errors on both sides
-	claimed  bool // the cache claims that it is the same; verify it
+	got      bool  // compared, or known to be the same
+	broken   bool  // the same errors on both sides
+	claimed  bool  // the cache claims that it is the same; verify it
+	err      error // of reading the old side
 	root     Root
 	secrets  []func(*secret.Set) // each adds the Secret values in the steps of one side
 }
@@ -264,6 +264,11 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
 		return errRoots
 	}
+	if errRoots == nil {
+		if _, err := c.engine.Prepare(ctx, roots.Dirs()); err != nil {
+			return err
+		}
+	}
 	there, _, err := c.Find(c.cmd, engine.Search{Args: args, Tree: tree})
 	if err != nil {
 		return err
@@ -321,7 +326,7 @@ func (c *comparison) leaveOut(tree *revision.Tree, seen *oldside.Seen) {
 		}
 		known := c.run.Known(u.now)
 		u.claimed = known.Claimed
-		if gone := known.Failed; known.Record != nil || gone != nil && seen.SameRecord(u.now, gone) || seen.Same(c.run.Plan(), u.now) {
+		if known.Record != nil || seen.Same(c.run.Plan(), u.now) {
 			if known.Record != nil {
 				c.Log.Unchanged(u.now)
 			}
@@ -351,7 +356,7 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			c.units = append(c.units, u)
 			continue
 		}
-		if err := askable(tree, root.Dir, name); err != nil {
+		if err := oldside.Askable(tree, root.Dir, name); err != nil {
 			if err := c.fail(err); err != nil {
 				return err
 			}
@@ -389,20 +394,6 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 	return nil
 }
 
-// askable returns an error if the revision cannot tell whether it contains a root, for example
-// because a submodule is not part of the revision. Such a root must not be reported as new.
-func askable(tree *revision.Tree, dir, name string) error {
-	if !utf8.ValidString(name) {
-		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision",
-			diag.OneLine(dir)).With(diag.BadValue)
-	}
-	_, err := tree.Stat(name)
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
-		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
-	}
-	return nil
-}
-
 // withOutput compares with earlier output.
 func (c *comparison) withOutput(args []string) error {
 	base := output.Base(c.against)
@@ -413,50 +404,50 @@ func (c *comparison) withOutput(args []string) error {
 	if err != nil {
 		return err
 	}
-	old, err := oldside.Read(c.against, roots.Outs())
+	old, err := oldside.Open(c.against, roots.Outs())
 	if err != nil {
 		return err
 	}
+	found := map[string]render.Root{}
+	outs := map[string]bool{}
 	for _, root := range roots {
-		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.Lists[root.Out]}
-		if u.old == nil {
-			u.was = ""
+		u := &unit{name: root.Dir, now: root.Dir}
+		if old.Has(root.Out) {
+			u.was = root.Out
 		}
-		delete(old.Lists, root.Out)
+		found[root.Dir], outs[root.Out] = root, true
 		c.units = append(c.units, u)
 	}
-	var gone []*unit
 	if c.Recursive && !c.Filtered() || old.File {
 		outOf := func(r render.Root) (string, error) { return r.Out, nil }
-		for _, out := range c.engine.Split().OldSide(slices.Sorted(maps.Keys(old.Lists)), outOf) {
-			if !asked(base, args, out) {
-				continue
+		for _, out := range c.engine.Split().OldSide(old.Roots(), outOf) {
+			if !outs[out] && oldside.Asked(base, args, out) {
+				c.units = append(c.units, &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out})
 			}
-			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.Lists[out]}
-			c.units, gone = append(c.units, u), append(gone, u)
 		}
 	}
-	if c.run, err = c.Plan(c.cmd, engine.Request{Dirs: c.names(now)}); err != nil {
+	q := engine.Request{Dirs: c.names(now), Reuse: func(dir string, r *records.Record) bool { return old.Same(c.engine, found[dir], r) }}
+	if c.run, err = c.Plan(c.cmd, q); err != nil {
 		return err
 	}
-	for _, u := range gone {
-		c.compare(u, nil)
+	compare := func(u *unit, list *krm.List) {
+		if u.old, u.err = old.List(u.was); u.err == nil {
+			c.compare(u, list)
+		}
 	}
-	return c.make(c.run, now, func(u *unit, list *krm.List) { c.compare(u, list) })
-}
-
-// asked reports whether the root with the output folder out would be at or below one of the
-// directories args. It reports true if that is unknown: the output does not record the location
-// of its roots, or args are elsewhere.
-func asked(base string, args []string, out string) bool {
-	if len(args) == 0 {
-		args = []string{"."}
+	for _, u := range c.units {
+		if u.now == "" {
+			compare(u, nil)
+		} else if c.run.Known(u.now).Record != nil {
+			c.Log.Unchanged(u.now)
+			u.got = true
+		}
 	}
-	root := filepath.Join(base, filepath.FromSlash(out))
-	return slices.ContainsFunc(args, func(arg string) bool {
-		dir, err := filepath.Abs(arg)
-		return err != nil || base == "" || diag.Within(root, dir) || !diag.Within(dir, base)
-	})
+	err = c.make(c.run, now, compare)
+	for _, u := range c.units {
+		err = errors.Join(err, c.fail(u.err))
+	}
+	return err
 }
 
 // now and was return the name of a unit on one side, "" if it is absent there.

@@ -13,8 +13,8 @@ import (
 // outputs is the kind of the cache entries for output folders.
 const outputs = "outputs2"
 
-// Output returns the known metadata of the files and folders in an output folder. It is empty if no
-// run has written the folder. The cache may be nil.
+// Output returns the known metadata of the files and folders in an output folder. It is empty if
+// no run has written the folder. The cache may be nil.
 func Output(c *cache.Cache, folder string) *known.Files {
 	k := known.New()
 	if c == nil {

@@ -3,6 +3,7 @@ package records
 import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
 )
 
 // IDs are the object ids of files in a git repository, by the digests of their contents. With
@@ -65,6 +66,18 @@ func (i *IDs) Of(sum krm.Digest, id func() string) string {
 	}
 	i.used[sum] = known
 	return known
+}
+
+// OfFile returns the id of the file at path if its content has this digest. If the id is not
+// cached, OfFile reads the file and calls id with its content. It returns "" if that fails.
+func (i *IDs) OfFile(path string, sum krm.Digest, id func(data []byte) string) string {
+	return i.Of(sum, func() string {
+		data, err := loaders.ReadFile(path, loaders.MaxProgram)
+		if err != nil || krm.DigestOf(data) != sum {
+			return ""
+		}
+		return id(data)
+	})
 }
 
 // Save stores the ids, if there are new ones.

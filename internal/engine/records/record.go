@@ -114,6 +114,8 @@ type Part struct {
 	Kind loaders.Kind
 	// Sum is the digest of the content of a file, or of the names in a folder.
 	Sum krm.Digest
+	// Stat is the metadata of a file, or zero if it is not known.
+	Stat filestat.Stat
 }
 
 // Parts yields all inputs of the root in the file system. Remote references are not included.
@@ -124,7 +126,7 @@ func (r *Record) Parts(yield func(Part) bool) {
 		}
 	}
 	for _, f := range r.trace.files {
-		p := Part{Path: f.path(), Real: f.link, Kind: f.kind, Sum: f.sum}
+		p := Part{Path: f.path(), Real: f.link, Kind: f.kind, Sum: f.sum, Stat: f.stat}
 		switch d := f.dir; {
 		case f.link != "":
 		case d.real == d.path:

@@ -198,6 +198,7 @@ func (f *file) check(v *view) bool {
 	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(f.path()) != f.sum:
 		return false
 	}
+	f.stat = filestat.Stat{} // the old one has other permissions or another time
 	if now.stat.Settled(now.hashedAt) {
 		f.stat, f.fresh = now.stat, true
 	}

@@ -147,8 +147,20 @@ func Folder(path string, o output.Options, form krm.Digest, changed func(output.
 
 // formOf returns the key for a root's files. It includes the place of the root in the folder,
 // because records of Secrets depend on it.
-func (s *folder) formOf(r render.Root) krm.Digest {
-	return krm.DigestOf(append(s.form[:], r.Out...))
+func (s *folder) formOf(r render.Root) krm.Digest { return formOf(s.form, r) }
+
+func formOf(form krm.Digest, r render.Root) krm.Digest {
+	return krm.DigestOf(append(form[:], r.Out...))
+}
+
+// Forms returns the keys of a root's files in the layouts with a name, without further options.
+// The files in these layouts have all resources of the root, unchanged.
+func Forms(r render.Root) (keys []krm.Digest) {
+	for _, layout := range []string{"files", "single", "hydrator"} {
+		flags := FolderFlags{layout: layout}
+		keys = append(keys, formOf(flags.Form(), r))
+	}
+	return keys
 }
 
 func (s *folder) Reuse(r render.Root, made Made) (bool, error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/krmflow/krmflow/internal/engine"
 )
 
-// Planned returns the inputs of the roots of a run with [engine.Request.Observe].
+// Planned returns the inputs of the planned roots of a run with [engine.Request.Observe].
 func Planned(a *cli.Invocation, run *engine.Run) []Root {
-	return Of(run.Plan(), run.Scope().Roots.Dirs(), SettingOf(a, run))
+	return Of(run.Plan(), run.Scope().Dirs, SettingOf(a, run))
 }
 
 // SettingOf returns the setting for the plan of a run.

@@ -14,25 +14,34 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/engine/sink"
+	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/render"
 )
 
 // Output is earlier output.
 type Output struct {
-	// Lists are the resources by the output folder of their root.
-	Lists map[string]*krm.List
 	// File reports that the output is a single file.
 	File bool
+
+	dir   string
+	m     *manifest.Manifest  // nil without manifests
+	files map[string][]string // without manifests: the files by the output folder of their root
+	known *known.Files        // see Same
 }
 
-// Read reads a folder that krmflow wrote, or any folder or file of YAML. outs are the output
+// Open opens a folder that krmflow wrote, or any folder or file of YAML. outs are the output
 // folders of the roots to compare. In a folder without manifests a file belongs to the deepest
 // of outs that contains it. A single file belongs to the only root.
-func Read(dir string, outs []string) (*Output, error) {
-	w := &Output{Lists: map[string]*krm.List{}}
+func Open(dir string, outs []string) (*Output, error) {
+	w := &Output{dir: dir, files: map[string][]string{}}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -42,15 +51,16 @@ func Read(dir string, outs []string) (*Output, error) {
 			return nil, diag.Arguments.Errorf("--against: %q is one file, and %s are compared with it: name a folder, or one directory",
 				dir, diag.Count(len(outs), "root"))
 		}
-		w.File = true
-		return w, w.add(outs[0], dir)
+		w.File, w.files[outs[0]] = true, []string{dir}
+		return w, nil
 	}
 	m, files, err := listed(dir)
 	if err != nil {
 		return nil, err
 	}
 	if len(m.Roots) > 0 {
-		return w, w.addListed(dir, m)
+		w.m = m
+		return w, nil
 	}
 	if len(files) == 0 {
 		return nil, diag.Errorf(diag.Pos{}, "", "--against: %q has neither a Kustomization nor YAML files", dir).With(diag.NoKustomization)
@@ -62,33 +72,108 @@ func Read(dir string, outs []string) (*Output, error) {
 				root = out
 			}
 		}
-		if root == "" {
-			continue
-		}
-		if err := w.add(root, filepath.Join(dir, filepath.FromSlash(file))); err != nil {
-			return nil, err
+		if root != "" {
+			w.files[root] = append(w.files[root], filepath.Join(dir, filepath.FromSlash(file)))
 		}
 	}
 	return w, nil
 }
 
-// addListed adds the files that the manifests of a folder list. Missing files are skipped.
-func (w *Output) addListed(dir string, m *manifest.Manifest) error {
-	for _, folder := range slices.Sorted(maps.Keys(m.Files)) {
-		root, ok := m.Owner(folder)
-		if !ok {
-			continue
-		}
-		if w.Lists[root] == nil {
-			w.Lists[root] = krm.NewList()
-		}
-		for _, name := range slices.Sorted(maps.Keys(m.Files[folder])) {
-			if err := w.add(root, filepath.Join(dir, filepath.FromSlash(folder), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+// Roots returns the output folders of the roots that have output, sorted.
+func (w *Output) Roots() []string {
+	if w.m == nil {
+		return slices.Sorted(maps.Keys(w.files))
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.m.Roots)), func(root string) bool { return !w.Has(root) })
+}
+
+// Has reports whether the root with this output folder has output.
+func (w *Output) Has(root string) bool {
+	if w.m == nil {
+		return w.files[root] != nil
+	}
+	return len(w.m.Of(root)) > 0
+}
+
+// List reads the resources of a root. The result is nil if the root has no output. Missing files
+// that a manifest lists are skipped.
+func (w *Output) List(root string) (*krm.List, error) {
+	if !w.Has(root) {
+		return nil, nil
+	}
+	files := w.files[root]
+	if w.m != nil {
+		for _, folder := range w.m.Of(root) {
+			for _, name := range slices.Sorted(maps.Keys(w.m.Files[folder])) {
+				files = append(files, filepath.Join(w.dir, filepath.FromSlash(folder), name))
 			}
 		}
 	}
-	return nil
+	var all []*krm.Resource
+	for _, file := range files {
+		data, err := loaders.ReadFile(file, yaml.MaxFile)
+		if w.m != nil && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rs, err := krm.Resources(&yaml.Source{File: file, Data: data}, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rs...)
+	}
+	return krm.NewList(all...), nil
+}
+
+// Same reports whether the files of a root are those that an earlier run has written for it, with
+// the inputs of its record. Then the difference is empty. Same is false for files with redacted
+// Secrets, and for file names other than those of a layout without options.
+func (w *Output) Same(e *engine.Engine, root render.Root, r *records.Record) bool {
+	if w.m == nil || !w.m.Roots[root.Out] || w.m.Torn[root.Out] {
+		return false
+	}
+	have := map[string]map[string]manifest.Record{}
+	for _, dir := range w.m.Of(root.Out) {
+		have[dir] = w.m.Files[dir]
+	}
+	sum := manifest.Digest(have)
+	if len(have) == 0 || !slices.ContainsFunc(sink.Forms(root), func(form krm.Digest) bool {
+		files, ok := r.Form(form)
+		return ok && files == sum
+	}) {
+		return false
+	}
+	if w.known == nil {
+		w.known = e.Output(w.dir)
+	}
+	for dir, files := range have {
+		for name, rec := range files {
+			file, at := path.Join(dir, name), filepath.Join(w.dir, filepath.FromSlash(dir), name)
+			if info, err := os.Lstat(at); err == nil && w.known.Is(file, filestat.Of(info), rec) {
+				continue
+			}
+			if data, err := loaders.ReadFile(at, yaml.MaxFile); err != nil || manifest.RecordOf(file, data, rec.Secret) != rec {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Asked reports whether the root with the output folder out would be at or below one of the
+// directories args. It reports true if that is unknown: the output does not record the location
+// of its roots, or args are elsewhere.
+func Asked(base string, args []string, out string) bool {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	root := filepath.Join(base, filepath.FromSlash(out))
+	return slices.ContainsFunc(args, func(arg string) bool {
+		dir, err := filepath.Abs(arg)
+		return err != nil || base == "" || diag.Within(root, dir) || !diag.Within(dir, base)
+	})
 }
 
 func below(file, dir string) bool { return dir == "." || strings.HasPrefix(file, dir+"/") }
@@ -123,24 +208,4 @@ func listed(dir string) (*manifest.Manifest, []string, error) {
 		return nil
 	})
 	return m, files, err
-}
-
-// add adds the resources in a file to the list of a root.
-func (w *Output) add(root, file string) error {
-	data, err := loaders.ReadFile(file, yaml.MaxFile)
-	if err != nil {
-		return err
-	}
-	rs, err := krm.Resources(&yaml.Source{File: file, Data: data}, nil)
-	if err != nil {
-		return err
-	}
-	var all []*krm.Resource
-	if list := w.Lists[root]; list != nil {
-		for _, r := range list.All() {
-			all = append(all, r)
-		}
-	}
-	w.Lists[root] = krm.NewList(append(all, rs...)...)
-	return nil
 }

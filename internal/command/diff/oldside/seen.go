@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/engine"
 	"github.com/krmflow/krmflow/internal/engine/records"
-	"github.com/krmflow/krmflow/internal/sys/filestat"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
@@ -22,6 +22,7 @@ type Seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
 	ids      *records.IDs
+	wd       string
 	real     func(path string) string
 	sameLock bool
 }
@@ -36,8 +37,8 @@ type place struct {
 
 // NewSeen compares roots with the revision tree. lockFile is the lock file of the new side.
 func NewSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *Seen {
-	return &Seen{tree: tree, known: map[place]bool{}, real: new(filestat.Dirs).Real, sameLock: sameLock(lockFile, tree),
-		ids: e.Objects(tree.Top())}
+	wd, _ := os.Getwd() // without it, roots with relative names are planned
+	return &Seen{tree: tree, known: map[place]bool{}, wd: wd, real: e.Real, sameLock: sameLock(lockFile, tree), ids: e.Objects(tree.Top())}
 }
 
 // Same reports whether the observed files of a root are the same in the revision. If so, its
@@ -77,8 +78,11 @@ func (s *Seen) holds(o *loaders.Observation) bool {
 // without planning it. The record may come from the same root under another name, so a link in
 // the path of dir is checked separately.
 func (s *Seen) SameRecord(dir string, r *records.Record) bool {
-	abs, err := filepath.Abs(dir)
-	if err != nil || r.Remote() && !s.sameLock {
+	abs := filepath.Clean(dir)
+	if !filepath.IsAbs(dir) {
+		abs = filepath.Join(s.wd, dir)
+	}
+	if !filepath.IsAbs(abs) || r.Remote() && !s.sameLock {
 		return false
 	}
 	if !s.has(records.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, true, nil) {
@@ -86,13 +90,7 @@ func (s *Seen) SameRecord(dir string, r *records.Record) bool {
 	}
 	for p := range r.Parts {
 		if !s.has(p, true, func(name string) bool {
-			id := s.ids.Of(p.Sum, func() string {
-				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
-				if err != nil || krm.DigestOf(data) != p.Sum {
-					return ""
-				}
-				return s.tree.IDOf(data)
-			})
+			id := s.ids.OfFile(p.Real, p.Sum, s.tree.IDOf)
 			return id != "" && id == s.tree.ID(name)
 		}) {
 			return false
@@ -153,4 +151,18 @@ func sameLock(lockFile string, tree *revision.Tree) bool {
 		return err != nil
 	}
 	return tree.Shares(name, &yaml.Source{File: lockFile, Data: data})
+}
+
+// Askable returns an error if the revision cannot tell whether it contains a root, for example
+// because a submodule is not part of the revision. Such a root must not be reported as new.
+func Askable(tree *revision.Tree, dir, name string) error {
+	if !utf8.ValidString(name) {
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision",
+			diag.OneLine(dir)).With(diag.BadValue)
+	}
+	_, err := tree.Stat(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
+		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
+	}
+	return nil
 }
