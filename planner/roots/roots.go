@@ -309,7 +309,13 @@ func (s *search) add(t *top, f *folder) error {
 		return f.err
 	}
 	if s.Dirs != nil {
-		s.Dirs.List(real, f.entries)
+		var files []filestat.File
+		for _, at := range f.all {
+			if at.Stat != (filestat.Stat{}) {
+				files = append(files, filestat.File{Name: at.Name, Stat: at.Stat})
+			}
+		}
+		s.Dirs.List(real, f.entries, files)
 	}
 	if f.isOutput {
 		return nil

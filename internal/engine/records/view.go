@@ -135,9 +135,12 @@ func (v *view) lookAhead(traces []*trace) (reset func()) {
 			}
 			f.now = &look{mode: fs.ModeIrregular}
 			v.files[path] = f.now
-			if !v.dirs.Lacks(f.dir.path, f.name) {
-				list = append(list, f)
+			if stat, ok := v.dirs.Stat(f.dir.path, f.name); ok {
+				f.now.mode, f.now.stat = 0, stat
+			} else if v.dirs.Lacks(f.dir.path, f.name) {
+				continue
 			}
+			list = append(list, f)
 		}
 	}
 	_ = inParallel(slices.Collect(slices.Chunk(list, batch)), func(part []*file) error { // never returns an error
@@ -145,7 +148,9 @@ func (v *view) lookAhead(traces []*trace) (reset func()) {
 		defer near.Close()
 		for _, f := range part {
 			path := f.path()
-			f.now.find(path, &near)
+			if f.now.mode == fs.ModeIrregular {
+				f.now.find(path, &near)
+			}
 			if f.mustRead(f.now) {
 				f.now.sum(path)
 			}

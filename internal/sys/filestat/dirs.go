@@ -24,9 +24,10 @@ type place struct {
 	info fs.FileInfo
 }
 
-// A list has the entries of a directory, sorted by name.
+// A list has the entries of a directory, and the regular files that were looked up, sorted by name.
 type list struct {
 	entries []fs.DirEntry
+	files   []File
 	folded  map[string]bool // see folded; nil before the first use
 }
 
@@ -47,13 +48,34 @@ func (d *Dirs) Find(path string) (real string, info fs.FileInfo) {
 	return p.real, p.info
 }
 
-// List records the entries of a directory, sorted by name. real is its path without symbolic links.
-// Later lookups use them instead of the file system.
-func (d *Dirs) List(real string, entries []fs.DirEntry) {
+// A File is a regular file in a directory.
+type File struct {
+	Name string
+	Stat Stat
+}
+
+// List records the entries of a directory, and regular files among them that were looked up, each
+// sorted by name. real is its path without symbolic links. Later lookups use them instead of the
+// file system.
+func (d *Dirs) List(real string, entries []fs.DirEntry, files []File) {
 	if d.lists == nil {
 		d.lists = map[string]*list{}
 	}
-	d.lists[real] = &list{entries: entries}
+	d.lists[real] = &list{entries: entries, files: files}
+}
+
+// Stat returns the Stat of a recorded regular file in a directory, given by its path without
+// symbolic links.
+func (d *Dirs) Stat(real, name string) (s Stat, ok bool) {
+	l := d.lists[real]
+	if l == nil {
+		return s, false
+	}
+	i, ok := slices.BinarySearchFunc(l.files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
+	if ok {
+		s = l.files[i].Stat
+	}
+	return s, ok
 }
 
 // Lacks reports whether a recorded list shows that a directory, given by its path without symbolic

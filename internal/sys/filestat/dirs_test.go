@@ -30,7 +30,14 @@ func TestListsShowMissingNames(t *testing.T) {
 		if d.Lacks(dir, "none") {
 			t.Error("a name is missing before there is a list")
 		}
-		d.List(dir, entries)
+		want := Stat{Size: 7}
+		d.List(dir, entries, []File{{"kustomization.yaml", want}})
+		if got, ok := d.Stat(dir, "kustomization.yaml"); !ok || got != want {
+			t.Errorf("the file has %+v, %t", got, ok)
+		}
+		if _, ok := d.Stat(dir, "sub"); ok {
+			t.Error("a directory has a Stat")
+		}
 		for name, want := range map[string]bool{"none": true, "kustomization.yml": true, "kustomization.yaml": false, "sub": false,
 			"Kustomization.YAML": false, "key": false, "naïve": false} {
 			if got := d.Lacks(dir, name); got != want {
