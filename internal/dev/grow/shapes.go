@@ -11,7 +11,7 @@ import (
 // A shape is a tree whose size is a number. fill writes it.
 type shape struct {
 	name string
-	// most is the largest size, 10,000 if it is 0. The others are a third and a tenth of it.
+	// most is the largest size, 30,000 if it is 0. The others are a third and a tenth of it.
 	most int
 	// args is the command line, with the tree as working directory. By default it builds the tree
 	// without a cache.
@@ -22,7 +22,7 @@ type shape struct {
 func (s shape) sizes() []int {
 	most := s.most
 	if most == 0 {
-		most = 10000
+		most = 30000
 	}
 	return []int{most / 10, most / 3, most}
 }
@@ -36,7 +36,7 @@ var shapes = []shape{
 		t.each("env", n, "KEY_%06d=value-%d\n")
 		t.kustomization("", "configMapGenerator:\n- name: big\n  envs: [env]\n")
 	}},
-	{name: "literals", most: 100000, fill: func(t tree, n int) {
+	{name: "literals", most: 140000, fill: func(t tree, n int) {
 		t.kustomizationOf(n, "configMapGenerator:\n- name: big\n  literals:\n", "  - KEY_%06d=value-%d\n")
 	}},
 	// With 75,000 keys, the object stays below the size for which a warning reads the file again.
@@ -73,7 +73,7 @@ var shapes = []shape{
 		t.kustomizationOf(n, "resources: [r.yaml]\npatches:\n", "- target: {annotationSelector: of=d%05d}\n"+
 			"  patch: '[{\"op\": \"replace\", \"path\": \"/spec/replicas\", \"value\": %d}]'\n")
 	}},
-	{name: "patches-of-a-list", fill: func(t tree, n int) {
+	{name: "patches-of-a-list", most: 15000, fill: func(t tree, n int) {
 		t.deployments(1, "x")
 		var b strings.Builder
 		for i := range n {
@@ -107,7 +107,7 @@ var shapes = []shape{
 			n, "- {kind: ServiceAccount, name: sa%05[1]d, namespace: x}\n")
 		t.kustomization("", "resources: [sa.yaml, r.yaml]\nnamePrefix: p-\nnamespace: other\n")
 	}},
-	{name: "replacements", fill: func(t tree, n int) {
+	{name: "replacements", most: 20000, fill: func(t tree, n int) {
 		t.deployments(n, "x")
 		t.write("s.yaml", configMap("s"), 0, "")
 		t.kustomizationOf(n, "resources: [r.yaml, s.yaml]\nreplacements:\n",
@@ -127,7 +127,7 @@ var shapes = []shape{
 		t.write("config.yaml", "namePrefix:\n", n, "- {kind: Kind%05[1]d, path: spec/name%05[1]d}\n")
 		t.kustomization("", "resources: [r.yaml]\nconfigurations: [config.yaml]\nnamePrefix: a-\n")
 	}},
-	{name: "components", fill: func(t tree, n int) {
+	{name: "components", most: 10000, fill: func(t tree, n int) {
 		t.deployments(20, "x")
 		for i := range n {
 			t.text(fmt.Sprintf("c%05d/kustomization.yaml", i),
@@ -172,8 +172,8 @@ var shapes = []shape{
 		t.write("composition.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformersFrom:\n", n,
 			"- path: c%05[1]d\n")
 	}},
-	{name: "catalog", args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
-	{name: "lock", args: []string{"lock", ".", "--check", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
+	{name: "catalog", most: 10000, args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
+	{name: "lock", most: 10000, args: []string{"lock", ".", "--check", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
 	{name: "bases", most: 3000, fill: func(t tree, n int) {
 		for i := range n {
 			dir := fmt.Sprintf("b%05d", i)
@@ -192,7 +192,7 @@ var shapes = []shape{
 	}},
 	{name: "roots", most: 3000, args: []string{"apply-render", "-R", ".", "-o", "out/", "--no-cache", "--quiet"}, fill: roots},
 	{name: "roots-warm", most: 3000, args: []string{"apply-render", "-R", ".", "-o", "out/", "--quiet"}, fill: roots},
-	{name: "plan-roots", most: 3000, args: []string{"plan", "-R", ".", "--no-cache", "-o", "json"}, fill: roots},
+	{name: "plan-roots", most: 10000, args: []string{"plan", "-R", ".", "--no-cache", "-o", "json"}, fill: roots},
 	{name: "validate", args: []string{"validate", ".", "--no-cache"}, fill: func(t tree, n int) {
 		t.deployments(n, "x")
 		t.kustomization("", "resources: [r.yaml]\n")
