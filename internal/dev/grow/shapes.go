@@ -172,7 +172,8 @@ var shapes = []shape{
 		t.write("composition.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformersFrom:\n", n,
 			"- path: c%05[1]d\n")
 	}},
-	{name: "catalog", most: 10000, args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
+	{name: "catalog", most: 10000, args: []string{"plan", ".", "--no-cache", "-o", "json", "--trusted-plugin-catalog=catalog.yaml"},
+		fill: functions},
 	{name: "lock", most: 10000, args: []string{"lock", ".", "--check", "--trusted-plugin-catalog=catalog.yaml"}, fill: functions},
 	{name: "bases", most: 3000, fill: func(t tree, n int) {
 		for i := range n {
