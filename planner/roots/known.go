@@ -2,6 +2,7 @@ package roots
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 )
@@ -10,7 +11,7 @@ import (
 // links. A later search does not read a file again if its metadata is unchanged.
 type Known map[string][]KnownFile
 
-// A KnownFile is a file that a search has read.
+// A KnownFile is a file that a search has read. The files of a directory are sorted by name.
 type KnownFile struct {
 	Name   string
 	Stat   filestat.Stat
@@ -37,12 +38,11 @@ type file struct{ KnownFile }
 
 // traitsOf returns the known traits of a file, 0 if none are known.
 func traitsOf(known []KnownFile, f KnownFile) Traits {
-	for _, k := range known {
-		if k.Name == f.Name && k.Stat == f.Stat && k.Stat != (filestat.Stat{}) {
-			return k.Traits
-		}
+	i, ok := slices.BinarySearchFunc(known, f.Name, func(k KnownFile, name string) int { return strings.Compare(k.Name, name) })
+	if !ok || known[i].Stat != f.Stat || f.Stat == (filestat.Stat{}) {
+		return 0
 	}
-	return 0
+	return known[i].Traits
 }
 
 // learned returns the files that were read, or nil if Known has the same files. A file without a

@@ -259,7 +259,6 @@ func (s *search) walk(g *errgroup.Group, t *top, f *folder, rules *ignore.Rules)
 	}
 	known := s.Known[filepath.Join(t.real, filepath.FromSlash(f.rel))]
 	var looker filestat.Looker
-	defer looker.Close()
 	for _, d := range entries {
 		name := d.Name()
 		switch {
@@ -270,6 +269,7 @@ func (s *search) walk(g *errgroup.Group, t *top, f *folder, rules *ignore.Rules)
 			f.below = append(f.below, &folder{dir: filepath.Join(f.dir, name), rel: join(f.rel, name)})
 		}
 	}
+	looker.Close() // not later: directories can be nested deeply
 	for _, sub := range f.below {
 		if !g.TryGo(func() error { s.walk(g, t, sub, rules); return nil }) {
 			s.walk(g, t, sub, rules)
@@ -320,7 +320,9 @@ func (s *search) add(t *top, f *folder) error {
 	if f.isOutput {
 		return nil
 	}
-	s.folders[real] = f.all
+	if s.folders[real] == nil { // not yet found below another top, whose files are read
+		s.folders[real] = f.all
+	}
 	for _, file := range f.files {
 		s.addFile(file)
 	}
