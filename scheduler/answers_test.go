@@ -175,11 +175,16 @@ func TestAnswersAreReused(t *testing.T) {
 		!strings.Contains(want, "name: chart") {
 		t.Fatalf("errors %v, executed %q, %d kept:\n%s", errs, m.executed, len(known.kept), want)
 	}
+	var mu sync.Mutex
 	var events []scheduler.Event
 	got, after, errs := run(t, chain(append([]*graph.Node{load("{apiVersion: v1, kind: Service, metadata: {name: s, labels: {a: old}}}")},
 		steps(config, "b#")...)...),
 		scheduler.Options{Executor: nobody(t), Reuse: scheduler.Reuse{Answers: known},
-			Event: func(e scheduler.Event) { events = append(events, e) }})
+			Event: func(e scheduler.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				events = append(events, e)
+			}})
 	if len(errs) > 0 || got != want {
 		t.Errorf("errors %v:\n%s\nwant\n%s", errs, got, want)
 	}
