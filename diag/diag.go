@@ -31,6 +31,7 @@ type Error struct {
 	Msg   string
 	Hints []string // one line each: how to fix the problem
 	Code  Code     // the code of the message; empty if it has none
+	Also  string   // a second file without which there would be no message; may be empty
 	Err   error    // the cause, for errors.Is and errors.As; Msg already includes its text
 }
 

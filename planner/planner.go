@@ -96,10 +96,14 @@ type Warning struct {
 	Hints []string
 	// Code identifies the kind of message.
 	Code diag.Code
+	// Also is a second file without which there would be no warning. It may be empty.
+	Also string
 }
 
 // WarningOf returns a message as a warning.
-func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e)} }
+func WarningOf(e *diag.Error) Warning {
+	return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e), e.Also}
+}
 
 // Message returns the warning in the form of a displayed message.
 func (w Warning) Message() *diag.Error {
@@ -145,7 +149,7 @@ func (p *Plan) warn(list *report.Warnings) {
 	all, more := list.All()
 	p.MoreWarnings = more
 	for _, w := range all {
-		p.Warnings = append(p.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints, w.Code})
+		p.Warnings = append(p.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints, w.Code, w.Also})
 	}
 }
 

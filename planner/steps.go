@@ -216,8 +216,9 @@ func (s fieldSteps) absorbLayer(path []any, l *layer) {
 
 // warnUnread reports a field of a layer below the root that only a root needs.
 func (s fieldSteps) warnUnread(l *layer, field string) {
-	s.Warn(diag.NoEffectHere, l.k.Source, []any{field}, "it has no effect where %s uses this layer: kustomize reads it in the root only",
-		s.k.Source.File)
+	w := diag.Errorf(diag.Pos{}, l.k.Source.Field([]any{field}), "it has no effect where %s uses this layer: kustomize reads it in the root only", s.k.Source.File)
+	w.Pos, w.Also = l.k.Source.Locate(0, field), s.k.Source.File
+	s.Warnings.Add(w.With(diag.NoEffectHere))
 }
 
 // resource adds one entry of resources: a file (a node of this layer) or a directory (a different

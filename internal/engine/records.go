@@ -493,7 +493,7 @@ func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []pl
 		}
 	}
 	for _, w := range warnings {
-		if files[w.Pos.File] {
+		if files[w.Pos.File] && (w.Also == "" || files[w.Also]) {
 			in = append(in, w)
 		}
 	}

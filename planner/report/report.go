@@ -88,7 +88,7 @@ func (w *Warnings) Add(list ...*diag.Error) {
 			w.more++
 			continue
 		}
-		e = &diag.Error{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: diag.CodeOf(e)}
+		e = &diag.Error{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: diag.CodeOf(e), Also: e.Also}
 		if text := e.Error(); !w.told[text] {
 			if w.told == nil {
 				w.told = map[string]bool{}
