@@ -50,9 +50,9 @@ type knownList struct {
 	node  schema.Node
 	keys  []string // the merge keys that the items have
 	list  yaml.Value
-	// items has the items in the order in which they were added, None for removed ones, and index
-	// their indexes by identity. Positions in the list would all change with each item that comes
-	// first.
+	// items has the items in the order in which they were added, None for removed items. index has
+	// the indexes in items by identity. It does not have positions in the list, because an item
+	// that comes first changes all of them.
 	items []yaml.Value
 	index map[string]int
 	names *lint.Names // of items, nil before the first use

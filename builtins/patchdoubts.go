@@ -23,8 +23,8 @@ func (p *smPatch) newCheck(kinds *schema.Schema, warn Warn) *patchCheck {
 	return &patchCheck{patch: p, lint: lint.Patch{Value: p.value, Schema: kinds, SchemaAt: p.schemaAt}, warn: warn}
 }
 
-// changed examines the change of an object of kind gvk from before to after. memory is that of the
-// merge, nil if there is none.
+// changed examines the change of an object of kind gvk from before to after. memory is the memory
+// of the merge, or nil.
 func (c *patchCheck) changed(gvk krm.GVK, before, after yaml.Value, memory *mergeMemory) {
 	if c.found {
 		return

@@ -67,7 +67,7 @@ type copier struct {
 	taken []string
 	// name is set if the value is the name of an object.
 	name *krm.NameCopy
-	// slots are the known fields of all resources, and known those of the target.
+	// slots are the known fields of all resources, and known the fields of the target.
 	slots *fieldSlots
 	known *resourceSlots
 }

@@ -42,8 +42,8 @@ type started struct {
 // helper returns the sealed file of the embedded program krmflow-sandbox, nil if this binary has
 // none or the machine does not allow such files.
 //
-// The program is not a file beside krmflow: whoever can write there could replace the sandbox and
-// run code with the user's rights.
+// The program is not a file beside krmflow: an attacker who can write to that folder could replace
+// the sandbox and run code with the user's rights.
 var helper = sync.OnceValue(func() *os.File { return sealedFile(embedded) })
 
 // sealedFile returns a sealed file with the content of a program, nil if that is impossible or

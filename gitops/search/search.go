@@ -71,7 +71,7 @@ type Options struct {
 
 // A File is a YAML file below a searched directory. Name is its path for messages. Rel is its
 // slash-separated path below the directory. Tree is the path of the directory without symbolic
-// links. Traits are what is known about the file; Find adds to them.
+// links. Traits are the known properties of the file. Find adds the properties that it finds.
 type File struct {
 	Name, Tree, Rel string
 	Traits          *roots.Traits

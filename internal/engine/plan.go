@@ -160,8 +160,8 @@ func (e *Engine) Find(ctx context.Context, s Search) (render.Roots, int, error) 
 	return e.share(placed), found.LeftOut(), nil
 }
 
-// openSearch opens the files that earlier searches have read. The cache is not yet that of the
-// engine, because its place is checked against the roots.
+// openSearch opens the files that earlier searches have read. It does not use the cache of the
+// engine, whose place is checked against the roots: they are not known yet.
 func (e *Engine) openSearch(args []string) records.Search {
 	s := e.o.Sources
 	if s.NoCache || e.o.Fresh || e.host.Watch != nil || debugs("cacheverify") {

@@ -44,8 +44,8 @@ func (t *Tree) Holds(name, id string, executable bool) bool {
 	return err == nil && n.mode.IsRegular() && (n.mode&0o111 != 0) == executable && n.id == id
 }
 
-// Lacks reports whether the tree has nothing called name. A link counts as something, even if its
-// target does not exist. Lacks does not call git unless a link leads to name.
+// Lacks reports whether the tree has no entry at name. A link is an entry, even if its target does
+// not exist. Lacks calls git only if a link leads to name.
 func (t *Tree) Lacks(name string) bool {
 	_, err := t.lookup("lstat", name, false)
 	return errors.Is(err, fs.ErrNotExist)

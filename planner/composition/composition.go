@@ -146,8 +146,9 @@ func (b *builder) imported(l *List, f *file) (front, back []*Item, complete bool
 	return front, back, complete
 }
 
-// joined returns the items of l. The first list that only adds items to another one continues its
-// slice, because the copies of a chain of imports would take memory for the square of its length.
+// joined returns the items of l. A list that only adds items to its import appends to the slice of
+// the import, if no other list did. Otherwise each list in a chain of imports would copy all items
+// before it.
 func (l *List) joined(front, own, back []*Item) []*Item {
 	if len(l.imports) == 1 && len(back) == 0 && len(front) > 0 {
 		if in := l.imports[0]; !in.continued && len(front) == len(in.Items) && &front[0] == &in.Items[0] {

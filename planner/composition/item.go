@@ -93,9 +93,9 @@ type namesakes struct {
 	second map[string]int
 }
 
-// shorts returns the namesakes of c, possibly with those of a longer list that begins with c. A
-// list that begins with its import continues the namesakes of the import: each item of a chain of
-// imports gets its label from a different list.
+// shorts returns the namesakes of c. If a longer list begins with the items of c, the result can
+// include its later items. A list that begins with the items of its import adds to the namesakes of
+// the import: in a chain of imports, each item gets its label from a different list.
 func (c *List) shorts() *namesakes {
 	if c.namesakes != nil {
 		return c.namesakes

@@ -18,7 +18,7 @@ type KnownFile struct {
 	Traits Traits
 }
 
-// Traits are what a search has found out about the content of a file.
+// Traits are the properties of a file that a search has found in its content.
 type Traits uint8
 
 const (

@@ -223,7 +223,7 @@ func (s *search) top(dir string) error {
 
 // A folder is a searched directory.
 type folder struct {
-	dir, rel string // like those of a layer
+	dir, rel string // as in layer
 	entries  []fs.DirEntry
 	rules    *ignore.Rules
 	layer    []*file // may make it a layer

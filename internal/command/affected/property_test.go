@@ -361,10 +361,9 @@ func TestRecordsGiveTheSameAnswer(t *testing.T) {
 	}
 }
 
-// aboutOthers matches lines of messages that depend on other roots: the roots that an error
-// concerns, if others are planned, and the notice that a field has no effect in a layer that is
-// not the root. Records keep the notice for all roots that read the layer.
-var aboutOthers = regexp.MustCompile(`it has no effect where|KF0237|more at this line|^  needed by `)
+// aboutOthers matches lines of messages that depend on the roots that are planned: they count or
+// name the roots of a message.
+var aboutOthers = regexp.MustCompile(`more at this line|^  needed by `)
 
 // messages returns the output of krmflow, the sorted lines of its messages, and its exit code.
 // Warnings from records precede the others.

@@ -150,7 +150,7 @@ var shapes = []shape{
 		}
 		t.kustomizationOf(10, "resources:\n", fmt.Sprintf("- c%%[1]d/l%05d\n", n-1))
 	}},
-	{name: "compositions", most: 990, fill: func(t tree, n int) { // ten chains, like those of the layers
+	{name: "compositions", most: 990, fill: func(t tree, n int) { // ten chains, as for layers
 		for chain := range 10 {
 			for i := range n {
 				imports := ""

@@ -40,8 +40,8 @@ const maxAge = 30
 
 func today() uint64 { return uint64(time.Now().Unix() / (24 * 60 * 60)) }
 
-// family returns what decides the pack of a root: the directory that contains it, or the name of a
-// GitOps object without its version.
+// family returns the text by which a root is assigned to a pack: the directory that contains the
+// root, or the name of a GitOps object without its version.
 func family(real string) string {
 	if filepath.IsAbs(real) {
 		return filepath.Dir(real)
@@ -105,8 +105,8 @@ func readPack(c *cache.Cache, key krm.Digest) pack {
 	return p
 }
 
-// keep stores the records of roots in the cache. If another run stores records in the same pack at
-// the same moment, those of one of the runs are lost: their roots are rendered once more.
+// keep stores the records of roots in the cache. If two runs write a pack at the same moment, the
+// records of one run are lost, and the next run renders these roots again.
 func (rs *Records) keep(reals []string) error {
 	if rs.cache == nil || len(reals) == 0 {
 		return nil

@@ -11,14 +11,14 @@ import (
 // searched is the kind of the cache entries for the files that searches for roots have read.
 const searched = "search1"
 
-// A Search identifies the files that searches for roots have read. Texts are all that affects the
-// search: the version of krmflow, the working directory, flags and arguments.
+// A Search identifies the files that searches for roots have read.
 type Search struct {
 	cache *cache.Cache
 	key   krm.Digest
 }
 
-// OpenSearch returns the files of a search. The cache may be nil.
+// OpenSearch returns the files of a search. texts are all inputs of the search besides files: the
+// version of krmflow, the working directory, flags and arguments. The cache may be nil.
 func OpenSearch(c *cache.Cache, texts ...string) Search {
 	return Search{c, krm.DigestOf([]byte(strings.Join(texts, "\x00")))}
 }

@@ -8,7 +8,7 @@ import (
 	_ "github.com/krmflow/krmflow/executors/internal/sandbox" // runs before main
 )
 
-// main is reached only if the command line is not that of a sandbox.
+// main runs only if an executor did not start the program.
 func main() {
 	os.Stderr.WriteString("krmflow: a sandbox is started by an executor only\n")
 	os.Exit(1)

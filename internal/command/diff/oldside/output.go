@@ -127,9 +127,9 @@ func (w *Output) List(root string) (*krm.List, error) {
 	return krm.NewList(all...), nil
 }
 
-// Same reports whether the files of a root are those that an earlier run has written for it, with
-// the inputs of its record. Then the difference is empty. Same is false for files with redacted
-// Secrets, and for file names other than those of a layout without options.
+// Same reports whether the files of a root are unchanged since a run wrote them from the inputs of
+// its record. Then the difference is empty. Same is false for files with redacted Secrets, and for
+// a layout with options.
 func (w *Output) Same(e *engine.Engine, root render.Root, r *records.Record) bool {
 	if w.m == nil || !w.m.Roots[root.Out] || w.m.Torn[root.Out] {
 		return false
