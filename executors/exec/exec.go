@@ -8,8 +8,8 @@
 //
 // On Linux a call is isolated. The sandbox process gives up its privileges and then executes the
 // program. "make build" embeds a small program for it, which runs from sealed memory. Without that
-// program, the process is this binary: every binary that imports this package is a sandbox process when it
-// is started as "krmflow executor sandbox". [Probe] reports the isolation that the machine
+// program, the process is this binary: every binary that imports this package is a sandbox process
+// when it is started as "krmflow executor sandbox". [Probe] reports the isolation that the machine
 // supports. If it is insufficient, functions are denied unless they may run unsandboxed.
 package exec
 

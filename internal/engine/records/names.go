@@ -10,9 +10,9 @@ import (
 // found is the kind of the cache entries for the roots of a revision.
 const found = "found1"
 
-// Names returns the names that an earlier call has stored for key. If there are none, it calls find,
-// and stores the names that find returns if they are lasting: if they depend only on the content of
-// the key. The cache may be nil.
+// Names returns the names that an earlier call has stored for key. If there are none, it calls
+// find, and stores the result of find if it is lasting: if it depends only on the content of the
+// key. The cache may be nil.
 func Names(c *cache.Cache, key krm.Digest, find func() (names []string, lasting bool, err error)) ([]string, error) {
 	if c != nil {
 		if data, ok := c.Kept(found, key); ok && len(data) > 0 {
