@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 )
 
 // TestMain lets the test binary act as both programs. Under the names krmflow and kustomize, it
@@ -402,9 +403,7 @@ func TestRecordKeepsOutputOfFailedRun(t *testing.T) {
 		{"exit 3", 3, ""},
 	} {
 		script := strings.ReplaceAll(x.script, "`", "\\`")
-		if err := os.WriteFile(krmflow, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testbinary.Script(t, krmflow, "#!/bin/sh\n"+script+"\n")
 		cmd := exec.Command("./record", krmflow, "--tree", "x")
 		page, _ := cmd.Output()
 		if cmd.ProcessState.ExitCode() != x.code || !strings.Contains(string(page), x.want) || (len(page) == 0) != (x.want == "") {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -152,9 +153,7 @@ func TestHelperSuppliesHeaders(t *testing.T) {
 func script(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "helper")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testbinary.Script(t, file, "#!/bin/sh\n"+text+"\n")
 	return file
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/internal/dev/longtest"
 	"github.com/krmflow/krmflow/internal/dev/sharedtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -212,9 +213,7 @@ func helper(t *testing.T, prints string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "helper")
 	script := "#!/bin/sh\nread -r line\ncase \"$1 $line\" in 'get {\"uri\":\"'*'://127.0.0.1:'*'\"}') ;; *) echo \"asked $1 $line\" >&2; exit 1 ;; esac\ncat <<'END'\n" + prints + "\nEND\n"
-	if err := os.WriteFile(file, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testbinary.Script(t, file, script)
 	return file
 }
 

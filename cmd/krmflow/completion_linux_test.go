@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/internal/dev/longtest"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,9 +79,7 @@ func TestCompletionInShells(t *testing.T) {
 	}
 	bin := t.TempDir()
 	script := "#!/bin/sh\ncase $1 in __complete*|completion) exec '" + krmflow + "' \"$@\";; esac\necho \"ran: $*.\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "krmflow"), []byte(script), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testbinary.Script(t, filepath.Join(bin, "krmflow"), script)
 	for _, shell := range shells {
 		t.Run(shell.name, func(t *testing.T) {
 			t.Parallel()

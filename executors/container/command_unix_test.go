@@ -29,9 +29,7 @@ func TestCapablePodmanPassesStreams(t *testing.T) {
 		{"docker", unset + fds, "--rm --interactive --log-driver none --name"},
 	} {
 		e := Engine{tt.engine, filepath.Join(t.TempDir(), tt.engine)}
-		if err := os.WriteFile(e.Path, []byte("#!/bin/sh\ncat <<'END'\n"+tt.usage+"END\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testbinary.Script(t, e.Path, "#!/bin/sh\ncat <<'END'\n"+tt.usage+"END\n")
 		c := &call{engine: e, name: "krmflow-0", can: e.abilities()}
 		if args := strings.Join(c.args(), " "); !strings.Contains(args, tt.want) {
 			t.Errorf("%s with %q: %s", tt.engine, tt.usage, args)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/dev/testbinary"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote/internal/artifact"
 	"github.com/krmflow/krmflow/loaders/remote/internal/credentials"
@@ -70,11 +71,11 @@ func TestTokensComeFromRealm(t *testing.T) {
 			write(t, filepath.Join(dir, "auth.json"), file)
 			t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(dir, "auth.json"))
 			helper := filepath.Join(dir, "bin/docker-credential-fake")
-			write(t, helper, "#!/bin/sh\nread server; test \"$server\" = "+
-				host+" || exit 1\necho '{\"Username\": \"me\", \"Secret\": \"canary\"}'\n")
-			if err := os.Chmod(helper, 0o700); err != nil {
+			if err := os.MkdirAll(filepath.Dir(helper), 0o700); err != nil {
 				t.Fatal(err)
 			}
+			testbinary.Script(t, helper, "#!/bin/sh\nread server; test \"$server\" = "+
+				host+" || exit 1\necho '{\"Username\": \"me\", \"Secret\": \"canary\"}'\n")
 			t.Setenv("PATH", filepath.Dir(helper)+":"+os.Getenv("PATH"))
 			tokens.Store(0)
 			got, err := read(t, session(t, srv.options()), "oci://"+host+"/org/cat:v1")

@@ -1,4 +1,4 @@
-// Package testbinary builds programs of this repository for tests. The test binaries of a run are
+// Package testbinary builds programs of this repository for tests, and writes scripts. The test binaries of a run are
 // separate processes that need the same programs, and linking a program takes seconds, so they
 // share one build. It is next to the build cache of Go and stays for the next run.
 package testbinary
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,4 +76,15 @@ func build(dir string) (string, error) {
 		return "", fmt.Errorf("go build %s: %w\n%s", dir, err, out)
 	}
 	return path, nil
+}
+
+// Script writes an executable file. No process that is started at the same moment inherits the
+// open file: as long as one has it open, the kernel refuses to execute it ("text file busy").
+func Script(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
