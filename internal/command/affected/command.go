@@ -93,11 +93,19 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if changes == nil {
+		if _, err := c.there(); err != nil {
+			return err
+		}
+		if !c.Quiet {
+			c.Result = "no changes: no root is affected"
+		}
+		return c.write(nil)
+	}
 	if c.tree != nil {
 		defer c.tree.Close()
 	}
-	cwd, _ := os.Getwd() // on failure, all roots are planned
-	c.recorded = recorded{changes: changes, objects: e.GitOps, lacks: e.Lacks, cwd: cwd, held: map[inputs.Input]bool{}}
+	c.recorded = newRecorded(e, changes)
 	run, err := c.plan(cmd)
 	if err != nil {
 		return err
@@ -119,19 +127,24 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c.tell(all, len(found))
+	if err = c.write(all); run == nil {
+		return err
+	}
+	return errors.Join(err, c.failed, c.StrictError())
+}
+
+// write prints the roots.
+func (c *command) write(all []Root) (err error) {
 	var b bytes.Buffer
 	if c.form == "json" {
 		err = WriteJSON(&b, all)
 	} else {
 		err = WriteText(&b, all, c.null)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = b.WriteTo(c.Stdout)
 	}
-	if _, err = b.WriteTo(c.Stdout); run == nil {
-		return err
-	}
-	return errors.Join(err, c.failed, c.StrictError())
+	return err
 }
 
 // plan plans the existing roots, except those that are unaffected according to their records. The
@@ -218,7 +231,7 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// changes returns the changes that the flags select.
+// changes returns the changes that the flags select, nil if the list of names is empty.
 func (c *command) changes(cmd *cobra.Command, e *engine.Engine, args []string) (Changes, error) {
 	if c.since != "" {
 		dir := "."
@@ -237,7 +250,7 @@ func (c *command) changes(cmd *cobra.Command, e *engine.Engine, args []string) (
 		if err != nil {
 			return nil, diag.NotReadable.Errorf("cannot read standard input: %w", err)
 		}
-		if args, err = ReadNames(list); err != nil {
+		if args, err = ReadNames(list); err != nil || len(args) == 0 {
 			return nil, err
 		}
 	}

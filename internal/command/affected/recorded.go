@@ -24,7 +24,14 @@ type recorded struct {
 	objects func(*revision.Tree) engine.Objects // see [engine.Engine.GitOps]
 	lacks   func(path string) bool              // see [engine.Engine.Lacks]
 	cwd     string
-	held    map[inputs.Input]bool // results of holds
+	same    func(*records.Record) bool // reports whether no part of a record has changed
+}
+
+func newRecorded(e *engine.Engine, changes Changes) recorded {
+	cwd, _ := os.Getwd() // on failure, all roots are planned
+	c := recorded{changes: changes, objects: e.GitOps, lacks: e.Lacks, cwd: cwd}
+	c.same = records.Checker(c.holds)
+	return c
 }
 
 // unaffected reports whether none of the inputs in the record of a root has changed.
@@ -35,36 +42,25 @@ func (c *recorded) unaffected(dir string, r *records.Record) bool {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(c.cwd, dir)
 	}
-	named := false // the record is from a run that used the same name for the root
-	for p := range r.Parts {
-		if p.Path != p.Real {
-			return false
-		}
-		in := inputs.Input{Path: p.Path, Kind: inputs.File}
-		switch p.Kind {
-		case loaders.SawDir:
-			named = named || p.Path == dir
-			continue
-		case loaders.SawFile:
-		case loaders.SawNothing, loaders.SawNoDir:
-			in.Kind = inputs.Absent
-		default:
-			return false
-		}
-		held, ok := c.held[in]
-		if !ok {
-			held = c.holds(in, p)
-			c.held[in] = held
-		}
-		if !held {
-			return false
-		}
-	}
-	return named
+	// Otherwise the record is from a run that used another name for the root.
+	return r.Names(dir) && c.same(r)
 }
 
-// holds reports whether an input of a record is not changed.
-func (c *recorded) holds(in inputs.Input, p records.Part) bool {
+// holds reports whether a part of a record is not changed.
+func (c *recorded) holds(p records.Part) bool {
+	in := inputs.Input{Path: p.Path, Kind: inputs.File}
+	switch p.Kind {
+	case loaders.SawDir:
+		return p.Path == p.Real
+	case loaders.SawFile:
+	case loaders.SawNothing, loaders.SawNoDir:
+		in.Kind = inputs.Absent
+	default:
+		return false
+	}
+	if p.Path != p.Real {
+		return false
+	}
 	mode := p.Stat.Mode
 	if in.Kind == inputs.Absent && !c.lacks(in.Path) || in.Kind == inputs.File && p.Stat == (filestat.Stat{}) {
 		now, err := os.Lstat(in.Path)

@@ -118,26 +118,35 @@ type Part struct {
 	Stat filestat.Stat
 }
 
-// Parts yields all inputs of the root in the file system. Remote references are not included.
-func (r *Record) Parts(yield func(Part) bool) {
-	for _, d := range r.trace.dirs {
-		if d.real != "" && !yield(Part{Path: d.path, Real: d.real, Kind: loaders.SawDir}) {
-			return
+// Checker returns a function that reports whether holds is true for all parts of a record. It calls
+// holds only once for a part that several records share. The returned function must not be called
+// concurrently.
+func Checker(holds func(Part) bool) func(*Record) bool {
+	dirs, files := map[*dir]bool{}, map[*file]bool{}
+	return func(r *Record) bool {
+		return all(r.trace.dirs, dirs, func(d *dir) bool { return d.real == "" || holds(d.part()) }) &&
+			all(r.trace.files, files, func(f *file) bool { return holds(f.part()) })
+	}
+}
+
+// all reports whether holds is true for all items. known has its results for earlier items.
+func all[T comparable](items []T, known map[T]bool, holds func(T) bool) bool {
+	for _, item := range items {
+		ok, found := known[item]
+		if !found {
+			ok = holds(item)
+			known[item] = ok
+		}
+		if !ok {
+			return false
 		}
 	}
-	for _, f := range r.trace.files {
-		p := Part{Path: f.path(), Real: f.link, Kind: f.kind, Sum: f.sum, Stat: f.stat}
-		switch d := f.dir; {
-		case f.link != "":
-		case d.real == d.path:
-			p.Real = p.Path // the common case; joining thousands of paths takes time
-		default:
-			p.Real = filepath.Join(d.real, f.name)
-		}
-		if !yield(p) {
-			return
-		}
-	}
+	return true
+}
+
+// Names reports whether a layer of the root was looked up by this absolute path.
+func (r *Record) Names(path string) bool {
+	return slices.ContainsFunc(r.trace.dirs, func(d *dir) bool { return d.path == path && d.real != "" })
 }
 
 // Remote reports whether the root has remote references.

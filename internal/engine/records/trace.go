@@ -46,6 +46,20 @@ type file struct {
 
 func (f *file) path() string { return f.dir.path + string(filepath.Separator) + f.name }
 
+func (d *dir) part() Part { return Part{Path: d.path, Real: d.real, Kind: loaders.SawDir} }
+
+func (f *file) part() Part {
+	p := Part{Path: f.path(), Real: f.link, Kind: f.kind, Sum: f.sum, Stat: f.stat}
+	switch {
+	case f.link != "":
+	case f.dir.real == f.dir.path:
+		p.Real = p.Path // the common case; joining thousands of paths takes time
+	default:
+		p.Real = filepath.Join(f.dir.real, f.name)
+	}
+	return p
+}
+
 // A fetch is a remote reference and the version that it yielded.
 type fetch struct {
 	text string

@@ -21,24 +21,25 @@ import (
 type Seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
+	recorded func(*records.Record) bool // reports whether the revision contains all parts of a record
 	ids      *records.IDs
 	wd       string
 	real     func(path string) string
 	sameLock bool
 }
 
-// A place is the key of an observation: its path, its kind, and whether it comes from a record.
-// Recorded content is not shared with the old side, so the two must not be mixed.
+// A place is the key of an observation in this run.
 type place struct {
-	kind     loaders.Kind
-	path     string
-	recorded bool
+	kind loaders.Kind
+	path string
 }
 
 // NewSeen compares roots with the revision tree. lockFile is the lock file of the new side.
 func NewSeen(e *engine.Engine, lockFile string, tree *revision.Tree) *Seen {
 	wd, _ := os.Getwd() // without it, roots with relative names are planned
-	return &Seen{tree: tree, known: map[place]bool{}, wd: wd, real: e.Real, sameLock: sameLock(lockFile, tree), ids: e.Objects(tree.Top())}
+	s := &Seen{tree: tree, known: map[place]bool{}, wd: wd, real: e.Real, sameLock: sameLock(lockFile, tree), ids: e.Objects(tree.Top())}
+	s.recorded = records.Checker(s.hasRecorded)
+	return s
 }
 
 // Same reports whether the observed files of a root are the same in the revision. If so, its
@@ -71,7 +72,7 @@ func (s *Seen) holds(o *loaders.Observation) bool {
 			}
 		}
 	}
-	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
+	return s.has(p, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
 // SameRecord reports whether the root dir, described by record r, is the same in the revision,
@@ -85,24 +86,21 @@ func (s *Seen) SameRecord(dir string, r *records.Record) bool {
 	if !filepath.IsAbs(abs) || r.Remote() && !s.sameLock {
 		return false
 	}
-	if !s.has(records.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, true, nil) {
-		return false
-	}
-	for p := range r.Parts {
-		if !s.has(p, true, func(name string) bool {
-			id := s.ids.OfFile(p.Real, p.Sum, s.tree.IDOf)
-			return id != "" && id == s.tree.ID(name)
-		}) {
-			return false
-		}
-	}
-	return true
+	return s.has(records.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, nil) && s.recorded(r)
+}
+
+// hasRecorded reports whether the revision contains a part of a record.
+func (s *Seen) hasRecorded(p records.Part) bool {
+	return s.look(p, func(name string) bool {
+		id := s.ids.OfFile(p.Real, p.Sum, s.tree.IDOf)
+		return id != "" && id == s.tree.ID(name)
+	})
 }
 
 // has reports whether the revision contains a part of a root. content compares the content of a
 // file with a file of the tree.
-func (s *Seen) has(p records.Part, recorded bool, content func(name string) bool) bool {
-	at := place{p.Kind, p.Path, recorded}
+func (s *Seen) has(p records.Part, content func(name string) bool) bool {
+	at := place{p.Kind, p.Path}
 	has, ok := s.known[at]
 	if !ok {
 		has = s.look(p, content)
