@@ -1,6 +1,6 @@
-// Package testbinary builds programs of this repository for tests, and writes scripts. The test binaries of a run are
-// separate processes that need the same programs, and linking a program takes seconds, so they
-// share one build. It is next to the build cache of Go and stays for the next run.
+// Package testbinary builds programs of this repository for tests, and writes scripts. The test
+// binaries of a run are separate processes that need the same programs, and linking a program takes
+// seconds, so they share one build. It is next to the build cache of Go and stays for the next run.
 package testbinary
 
 import (
