@@ -170,8 +170,7 @@ func anchors(t *testing.T, file string) map[string]bool {
 }
 
 // anchorOf returns the anchor that GitHub gives to a heading: its text in lower case, with blanks
-// as
-// dashes and without punctuation.
+// as dashes and without punctuation.
 func anchorOf(heading string) string {
 	text := linkText.ReplaceAllString(strings.TrimSpace(heading), "$1")
 	return strings.Map(func(r rune) rune {

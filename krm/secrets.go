@@ -7,8 +7,7 @@ import (
 )
 
 // HoldsSecrets reports whether [Resource.HoldsSecret] is true for a resource of the list. A nil
-// list
-// contains none.
+// list contains none.
 func (l *List) HoldsSecrets() bool {
 	return l != nil && slices.ContainsFunc(l.items, (*Resource).HoldsSecret)
 }

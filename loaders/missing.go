@@ -91,8 +91,7 @@ func (e *NotFoundError) withSlashes() string {
 var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*,[^{}]*\}`) })
 
 // IsPattern reports whether the path was probably meant as a pattern for several files. The
-// question
-// mark and the equals sign of a web address are none.
+// question mark and the equals sign of a web address are none.
 func (e *NotFoundError) IsPattern() bool {
 	text, query, _ := strings.Cut(e.Path, "?")
 	return strings.Contains(text, "*") || braces().MatchString(text) || strings.Contains(e.Path, "?") && !strings.Contains(query, "=") ||

@@ -83,8 +83,7 @@ func withScheme(text string) (full string, changed bool) {
 }
 
 // isHostName reports whether a text is a name of a host, with or without a port: it has a dot, and
-// a
-// last part of letters that is no extension of a file.
+// a last part of letters that is no extension of a file.
 func isHostName(text string) bool {
 	name, _, _ := strings.Cut(text, ":")
 	switch path.Ext(name) {

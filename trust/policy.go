@@ -118,8 +118,7 @@ type Executor struct {
 
 // A Developed is a directory of a function whose author is editing it. A program in it may run
 // although its digest is not the one in its catalog, with a warning. The catalog must be a file
-// that
-// is neither pinned nor signed: a pin or a signature is for a finished version.
+// that is neither pinned nor signed: a pin or a signature is for a finished version.
 type Developed struct {
 	// Dir is the directory: absolute, without symbolic links. Name is its form in messages.
 	Dir, Name string

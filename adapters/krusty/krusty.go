@@ -69,10 +69,9 @@ func MakeKustomizer(o *Options) *Kustomizer {
 	return &Kustomizer{options: o, Sources: &render.Sources{}}
 }
 
-// Run renders the directory at path in fSys, or what path names that is remote. A file system
-// other than [filesys.MakeFsOnDisk] must
-// stay as it is meanwhile. The error says all that is wrong with the input, or which option
-// krmflow cannot honour.
+// Run renders the directory at path in fSys, or what path names that is remote. A file system other
+// than [filesys.MakeFsOnDisk] must stay as it is meanwhile. The error says all that is wrong with
+// the input, or which option krmflow cannot honour.
 func (k *Kustomizer) Run(fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
 	return k.RunContext(context.Background(), fSys, path)
 }

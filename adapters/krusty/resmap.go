@@ -52,8 +52,7 @@ func makeResMap(list *krm.List) (resmap.ResMap, error) {
 }
 
 // AsYaml returns the resources as one YAML stream. Only those that have changed since take
-// kustomize's way, which decodes and encodes
-// each resource several times.
+// kustomize's way, which decodes and encodes each resource several times.
 func (m *rendered) AsYaml() ([]byte, error) {
 	var text []byte
 	for i, r := range m.Resources() {

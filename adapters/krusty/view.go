@@ -18,8 +18,8 @@ import (
 type view struct {
 	files filesys.FileSystem
 	// base is the name of the directory that is rendered, without links; "." if it is not known.
-	// The directories above it are there,
-	// even if files denies it: some file systems show nothing outside of one directory.
+	// The directories above it are there, even if files denies it: some file systems show nothing
+	// outside of one directory.
 	base string
 }
 

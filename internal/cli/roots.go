@@ -124,8 +124,7 @@ func (s *sourceDirs) Set(value string) error {
 }
 
 // leaves is the value of --leaves: true, false, or true with patterns of roots that are kept
-// although
-// other layers use them.
+// although other layers use them.
 type leaves roots.Selection
 
 // String returns the value of the flag.

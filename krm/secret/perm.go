@@ -6,8 +6,7 @@ import "io/fs"
 const PrivatePerm fs.FileMode = 0o600
 
 // Perm returns the permissions of a new file, before the umask. private means that it has a Secret
-// or
-// a text copied from one.
+// or a text copied from one.
 func Perm(private bool) fs.FileMode {
 	if private {
 		return PrivatePerm

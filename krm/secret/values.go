@@ -35,9 +35,8 @@ const (
 //
 // A value of a Secret is hidden as a whole scalar ([MinWhole]) or as a part of one ([MinPart]).
 // Booleans, numbers with few digits, usual names ([words.Usual]), and words in the name or
-// namespace
-// of a resource or in a key of a Secret ([Set.Public]) are not hidden, because those are printed
-// anyway. Texts taken by steps are always hidden.
+// namespace of a resource or in a key of a Secret ([Set.Public]) are not hidden, because those are
+// printed anyway. Texts taken by steps are always hidden.
 //
 // The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use. Any
 // other Set must not be changed while it is used.
@@ -65,8 +64,7 @@ const (
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
 
 // Fill calls the function given to [NewSet], unless it was called before. Until then, the data of
-// the
-// function, such as the list of a root, stays in memory.
+// the function, such as the list of a root, stays in memory.
 func (s *Set) Fill() {
 	s.once.Do(func() {
 		if s.fill != nil {

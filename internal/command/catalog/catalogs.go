@@ -32,8 +32,7 @@ func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, err
 }
 
 // ShowCommand returns the command that prints a catalog without trusting it. It is catalog show,
-// and
-// under its former name view catalog.
+// and under its former name view catalog.
 func ShowCommand(a *cli.Invocation, name string) *cobra.Command {
 	var format string
 	var builtIn bool

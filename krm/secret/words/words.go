@@ -42,9 +42,8 @@ func Line(line string) bool {
 }
 
 // Usual reports whether a text is a common name of a user, a database or an environment. Hiding
-// such
-// a text everywhere protects nothing, because it is easy to guess, and changes names of images,
-// roles and fields.
+// such a text everywhere protects nothing, because it is easy to guess, and changes names of
+// images, roles and fields.
 func Usual(text string) bool {
 	switch strings.ToLower(text) {
 	case "admin", "administrator", "anonymous", "guest", "root", "system", "user", "username",

@@ -147,8 +147,7 @@ func documents(name string, data []byte) ([]document, error) {
 }
 
 // nameNulls gives nulls without text within flow style (`{n: }`) a text. Otherwise kyaml writes
-// them
-// as empty strings.
+// them as empty strings.
 func nameNulls(n *yaml.Node, flow bool) {
 	if flow && n.Kind == yaml.ScalarNode && n.Tag == yaml.NodeTagNull && n.Value == "" {
 		n.Value = "null"
