@@ -154,17 +154,26 @@ func TestTimeoutEndsAllProcesses(t *testing.T) {
 			{[]string{"stubborn"}, 5 * time.Second, 2 * time.Second, 3 * time.Second, ""},
 			{[]string{"child", "setsid", "hang"}, time.Second, 0, time.Second, ""},
 		} {
-			all.Go(func() {
+			try := func(limit time.Duration) (ok bool, what string) {
 				f := set(r.fn(test.args...))
-				f.Limits.Timeout = test.limit
+				f.Limits.Timeout = limit
 				start := time.Now()
 				_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
-				took := time.Since(start) - f.Limits.Timeout
+				took := time.Since(start) - limit
 				var e *executors.Error
-				if !errors.As(err, &e) || e.Code != executors.Timeout ||
-					!strings.Contains(e.Error(), "still running after "+test.limit.String()) ||
-					string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
-					t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
+				ok = errors.As(err, &e) && e.Code == executors.Timeout &&
+					strings.Contains(e.Error(), "still running after "+limit.String()) &&
+					string(e.Stderr) == test.stderr && took >= test.min && took <= test.max+slack
+				return ok, fmt.Sprintf("%v: %v after %v", test.args, err, took)
+			}
+			all.Go(func() {
+				ok, what := try(test.limit)
+				if !ok && test.limit > time.Second { // the function may have had no time to install its handler
+					t.Logf("once more with a longer limit: %s", what)
+					ok, what = try(6 * test.limit)
+				}
+				if !ok {
+					t.Error(what)
 				}
 			})
 		}
