@@ -169,8 +169,8 @@ func anchors(t *testing.T, file string) map[string]bool {
 	return found
 }
 
-// anchorOf returns the anchor that GitHub gives to a heading: its text in lower case, with blanks
-// as dashes and without punctuation.
+// anchorOf returns GitHub's anchor for a heading: the text in lower case, with dashes for spaces
+// and without punctuation.
 func anchorOf(heading string) string {
 	text := linkText.ReplaceAllString(strings.TrimSpace(heading), "$1")
 	return strings.Map(func(r rune) rune {

@@ -6,8 +6,8 @@ import (
 	"github.com/krmflow/krmflow/krm/secret"
 )
 
-// HoldsSecrets reports whether [Resource.HoldsSecret] is true for a resource of the list. A nil
-// list contains none.
+// HoldsSecrets reports whether [Resource.HoldsSecret] is true for any resource. It is false for a
+// nil list.
 func (l *List) HoldsSecrets() bool {
 	return l != nil && slices.ContainsFunc(l.items, (*Resource).HoldsSecret)
 }

@@ -90,8 +90,8 @@ func (e *NotFoundError) withSlashes() string {
 // braces matches the alternatives of a pattern.
 var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*,[^{}]*\}`) })
 
-// IsPattern reports whether the path was probably meant as a pattern for several files. The
-// question mark and the equals sign of a web address are none.
+// IsPattern reports whether the path is probably a pattern for several files. The query of a web
+// address is not a pattern.
 func (e *NotFoundError) IsPattern() bool {
 	text, query, _ := strings.Cut(e.Path, "?")
 	return strings.Contains(text, "*") || braces().MatchString(text) || strings.Contains(e.Path, "?") && !strings.Contains(query, "=") ||

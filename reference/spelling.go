@@ -82,8 +82,8 @@ func withScheme(text string) (full string, changed bool) {
 	return "https://" + text, true
 }
 
-// isHostName reports whether a text is a name of a host, with or without a port: it has a dot, and
-// a last part of letters that is no extension of a file.
+// isHostName reports whether a text looks like a host name with an optional port: its last part
+// after a dot consists of letters and is not a file extension.
 func isHostName(text string) bool {
 	name, _, _ := strings.Cut(text, ":")
 	switch path.Ext(name) {

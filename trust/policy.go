@@ -116,9 +116,9 @@ type Executor struct {
 	Cached bool
 }
 
-// A Developed is a directory of a function whose author is editing it. A program in it may run
-// although its digest is not the one in its catalog, with a warning. The catalog must be a file
-// that is neither pinned nor signed: a pin or a signature is for a finished version.
+// A Developed is the directory of a function under development. Programs in it may run even if
+// their digests differ from the catalog, with a warning. The catalog must be a file without a pin
+// or signature, because those mark a finished version.
 type Developed struct {
 	// Dir is the directory: absolute, without symbolic links. Name is its form in messages.
 	Dir, Name string

@@ -69,9 +69,9 @@ func MakeKustomizer(o *Options) *Kustomizer {
 	return &Kustomizer{options: o, Sources: &render.Sources{}}
 }
 
-// Run renders the directory at path in fSys, or what path names that is remote. A file system other
-// than [filesys.MakeFsOnDisk] must stay as it is meanwhile. The error says all that is wrong with
-// the input, or which option krmflow cannot honour.
+// Run renders a directory of fSys, or a remote reference. A file system not made by
+// [filesys.MakeFsOnDisk] must not change during Run. The error lists all mistakes in the input, or
+// names an option that krmflow does not support.
 func (k *Kustomizer) Run(fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
 	return k.RunContext(context.Background(), fSys, path)
 }

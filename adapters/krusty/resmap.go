@@ -51,8 +51,8 @@ func makeResMap(list *krm.List) (resmap.ResMap, error) {
 	return m, nil
 }
 
-// AsYaml returns the resources as one YAML stream. Only those that have changed since take
-// kustomize's way, which decodes and encodes each resource several times.
+// AsYaml returns the resources as one YAML stream. It converts only resources that were changed
+// after the render with kustomize's own method, which decodes and encodes them several times.
 func (m *rendered) AsYaml() ([]byte, error) {
 	var text []byte
 	for i, r := range m.Resources() {

@@ -17,9 +17,9 @@ import (
 // files without opening them, because a file in memory can be opened only once.
 type view struct {
 	files filesys.FileSystem
-	// base is the name of the directory that is rendered, without links; "." if it is not known.
-	// The directories above it are there, even if files denies it: some file systems show nothing
-	// outside of one directory.
+	// base is the path of the rendered directory without links; "." if it is unknown. Its parent
+	// directories exist even if files does not contain them, because some file systems contain
+	// only one directory.
 	base string
 }
 

@@ -123,8 +123,8 @@ func (s *sourceDirs) Set(value string) error {
 	return nil
 }
 
-// leaves is the value of --leaves: true, false, or true with patterns of roots that are kept
-// although other layers use them.
+// leaves is the value of --leaves: true, false, or patterns. Roots that match a pattern are
+// selected even if other layers use them.
 type leaves roots.Selection
 
 // String returns the value of the flag.

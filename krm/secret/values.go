@@ -35,8 +35,8 @@ const (
 //
 // A value of a Secret is hidden as a whole scalar ([MinWhole]) or as a part of one ([MinPart]).
 // Booleans, numbers with few digits, usual names ([words.Usual]), and words in the name or
-// namespace of a resource or in a key of a Secret ([Set.Public]) are not hidden, because those are
-// printed anyway. Texts taken by steps are always hidden.
+// namespace of a resource or in a key of a Secret ([Set.Public]) are not hidden, because they are
+// printed elsewhere. Texts that steps copy are always hidden.
 //
 // The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use. Any
 // other Set must not be changed while it is used.
@@ -63,8 +63,8 @@ const (
 // NewSet returns a set that calls fill on its first use, once.
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
 
-// Fill calls the function given to [NewSet], unless it was called before. Until then, the data of
-// the function, such as the list of a root, stays in memory.
+// Fill calls the function given to [NewSet] the first time. Until then, the function keeps its data
+// in memory, for example the list of a root.
 func (s *Set) Fill() {
 	s.once.Do(func() {
 		if s.fill != nil {

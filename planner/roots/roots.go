@@ -23,8 +23,8 @@ import (
 
 // A Selection selects roots below a directory. The zero Selection selects all.
 type Selection struct {
-	// Leaves excludes layers that other layers use, except roots that match a pattern in Keep:
-	// bases that are also installed directly. A pattern without a slash matches names at any depth.
+	// Leaves excludes layers that other layers use, except roots that match a pattern in Keep, such
+	// as bases that are also installed directly. A pattern without a slash matches at any depth.
 	Leaves bool
 	Keep   []string
 	// Only and Exclude are patterns, see package glob. A root must match one of Only, unless it

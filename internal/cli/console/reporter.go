@@ -227,8 +227,8 @@ func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
 	}
 }
 
-// aboutValues reports whether an error is about a part of a file that may be the value of a Secret:
-// a literal or a line of an inline patch.
+// aboutValues reports whether an error concerns a literal or an inline patch, which can contain
+// values of Secrets.
 func aboutValues(e *diag.Error) bool {
 	return strings.Contains(e.Msg, "literals[") || strings.HasPrefix(e.Field, "patches")
 }

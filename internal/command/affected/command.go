@@ -231,7 +231,7 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// changes returns the changes that the flags select, nil if the list of names is empty.
+// changes returns the changes that the flags select, or nil for an empty list of names.
 func (c *command) changes(cmd *cobra.Command, e *engine.Engine, args []string) (Changes, error) {
 	if c.since != "" {
 		dir := "."

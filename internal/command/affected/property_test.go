@@ -138,8 +138,8 @@ func TestNoneIsMissed(t *testing.T) {
 var states = regexp.MustCompile(`"root": "(.*)",\n *"state": "(.*)"`)
 
 // TestEveryFile takes a tree that uses files in every possible way, and removes, empties and
-// extends each file in turn, or a sample of the files. No root with changed output may be missed,
-// and an unchanged file may affect no root.
+// extends each file in turn, or a sample of the files. Each root with changed output must be found,
+// and an unchanged file must affect no root.
 func TestEveryFile(t *testing.T) {
 	r := &repository{t: t, bin: testbinary.Program(t, "cmd/krmflow"), dir: filepath.Join(t.TempDir(), "tree")}
 	if err := os.CopyFS(r.dir, os.DirFS("../../engine/records/testdata/kinds")); err != nil {

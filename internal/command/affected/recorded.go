@@ -42,7 +42,7 @@ func (c *recorded) unaffected(dir string, r *records.Record) bool {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(c.cwd, dir)
 	}
-	// Otherwise the record is from a run that used another name for the root.
+	// A record from a run that used a different name for the root is not sufficient.
 	return r.Names(dir) && c.same(r)
 }
 

@@ -31,8 +31,8 @@ func readCatalog(ctx context.Context, a *cli.Invocation, text string) (View, err
 	return View{Catalog: c, Digest: digest}, err
 }
 
-// ShowCommand returns the command that prints a catalog without trusting it. It is catalog show,
-// and under its former name view catalog.
+// ShowCommand returns the command that prints a catalog without trusting it: catalog show, formerly
+// view catalog.
 func ShowCommand(a *cli.Invocation, name string) *cobra.Command {
 	var format string
 	var builtIn bool

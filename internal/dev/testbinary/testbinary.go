@@ -78,8 +78,8 @@ func build(dir string) (string, error) {
 	return path, nil
 }
 
-// Script writes an executable file. No process that is started at the same moment inherits the
-// open file: as long as one has it open, the kernel refuses to execute it ("text file busy").
+// Script writes an executable file. The lock prevents a concurrently started process from
+// inheriting the open file. The kernel does not execute files that a process has open for writing.
 func Script(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

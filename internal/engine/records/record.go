@@ -118,19 +118,18 @@ type Part struct {
 	Stat filestat.Stat
 }
 
-// Checker returns a function that reports whether holds is true for all parts of a record. It calls
-// holds only once for a part that several records share. The returned function must not be called
-// concurrently.
+// Checker returns a function that reports whether holds is true for all parts of a record. It
+// caches the results for parts that records share. The function must not be called concurrently.
 func Checker(holds func(Part) bool) func(*Record) bool {
 	dirs, files := map[*dir]bool{}, map[*file]bool{}
 	return func(r *Record) bool {
-		return all(r.trace.dirs, dirs, func(d *dir) bool { return d.real == "" || holds(d.part()) }) &&
-			all(r.trace.files, files, func(f *file) bool { return holds(f.part()) })
+		return every(r.trace.dirs, dirs, func(d *dir) bool { return d.real == "" || holds(d.part()) }) &&
+			every(r.trace.files, files, func(f *file) bool { return holds(f.part()) })
 	}
 }
 
-// all reports whether holds is true for all items. known has its results for earlier items.
-func all[T comparable](items []T, known map[T]bool, holds func(T) bool) bool {
+// every reports whether holds is true for all items. known caches its results.
+func every[T comparable](items []T, known map[T]bool, holds func(T) bool) bool {
 	for _, item := range items {
 		ok, found := known[item]
 		if !found {
@@ -144,7 +143,7 @@ func all[T comparable](items []T, known map[T]bool, holds func(T) bool) bool {
 	return true
 }
 
-// Names reports whether a layer of the root was looked up by this absolute path.
+// Names reports whether the run used this absolute path for a layer of the root.
 func (r *Record) Names(path string) bool {
 	return slices.ContainsFunc(r.trace.dirs, func(d *dir) bool { return d.path == path && d.real != "" })
 }

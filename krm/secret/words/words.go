@@ -42,7 +42,7 @@ func Line(line string) bool {
 }
 
 // Usual reports whether a text is a common name of a user, a database or an environment. Hiding
-// such a text everywhere protects nothing, because it is easy to guess, and changes names of
+// these names everywhere has no benefit, because they are easy to guess, and would hide names of
 // images, roles and fields.
 func Usual(text string) bool {
 	switch strings.ToLower(text) {

@@ -28,7 +28,7 @@ type Seen struct {
 	sameLock bool
 }
 
-// A place is the key of an observation in this run.
+// A place identifies an observation of this run.
 type place struct {
 	kind loaders.Kind
 	path string

@@ -146,8 +146,8 @@ func documents(name string, data []byte) ([]document, error) {
 	return docs, nil
 }
 
-// nameNulls gives nulls without text within flow style (`{n: }`) a text. Otherwise kyaml writes
-// them as empty strings.
+// nameNulls gives empty nulls in flow style (`{n: }`) the text null. Otherwise kyaml writes them as
+// empty strings.
 func nameNulls(n *yaml.Node, flow bool) {
 	if flow && n.Kind == yaml.ScalarNode && n.Tag == yaml.NodeTagNull && n.Value == "" {
 		n.Value = "null"
