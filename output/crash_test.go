@@ -102,7 +102,7 @@ func wantOneVersion(t *testing.T, out string, more ...string) string {
 			continue
 		}
 		if len(got) != crashFiles+2+2+1 {
-			t.Fatalf("%d entries", len(got))
+			t.Fatalf("%d entries: %q", len(got), slices.Sorted(maps.Keys(got)))
 		}
 		for name, data := range got {
 			if !strings.HasSuffix(name, "/") && !strings.HasPrefix(name, "same/") && !strings.Contains(data, "v: is-"+tag+"\n") {
@@ -181,7 +181,7 @@ func TestOutputJournalSteps(t *testing.T) {
 	for done := 0; ; done++ {
 		out := filepath.Join(t.TempDir(), "out")
 		writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"), configMap("old", "1")),
-			"gone": krm.NewList(configMap("x", "1"))})
+			"gone/deep": krm.NewList(configMap("x", "1"))})
 		staged := filepath.Join(t.TempDir(), "out")
 		writeOut(t, staged, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "2")), "a/b": krm.NewList(configMap("x", "2"))})
 		want := tree(t, staged)
@@ -189,7 +189,11 @@ func TestOutputJournalSteps(t *testing.T) {
 		journalOf(t, staged, out)
 		steps := []func() error{
 			func() error { return os.Remove(filepath.Join(out, "v1_configmap_old.yaml")) },
-			func() error { return os.RemoveAll(filepath.Join(out, "gone")) },
+			func() error { return os.MkdirAll(filepath.Join(journal, "gone/deep"), 0o755) },
+			func() error { return os.Remove(filepath.Join(out, "gone/deep/v1_configmap_x.yaml")) },
+			func() error { return os.Remove(filepath.Join(out, "gone/deep", manifest.Name)) },
+			func() error { return os.Remove(filepath.Join(out, "gone/deep")) },
+			func() error { return os.Remove(filepath.Join(out, "gone")) },
 			func() error { return os.MkdirAll(filepath.Join(out, "a/b"), 0o755) },
 			func() error {
 				return os.Rename(filepath.Join(journal, "a/b/v1_configmap_x.yaml"), filepath.Join(out, "a/b/v1_configmap_x.yaml"))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -119,7 +118,7 @@ func carryOut(out, journal *os.Root, next *manifest.Manifest, last, dir string, 
 	if err := refuseLosses(dir, losses(out, old, next, put), force); err != nil {
 		return err
 	}
-	if err := removeStale(out, old, next); err != nil {
+	if err := removeStale(out, journal, old, next); err != nil {
 		return err
 	}
 	for _, folder := range slices.Sorted(maps.Keys(put)) {
@@ -155,8 +154,17 @@ func inJournal(journal *os.Root, dir string, files []string) []string {
 }
 
 // removeStale removes the files and manifests of old that are not in next, and the folders that
-// become empty.
-func removeStale(out *os.Root, old, next *manifest.Manifest) error {
+// become empty. The journal gets these folders first: without their manifests, nothing in the
+// output tells the next run that they are krmflow's.
+func removeStale(out, journal *os.Root, old, next *manifest.Manifest) error {
+	stay := next.Folders()
+	for dir := range old.Folders() {
+		if !stay[dir] {
+			if err := journal.MkdirAll(dir, 0o777); err != nil {
+				return err
+			}
+		}
+	}
 	for dir, files := range old.Files {
 		if checkPlain(out, dir) != nil {
 			continue
@@ -178,15 +186,19 @@ func removeStale(out *os.Root, old, next *manifest.Manifest) error {
 			return err
 		}
 	}
-	stay := next.Folders()
-	gone := slices.Sorted(maps.Keys(old.Folders()))
-	slices.SortStableFunc(gone, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
-	for _, dir := range gone {
+	var folders []string
+	err := fs.WalkDir(journal.FS(), ".", func(dir string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && dir != "." {
+			folders = append(folders, dir)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(folders) { // children before their parents
 		if !stay[dir] && checkPlain(out, dir) == nil {
 			out.Remove(dir) // fails for a folder with foreign files, which must stay
 		}
 	}
-	return nil
+	return err
 }
 
 // removeFile removes a regular file or a symbolic link. A missing file is not an error.
