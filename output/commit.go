@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -44,8 +45,7 @@ func (o *Dir) Commit() (Changes, error) {
 			return Changes{}, writeError(o.dir, err)
 		}
 	}
-	o.learn(o.changed)
-	return c, nil
+	return c, o.learn(o.changed)
 }
 
 // next returns the manifest of the folder after the commit. It refuses roots whose files would
@@ -200,13 +200,11 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 // finishStage adds the changed manifests to the staging folder and syncs it.
 func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string, part string) error {
 	private := m.Secret()
-	for root, text := range texts {
-		if text == o.old.Text(root) {
-			continue
-		}
-		if err := addFile(stage, root, manifest.Name, text, secret.Perm(private[root])); err != nil {
-			return err
-		}
+	maps.DeleteFunc(texts, func(root, text string) bool { return text == o.old.Text(root) })
+	if err := inParallel(maps.Keys(texts), func(root string) error {
+		return addFile(stage, root, manifest.Name, texts[root], secret.Perm(private[root]))
+	}); err != nil {
+		return err
 	}
 	if o.inside {
 		return addNext(stage, m)
@@ -287,11 +285,19 @@ func (o *Dir) linkSame(stage *os.Root, texts map[string]string, part string) err
 			kept[dir] = st.kept
 		}
 	}
+	maps.DeleteFunc(same, func(dir string, files []string) bool { return len(files) == 0 || !isIn(dir, part) })
+	return inParallel(maps.Keys(same), func(dir string) error { return o.linkFolder(stage, dir, same[dir], kept[dir]) })
+}
+
+// inParallel calls f for each element of list, several at a time, until an error. It is for calls
+// that create or examine files in different folders: in a serial loop, they would be the largest
+// part of a run that more cores cannot shorten.
+func inParallel(list iter.Seq[string], f func(string) error) error {
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(4)
-	for dir, files := range same {
-		if len(files) == 0 || ctx.Err() != nil || !isIn(dir, part) {
-			continue
+	for x := range list {
+		if ctx.Err() != nil {
+			break
 		}
 		g.Go(func() (err error) {
 			defer func() {
@@ -299,7 +305,7 @@ func (o *Dir) linkSame(stage *os.Root, texts map[string]string, part string) err
 					err = diag.Panicked("the output folder", p)
 				}
 			}()
-			return o.linkFolder(stage, dir, files, kept[dir])
+			return f(x)
 		})
 	}
 	return g.Wait()
@@ -342,11 +348,15 @@ func (o *Dir) install() error {
 
 // swap exchanges the staging folder with the output folder and removes the old content.
 func (o *Dir) swap(m *manifest.Manifest) error {
-	err := swap.Exchange(o.parent, o.stageName, o.base)
-	if errors.Is(err, errors.ErrUnsupported) {
+	return o.exchanged(m, swap.Exchange(o.parent, o.stageName, o.base))
+}
+
+// exchanged completes an exchange of folders that returned err.
+func (o *Dir) exchanged(m *manifest.Manifest, err error) error {
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
 		return o.swapByJournal(m)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	return o.removeOld()
@@ -376,13 +386,7 @@ func (o *Dir) swapPart(m *manifest.Manifest, part string) error {
 		return err
 	}
 	defer to.Close()
-	if err := swap.ExchangeBetween(from, to, name); err != nil {
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
-		return o.swapByJournal(m)
-	}
-	return o.removeOld()
+	return o.exchanged(m, swap.ExchangeBetween(from, to, name))
 }
 
 // swapByJournal replaces [Dir.swap] on systems that cannot exchange folders.

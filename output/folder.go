@@ -44,12 +44,13 @@ func openFolder(dir *os.Root, name string) (*folder, error) {
 
 // makeFolder opens the folder name in dir and creates it if necessary.
 func makeFolder(dir *os.Root, name string) (*folder, error) {
-	if name != "." {
-		if err := dir.MkdirAll(name, 0o777); err != nil {
-			return nil, err
+	d, err := openFolder(dir, name)
+	if notExist(err) {
+		if err = dir.MkdirAll(name, 0o777); err == nil {
+			d, err = openFolder(dir, name)
 		}
 	}
-	return openFolder(dir, name)
+	return d, err
 }
 
 func listFolder(dir *os.Root, name string) ([]fs.DirEntry, error) {

@@ -18,20 +18,20 @@ import (
 // records files that this run wrote, if they did not change after they became visible, and files
 // that were already known and were only linked. Files of kept roots are not recorded, because
 // their content was not verified.
-func (o *Dir) learn(part string) {
+func (o *Dir) learn(part string) error {
 	k := o.opts.Known
 	if k == nil || o.parent == nil {
-		return
+		return nil
 	}
 	was := k.Forget(func(dir string) bool { return isIn(dir, part) })
 	top, err := openFolder(o.parent, o.base)
 	defer top.close()
 	if err != nil || !filestat.MaySettle(o.began) { // all of part was written later
-		return
+		return nil
 	}
-	for _, st := range o.roots {
-		for dir, files := range st.folders {
-			if st.kept || !isIn(dir, part) {
+	return inParallel(maps.Keys(o.roots), func(root string) error {
+		for dir, files := range o.roots[root].folders {
+			if o.roots[root].kept || !isIn(dir, part) {
 				continue
 			}
 			linked := map[string]bool{}
@@ -46,7 +46,8 @@ func (o *Dir) learn(part string) {
 				}
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // Files returns a digest of the paths and records of a root's files. It is valid after [Dir.Put]

@@ -46,6 +46,51 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
+// TestJobsChangeNothingInLongLists checks lists that several goroutines read ahead, with files,
+// layers and a missing file in every part.
+func TestJobsChangeNothingInLongLists(t *testing.T) {
+	dir := t.TempDir()
+	put := func(file, text string) {
+		t.Helper()
+		file = filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, []byte(text))
+	}
+	var list strings.Builder
+	for i := range 700 {
+		name := fmt.Sprintf("%03d", i)
+		object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x" + name + "}\n"
+		switch {
+		case i%60 == 7:
+			put("layers/"+name+"/kustomization.yaml", "resources: [x.yaml]\n")
+			put("layers/"+name+"/x.yaml", object)
+			fmt.Fprintf(&list, "- ../layers/%s\n", name)
+			continue
+		case i%60 == 9:
+			object += "data: {more: 012, more: 0o7}\n" // a mistake
+		case i%60 == 11:
+			object = ""
+		}
+		if i%100 != 50 {
+			put("root/"+name+".yaml", object)
+		}
+		fmt.Fprintf(&list, "- %s.yaml\n", name)
+	}
+	put("root/kustomization.yaml", "resources:\n"+list.String())
+	for _, limit := range []int64{1 << 30, 30_000} {
+		want := outcome(dir, []string{"root"}, 1, limit)
+		for range 5 {
+			for _, jobs := range []int{2, 3, 16} {
+				if got := outcome(dir, []string{"root"}, jobs, limit); got != want {
+					t.Fatalf("with %d jobs\n%s\nwith one\n%s", jobs, got, want)
+				}
+			}
+		}
+	}
+}
+
 // spoil changes file at random. It deletes, replaces or repeats a line, adds lines, or makes file a
 // hard link to other.
 func spoil(t *testing.T, r *rand.Rand, file, other string) {

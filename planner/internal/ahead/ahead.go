@@ -27,6 +27,7 @@ type Reader struct {
 	roots []string
 	helm  bool         // charts are rendered
 	next  atomic.Int64 // index of the next root
+	spare atomic.Int64 // number of walkers that may be started
 	ended atomic.Bool
 	done  sync.WaitGroup
 
@@ -34,7 +35,7 @@ type Reader struct {
 	decoded sync.Map // *yaml.Source -> *layerfile.Kustomization, only those without mistakes
 }
 
-// Start starts a walker for each job except the compiler's.
+// Start starts walkers for the roots: at most one for each job except the compiler's.
 func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader {
 	a := &Reader{files: files, roots: roots, helm: charts}
 	if jobs > 1 {
@@ -42,10 +43,26 @@ func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader 
 			a.walk(func() bool { return over() || files.IsFull() })
 		})
 	}
-	for range min(jobs-1, len(roots)) {
-		a.done.Go(func() { a.walk(a.over) })
+	a.spare.Store(int64(jobs - 1))
+	for range roots {
+		if !a.start(func() { a.walk(a.over) }) {
+			break
+		}
 	}
 	return a
+}
+
+// start starts f as a walker. It reports false if there is a walker for each core.
+func (a *Reader) start(f func()) bool {
+	if a.spare.Add(-1) < 0 {
+		a.spare.Add(1)
+		return false
+	}
+	a.done.Go(func() {
+		defer a.spare.Add(1)
+		f()
+	})
+	return true
 }
 
 // over blocks while the read-ahead is full, and reports whether walkers should stop.
@@ -106,7 +123,8 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	// The compiler begins with the resources. Walking in the opposite direction and meeting it is
 	// faster than staying just in front of it. Long lists are divided into parts, and the walk
 	// meets the compiler in each part: if the end of a list filled the read-ahead, the walkers
-	// would be idle until the compiler got there.
+	// would be idle until the compiler got there. While cores are idle, each part gets its own
+	// walker; otherwise a root with one long list would have only one.
 	for _, p := range k.Patches {
 		w.read(dir, p.Path, readDocuments)
 	}
@@ -118,16 +136,35 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	}
 	for _, list := range [][]string{k.Components, k.Bases, k.Resources} {
 		for part := range slices.Chunk(list, partLen) {
-			for _, text := range slices.Backward(part) {
-				w.resource(dir, text, depth)
+			if len(list) == len(part) || !w.startPart(dir, part, depth) {
+				w.part(dir, part, depth)
 			}
 		}
 	}
 }
 
-// partLen is the number of list entries per part: far below the capacity of the read-ahead, but
-// large enough that the walk rarely meets the compiler.
-const partLen = 512
+// startPart starts a walker for a part of a list. It reports false if there is one for each core.
+func (w *walk) startPart(dir *loaders.Dir, part []string, depth int) bool {
+	dir.Close() // the copy opens its own files
+	own := *dir
+	return w.start(func() {
+		defer func() { _ = recover() }()
+		defer own.Close()
+		(&walk{w.Reader, w.Reader.over}).part(&own, part, depth)
+	})
+}
+
+// part reads ahead the files and layers named by a part of a list.
+func (w *walk) part(dir *loaders.Dir, part []string, depth int) {
+	for _, text := range slices.Backward(part) {
+		w.resource(dir, text, depth)
+	}
+}
+
+// partLen is the number of list entries per part: far below the capacity of the read-ahead, and
+// small enough for 16 walkers of a list of 2,000, but large enough that the walk rarely meets the
+// compiler.
+const partLen = 128
 
 // resource reads ahead the file or layer named by an entry of resources or components.
 func (w *walk) resource(dir *loaders.Dir, text string, depth int) {
