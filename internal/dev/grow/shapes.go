@@ -100,7 +100,8 @@ var shapes = []shape{
 			n, "    - configMapRef: {name: c%05[1]d}\n")
 		t.kustomizationOf(n, "resources: [r.yaml]\nconfigMapGenerator:\n", "- name: c%05d\n  literals: [a=%d]\n")
 	}},
-	{name: "subjects", fill: func(t tree, n int) {
+	// Each subject is one lookup. Smaller indexes are partly in the cache of the processor.
+	{name: "subjects", most: 90000, fill: func(t tree, n int) {
 		t.write("sa.yaml", "", n, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: sa%05[1]d, namespace: x}\n")
 		t.write("r.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\n"+
 			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\nsubjects:\n",
