@@ -3,13 +3,13 @@
 // exponent of the growth between the two largest ones: 1 for linear growth, 2 for quadratic growth.
 //
 // Garbage collections do not count. A small tree ends before the first collection, and a medium
-// tree has few, so their time grows faster than the tree although the work of the program does not.
-// A quadratic step still shows in the time of the program, even if all it does is allocate.
+// tree has few, so their time grows faster than the tree although the work of the program does
+// not. A quadratic step still shows in the time of the program, even if all it does is allocate.
 //
-// The runs use one processor, so that goroutines do not spend time on waiting for each other. Linear
-// work still has an exponent of up to 1.12, because a large tree needs more memory than the caches
-// of a processor have. A shape fails if a quadratic step takes a quarter of the time of its largest
-// tree.
+// The runs use one processor, so that goroutines do not spend time on waiting for each other.
+// Linear work still has an exponent of up to 1.12, because a large tree needs more memory than the
+// caches of a processor have. A shape fails if a quadratic step takes a quarter of the time of its
+// largest tree.
 //
 //	make grow
 //	go run ./internal/dev/grow -krmflow bin/krmflow -run 'images|replacements'

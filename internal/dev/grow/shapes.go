@@ -81,6 +81,11 @@ var shapes = []shape{
 		}
 		t.kustomization("", "resources: [r.yaml]\npatches:\n"+b.String())
 	}},
+	{name: "patches-of-a-mapping", most: 15000, fill: func(t tree, n int) {
+		t.text("cm.yaml", configMap("big"))
+		t.kustomizationOf(n, "resources: [cm.yaml]\npatches:\n", "- patch: |\n    apiVersion: v1\n    kind: ConfigMap\n"+
+			"    metadata: {name: big}\n    data: {key-%06d: value-%d}\n")
+	}},
 	{name: "images", fill: func(t tree, n int) {
 		t.deployments(n, "img%05d")
 		t.kustomizationOf(n, "resources: [r.yaml]\nimages:\n", "- {name: img%05d, newTag: \"%d\"}\n")
