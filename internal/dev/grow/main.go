@@ -8,7 +8,7 @@
 //
 // The runs use one processor, so that goroutines do not spend time on waiting for each other.
 // Linear work still has an exponent of up to 1.12, because a large tree needs more memory than the
-// caches of a processor have. A shape fails if a quadratic step takes a quarter of the time of its
+// caches of a processor have. A shape fails if a quadratic step takes a third of the time of its
 // largest tree.
 //
 //	make grow
