@@ -160,7 +160,7 @@ func (g *ConfigMapGenerator) Configure(env Env) error {
 	if err != nil {
 		return err
 	}
-	text, binary := map[string]string{}, map[string]string{}
+	text, binary := make(map[string]string, len(pairs)), map[string]string{}
 	for i := range pairs {
 		if kv := &pairs[i]; utf8.ValidString(kv.value) {
 			text[kv.key] = kv.value

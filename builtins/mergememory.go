@@ -18,12 +18,17 @@ import (
 type mergeMemory struct {
 	lists []*knownList
 	next  int // the element of lists to replace when there are maxKnown
+	// flat are long mappings of scalars that a merge without a patch leaves unchanged. Their new
+	// fields are in room.
+	flat     []yaml.Value
+	nextFlat int // the element of flat to replace when there are maxKnown
+	room     yaml.FieldRoom
 }
 
 const (
 	// fewItems is the length up to which a search in a list is faster than an index.
 	fewItems = 16
-	// maxKnown is the maximum number of lists in a memory.
+	// maxKnown is the maximum number of lists in a memory, and of mappings.
 	maxKnown = 8
 )
 
@@ -43,8 +48,8 @@ func memoryOf(list *krm.List, i int) *mergeMemory {
 	return memory
 }
 
-// A knownList is a long well-formed list that a merge without a patch leaves unchanged, with an
-// index of its items.
+// A knownList is a long well-formed list with an index of its items. A merge without a patch leaves
+// them unchanged, except a few: a string that lost its quotes in a merge gets them in the next one.
 type knownList struct {
 	kinds *schema.Schema
 	node  schema.Node
@@ -55,6 +60,7 @@ type knownList struct {
 	// that comes first changes all of them.
 	items []yaml.Value
 	index map[string]int
+	loose []string    // the identities of items that a merge without a patch changes
 	names *lint.Names // of items, nil before the first use
 	room  yaml.ItemRoom
 	next  *listChange // by the current merge
@@ -66,6 +72,7 @@ type listChange struct {
 	list   yaml.Value
 	ids    []string
 	values []yaml.Value // the items ids, None if removed
+	loose  []string     // of the new list
 	lost   bool         // the list may no longer be as described in knownList
 }
 
@@ -95,23 +102,28 @@ func (memory *mergeMemory) knows(m *merger, v yaml.Value, n schema.Node) bool {
 		return false
 	}
 	for _, k := range memory.lists { // lists that were just merged and are visited once more
-		if k.next != nil && !k.next.lost && k.next.list.WithStyleOf(v).Same(v) && k.kinds == m.schema && k.node == n {
+		c := k.next
+		if c != nil && !c.lost && len(c.loose) == 0 && c.list.WithStyleOf(v).Same(v) && k.kinds == m.schema && k.node == n {
 			return true
 		}
 	}
-	return memory.list(m, v, n) != nil
+	k := memory.list(m, v, n)
+	return k != nil && len(k.loose) == 0
 }
 
 // learn adds the list v to the memory. It returns nil if v is malformed or if a merge would change
-// items that the patch does not mention.
+// many items that the patch does not mention.
 func (memory *mergeMemory) learn(m *merger, v yaml.Value, n schema.Node) *knownList {
 	k := &knownList{kinds: m.schema, node: n, keys: usedFields(n.MergeKeys(), v.Items()), list: v}
 	ids, ok := itemIDs(nil, k.keys, v.Items())
 	if !ok {
 		return nil
 	}
-	for _, item := range v.Items() {
-		if !k.settled(m, item) {
+	for i, item := range v.Items() {
+		if k.settled(m, item) {
+			continue
+		}
+		if k.loose = append(k.loose, ids[i]); len(k.loose) > fewItems {
 			return nil
 		}
 	}
@@ -193,15 +205,20 @@ func (k *knownList) merge(m *merger, patch []yaml.Value) (v yaml.Value, ok bool,
 		return v, false, nil
 	}
 	k.next = c
+	for _, id := range k.loose {
+		if !slices.Contains(c.ids, id) {
+			c.ids, c.values = append(c.ids, id), append(c.values, yaml.Value{})
+		}
+	}
 	dest, newFirst := k.list.Items(), len(k.keys) > 1
-	at := make([]int, len(patch)) // positions in dest, -1 for new items
-	var order, first []int        // indexes of patch: the order of the merge, and the items that come first
+	at := make([]int, len(c.ids)) // positions in dest, -1 for new items
+	var order, first []int        // indexes of ids: the order of the merge, and the items that come first
 	for i, id := range c.ids {
 		at[i] = -1
 		if old, ok := k.index[id]; ok {
 			at[i] = slices.Index(dest, k.items[old])
 		}
-		if at[i] < 0 || !newFirst {
+		if i < len(patch) && (at[i] < 0 || !newFirst) {
 			first = append(first, i)
 		}
 		order = append(order, i)
@@ -210,33 +227,41 @@ func (k *knownList) merge(m *merger, patch []yaml.Value) (v yaml.Value, ok bool,
 		slices.SortStableFunc(order, func(i, j int) int { return at[i] - at[j] })
 	}
 	for _, i := range order {
-		if at[i] < 0 {
+		pos := max(at[i], i)
+		switch {
+		case i >= len(patch):
+			pos = at[i]
+			v, err = m.keep(dest[pos], k.node.Elem())
+		case at[i] < 0:
 			v, err = m.add(patch[i], k.node.Elem())
-		} else {
+		default:
 			v, err = m.mergeItem(dest[at[i]], patch[i], k.node.Elem())
 		}
 		if err != nil {
-			return v, true, atItem(max(at[i], i), err)
+			return v, true, atItem(pos, err)
 		}
 		c.values[i] = v
-		if id, ok := itemID(k.keys, v); v.Exists() && (!ok || id != c.ids[i] || !k.settled(m, v)) {
+		if id, ok := itemID(k.keys, v); v.Exists() && (!ok || id != c.ids[i]) {
 			c.lost = true
+		} else if v.Exists() && !k.settled(m, v) {
+			c.loose = append(c.loose, id)
 		}
 	}
-	c.list = k.result(c, at, first)
+	c.lost = c.lost || len(c.loose) > fewItems
+	c.list = k.result(c, at, first, len(patch))
 	return c.list, true, nil
 }
 
-// result returns the list after a merge. The items of the patch were at the positions at, and those
-// with the indexes first come first.
-func (k *knownList) result(c *listChange, at, first []int) yaml.Value {
+// result returns the list after a merge. The changed items were at the positions at. The first n
+// are from the patch, and those with the indexes first come first.
+func (k *knownList) result(c *listChange, at, first []int, n int) yaml.Value {
 	var items []yaml.Value
 	for _, i := range first {
 		if c.values[i].Exists() {
 			items = append(items, c.values[i])
 		}
 	}
-	hits := make([]int, 0, len(at)) // indexes of the patch with an item in the list
+	hits := make([]int, 0, len(at)) // indexes of changed items in the list
 	for i, pos := range at {
 		if pos >= 0 {
 			hits = append(hits, i)
@@ -250,7 +275,7 @@ func (k *knownList) result(c *listChange, at, first []int) yaml.Value {
 	rest, from := k.list.Items(), 0
 	for _, i := range hits {
 		items = append(items, rest[from:at[i]]...)
-		if from = at[i] + 1; len(k.keys) > 1 && c.values[i].Exists() {
+		if from = at[i] + 1; (len(k.keys) > 1 || i >= n) && c.values[i].Exists() {
 			items = append(items, c.values[i])
 		}
 	}
@@ -274,7 +299,7 @@ func (memory *mergeMemory) commit() {
 }
 
 func (k *knownList) change(c *listChange) {
-	k.list = c.list
+	k.list, k.loose = c.list, c.loose
 	for i, id := range c.ids {
 		v := c.values[i]
 		old, found := k.index[id]
@@ -292,4 +317,48 @@ func (k *knownList) change(c *listChange) {
 			}
 		}
 	}
+}
+
+// isFlat reports whether v is a long mapping of scalars that a merge without a patch leaves
+// unchanged.
+func (memory *mergeMemory) isFlat(v yaml.Value) bool {
+	if memory == nil || v.Len() <= fewItems || v.Type() != yaml.Map {
+		return false
+	}
+	if slices.Contains(memory.flat, v) {
+		return true
+	}
+	for _, f := range v.Fields() {
+		if !isFlatField(f.Value) {
+			return false
+		}
+	}
+	if len(memory.flat) < maxKnown {
+		memory.flat = append(memory.flat, v)
+	} else {
+		memory.flat[memory.nextFlat] = v
+		memory.nextFlat = (memory.nextFlat + 1) % maxKnown
+	}
+	return true
+}
+
+func isFlatField(v yaml.Value) bool { return v.IsScalar() && v.SetAgain().Same(v) }
+
+// addScalars is [merger.mergeMap] for a long mapping and a patch that only adds a few scalars. ok
+// is false for all others.
+func (memory *mergeMemory) addScalars(dest, patch yaml.Value) (v yaml.Value, ok bool) {
+	if patch.Len() > fewItems || !memory.isFlat(dest) {
+		return v, false
+	}
+	for _, f := range patch.Fields() {
+		if !isFlatField(f.Value) || memory.room.Index(dest, f.Key) >= 0 {
+			return v, false
+		}
+	}
+	v = dest
+	for _, f := range patch.Fields() {
+		v = memory.room.With(v, f.Key, f.Value)
+	}
+	memory.flat[slices.Index(memory.flat, dest)] = v
+	return v, true
 }

@@ -8,23 +8,27 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // TestMergesIntoLongLists applies random patches to objects with long lists: to a list that owns
 // its resources and remembers their lists, and to a clone for each patch, which remembers nothing.
 // Results, errors and warnings must be equal, and earlier clones must not change.
 func TestMergesIntoLongLists(t *testing.T) {
-	known := 0
+	known, loose, flat := 0, 0, 0
 	for seed := range uint64(40) {
 		g := listPatches{rand.New(rand.NewPCG(seed, 5))}
-		text := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, finalizers: [" + g.many(func() string { return g.name() }) +
-			"]}\nspec: {template: {spec: {volumes: [" + g.many(g.env) + "], containers: [" + g.many(g.container) + "]}}}\n"
+		text := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, finalizers: [" + g.many(g.name) +
+			"], labels: {" + g.fields(18) + "}}\nspec: {template: {spec: {volumes: [" + g.many(g.env) +
+			"], containers: [" + g.many(g.container) + "]}}, selector: {" + g.fields(18) + "}}\n"
 		owned, cloned := krm.NewList(docs(t, text)...), krm.NewList(docs(t, text)...)
 		var before []*krm.List
 		var texts []string
 		for step := range 60 {
-			patch := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, finalizers: [" + g.few(g.name) +
-				"]}\nspec: {template: {spec: {volumes: [" + g.few(g.env) + "], containers: [" + g.few(g.container) + "]}}}\n"
+			patch := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d" + g.part("finalizers", "["+g.few(g.name)+"]") +
+				g.part("labels", "{"+g.fields(g.IntN(3))+"}") + "}\nspec: {minReadySeconds: 1" +
+				g.part("selector", "{"+g.fields(g.IntN(3))+"}") + ", template: {spec: {hostname: x" +
+				g.part("volumes", "["+g.few(g.env)+"]") + g.part("containers", "["+g.few(g.container)+"]") + "}}}\n"
 			run := func(list *krm.List) string {
 				tr := &PatchTransformer{Patch: patch}
 				if step%3 == 0 {
@@ -37,7 +41,11 @@ func TestMergesIntoLongLists(t *testing.T) {
 				err := tr.Transform(list, func(code diag.Code, format string, args ...any) {
 					said = append(said, fmt.Errorf(format, args...).Error())
 				})
-				return fmt.Sprintln(strings.Join(said, "\n"), err) + string(list.AppendYAML(nil))
+				text := fmt.Sprintln(strings.Join(said, "\n"), err) + string(list.AppendYAML(nil))
+				for _, r := range list.All() {
+					text += quotes(r.Value())
+				}
+				return text
 			}
 			cloned = cloned.Clone()
 			if got, want := run(owned), run(cloned); got != want {
@@ -47,8 +55,9 @@ func TestMergesIntoLongLists(t *testing.T) {
 				break
 			}
 			if m := memoryOf(owned, 0); m != nil {
-				known += len(m.lists)
+				known, flat = known+len(m.lists), flat+len(m.flat)
 				for _, k := range m.lists {
+					loose += len(k.loose)
 					checkKnown(t, k)
 				}
 			}
@@ -63,9 +72,24 @@ func TestMergesIntoLongLists(t *testing.T) {
 			}
 		}
 	}
-	if known < 1000 {
-		t.Errorf("only %d lists were remembered", known)
+	if known < 1000 || loose < 100 || flat < 1000 {
+		t.Errorf("only %d lists, %d loose items and %d mappings were remembered", known, loose, flat)
 	}
+}
+
+// quotes returns a letter for each part of v: q for strings that are marked as written in quotes.
+// The text of v does not show the marks, but later merges depend on them.
+func quotes(v yaml.Value) (text string) {
+	for _, x := range v.Items() {
+		text += quotes(x)
+	}
+	for _, f := range v.Fields() {
+		text += quotes(f.Value)
+	}
+	if v.Quoted() {
+		return text + "q"
+	}
+	return text + "p"
 }
 
 // checkKnown compares the index of a list with the list.
@@ -122,6 +146,30 @@ func (g listPatches) name() string {
 func (g listPatches) env() string {
 	extra := g.pick("", "", "", ", $patch: delete", ", $patch: replace", ", more: ~")
 	return fmt.Sprintf("{name: %s, value: %s%s}", g.name(), g.pick("1", "x", "yes", "'2'", "true", "~", "{a: ~}"), extra)
+}
+
+// part returns a field of a patch, which most patches have.
+func (g listPatches) part(key, value string) string {
+	if g.IntN(4) == 0 {
+		return ""
+	}
+	return ", " + key + ": " + value
+}
+
+// fields returns n fields of a mapping. Few of the values are odd.
+func (g listPatches) fields(n int) string {
+	var fields []string
+	for _, key := range g.Perm(100)[:n] {
+		value := g.pick("x", "'2'", "'yes'")
+		if g.IntN(60) == 0 {
+			value = g.pick("~", "yes", "1", "{a: b}", "[a]", "{a: ~}")
+		}
+		fields = append(fields, fmt.Sprintf("k%d: %s", key, value))
+	}
+	if n < 3 && g.IntN(60) == 0 {
+		fields = append(fields, g.pick("$patch: replace", "$patch: delete"))
+	}
+	return strings.Join(fields, ", ")
 }
 
 func (g listPatches) port() string {

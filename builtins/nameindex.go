@@ -55,8 +55,8 @@ func newNameIndex(list *krm.List) *nameIndex {
 	x := &nameIndex{items: make([]*krm.Resource, n), names: make(map[string]chain, n), links: make([]link, 0, n)}
 	for i, r := range list.All() {
 		x.items[i] = r
-		for name := range previousNames(r) {
-			x.add(name, int32(i))
+		for _, id := range r.Prev {
+			x.add(id.Name, int32(i))
 		}
 	}
 	return x
@@ -67,10 +67,14 @@ func (x *nameIndex) share() *nameIndex {
 	return &nameIndex{items: x.items, names: x.names, links: x.links}
 }
 
+// add adds the resource pos to the chain of a previous name, once. Resources are added in order.
 func (x *nameIndex) add(name string, pos int32) {
+	c, ok := x.names[name]
+	if ok && x.links[c.last].pos == pos {
+		return
+	}
 	at := int32(len(x.links))
 	x.links = append(x.links, link{pos, -1})
-	c, ok := x.names[name]
 	if ok {
 		x.links[c.last].next = at
 	} else {
@@ -86,18 +90,6 @@ func (x *nameIndex) all(c chain) []int32 {
 		x.scratch = append(x.scratch, x.links[at].pos)
 	}
 	return x.scratch
-}
-
-// previousNames iterates over the distinct previous names of r.
-func previousNames(r *krm.Resource) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for i, id := range r.Prev {
-			known := slices.ContainsFunc(r.Prev[:i], func(p krm.ID) bool { return p.Name == id.Name })
-			if !known && !yield(id.Name) {
-				return
-			}
-		}
-	}
 }
 
 // indexPlaces fills x.places, which only references with a namespace need.

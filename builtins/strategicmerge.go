@@ -173,6 +173,9 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 		v, err := m.eachField(patch, func(f yaml.Field) (yaml.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
+	if v, ok := m.memory.addScalars(dest, patch); ok {
+		return v, nil
+	}
 	inPatch := patch.Finder(dest.Len())
 	merged, err := m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
 		return m.merge(f.Value, inPatch.Get(f.Key), n.Field(f.Key))
@@ -276,6 +279,9 @@ func (m *merger) keep(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	case dest.Type() == yaml.Seq && n.Merges():
 		return m.keepItems(dest, n)
 	case dest.Type() == yaml.Map:
+		if m.memory.isFlat(dest) {
+			return dest, nil
+		}
 		n = m.node(n, dest)
 		return m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
 			if f.Value.IsScalar() {

@@ -218,12 +218,16 @@ func (w *walk) mapping(before, patch yaml.Value, p place, at *step) {
 			w.kubectlDirective(f.Key, &step{up: at, field: f.Key})
 			continue
 		}
+		q := p.field(f.Key)
+		unknown := p.merge.Exists() && !q.merge.Exists()
+		if f.Value.IsScalar() && !unknown {
+			continue // without a search in before, which may be long
+		}
 		old := inBefore.Get(f.Key)
 		if f.Value.IsScalar() && old.Exists() {
 			continue
 		}
-		q := p.field(f.Key)
-		if p.merge.Exists() && !q.merge.Exists() {
+		if unknown {
 			w.unknown(f, old, p, &step{up: at, field: f.Key})
 		}
 		switch {

@@ -3,6 +3,7 @@ package planner
 import (
 	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -190,6 +191,9 @@ func (b *build) known(key layerKey) *layer {
 // compile adds the nodes of a layer, in kustomize's order of execution.
 func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *layerState) *layer {
 	b.progress(graph.Origin{Source: k.Source})
+	for path := dir.Real; !b.c.entered[path]; path = filepath.Dir(path) {
+		b.c.entered[path] = true
+	}
 	b.stack = append(b.stack, &frame{dir, k.Source.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 
@@ -286,8 +290,12 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 }
 
 // enterDir checks that a directory that a layer refers to does not contain one that is being
-// compiled.
+// compiled. A new directory contains none: a search for each layer of a long chain would be
+// quadratic.
 func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
+	if !s.c.entered[dir.Real] {
+		return dir
+	}
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
 			if dir.Real == f.dir.Real {

@@ -264,14 +264,16 @@ func (c *compiler) failed(name string, b *build) {
 
 // A compiler holds the state shared by the roots of one plan.
 type compiler struct {
-	ctx          context.Context
-	o            Options
-	dirs         []string // the roots, as named by the caller
-	files        *loaders.Local
-	ahead        *ahead.Reader
-	draft        *draft
-	plan         *Plan
-	kusts        map[loaders.DirKey]*kustomizationFile
+	ctx   context.Context
+	o     Options
+	dirs  []string // the roots, as named by the caller
+	files *loaders.Local
+	ahead *ahead.Reader
+	draft *draft
+	plan  *Plan
+	kusts map[loaders.DirKey]*kustomizationFile
+	// entered has the paths of the directories compiled so far, and of all directories above them.
+	entered      map[string]bool
 	compositions *composition.Set
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
@@ -294,7 +296,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
 	reading := layers.NewReading()
 	c := &compiler{
-		ctx: ctx, o: o, dirs: dirs,
+		ctx: ctx, o: o, dirs: dirs, entered: map[string]bool{},
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
 		files:        files, ahead: &ahead.Reader{}, draft: newDraft(len(dirs)),
 		plan:  &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},

@@ -96,14 +96,12 @@ func itemsGrowth(old, items []Value) int {
 	for len(old) > 0 && len(items) > 0 && old[len(old)-1] == items[len(items)-1] {
 		old, items = old[:len(old)-1], items[:len(items)-1]
 	}
-	// An item that was moved to the front shifts those that were before it. Like the order of
-	// fields, the order of items does not affect the sum.
-	if len(old) > 1 && len(items) > 1 && old[0] == items[1] {
-		same := 0
-		for same < len(old) && same+1 < len(items) && old[same] == items[same+1] {
-			same++
-		}
-		old, items = old[same:], append(items[:1:1], items[same+1:]...)
+	// An item that was moved to the front shifts those that were before it. The first of them may
+	// have changed, because it was moved before. Like the order of fields, the order of items does
+	// not affect the sum.
+	var moved []Value
+	if both := min(len(old), len(items)); both > 1 && old[0] == items[1] || both > 2 && old[1] == items[2] {
+		moved, items = items[:1:1], items[1:]
 	}
 	both := min(len(old), len(items))
 	for i := range both {
@@ -111,10 +109,15 @@ func itemsGrowth(old, items []Value) int {
 			n += Growth(old[i], items[i])
 		}
 	}
-	for _, x := range items[both:] {
+	rest := old[both:]
+	if len(moved) > 0 && len(rest) > 0 {
+		n += Growth(rest[0], moved[0])
+		moved, rest = nil, rest[1:]
+	}
+	for _, x := range append(moved, items[both:]...) {
 		n += x.Size(2 * MaxResource)
 	}
-	for _, x := range old[both:] {
+	for _, x := range rest {
 		n -= x.Size(2 * MaxResource)
 	}
 	return n

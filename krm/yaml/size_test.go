@@ -36,6 +36,9 @@ func TestGrowthIsDifferenceOfSizes(t *testing.T) {
 		case op < 5: // move an item to the front and change it
 			i := rnd.IntN(n)
 			list = SeqOf(slices.Concat([]Value{item()}, list.Items()[:i], list.Items()[i+1:])...)
+			if n > 1 && rnd.IntN(2) == 0 { // the item that was first changes also
+				list = list.WithItem(1, item())
+			}
 		case op < 6:
 			list = list.WithItem(rnd.IntN(n), item())
 		default:

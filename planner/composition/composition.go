@@ -57,12 +57,13 @@ type Set struct {
 	files        Reader
 	unrestricted bool
 	lists        map[loaders.DirKey]*List
+	entered      map[string]bool // real paths of the directories of lists, and of incomplete ones
 }
 
 // NewSet returns an empty Set. With unrestricted, overrides may name files outside the directory
 // of their Composition.
 func NewSet(files Reader, unrestricted bool) *Set {
-	return &Set{files, unrestricted, map[loaders.DirKey]*List{}}
+	return &Set{files, unrestricted, map[loaders.DirKey]*List{}, map[string]bool{}}
 }
 
 // Dirs returns the absolute paths of the Compositions' directories, in no particular order.
@@ -96,6 +97,7 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 		b.Errs.AddOnce(l.errs)
 		return l
 	}
+	b.entered[dir.Real] = true
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
 	before := b.Errs.Len()

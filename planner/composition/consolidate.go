@@ -28,6 +28,9 @@ func (b *builder) importItems(f *file, i importRef) *List {
 		return nil
 	}
 	for n, on := range b.importing {
+		if !b.entered[dir.Real] { // a search in each link of a long chain would be quadratic
+			break
+		}
 		if on.Real == dir.Real {
 			names := make([]string, 0, len(b.importing)-n+1)
 			for _, d := range b.importing[n:] {

@@ -72,38 +72,61 @@ func (s *Set) Places(c *List, w *report.Warnings) []Place {
 	// complete has the shortest sequences of lists, by their total number of items.
 	complete := map[int][]*List{0: nil}
 	parts := s.parts(c, w)
+	function := slices.IndexFunc(c.Items, (*Item).isFunction)
 	for start := range c.Items {
 		before, ok := complete[start]
 		if !ok || len(before) == maxJoined {
 			continue
 		}
 		for _, p := range parts[start] {
-			way := beginning{lists: append(slices.Clip(before), p.List)}
-			c.nameAfter(way, names, start, p)
-			if end := start + p.same; p.same == len(p.Items) && (complete[end] == nil || len(complete[end]) > len(way.lists)) {
-				complete[end] = way.lists
+			if end := start + p.same; p.same == len(p.Items) && (complete[end] == nil || len(complete[end]) > len(before)+1) {
+				complete[end] = append(slices.Clip(before), p.List)
 			}
+		}
+		// Items that an earlier part names need no look at a later one, which is no better: in a
+		// chain of imports, each part contains all earlier parts.
+		slices.SortFunc(parts[start], part.compare)
+		named, low, high := start, start, start // late names end at named, other names are from low to high
+		for _, p := range parts[start] {
+			way := beginning{lists: append(slices.Clip(before), p.List)}
+			catalogs := way.catalogs()
+			end := start + p.same
+			if function >= 0 && function < end && !slices.Equal(c.searched(), catalogs.searched()) {
+				end = function
+			}
+			late, from := way, max(start, p.first)
+			late.late = true
+			c.name(late, names, start, named, min(from, end), catalogs.Catalogs)
+			if from < low || from > high {
+				low, high = from, from
+			}
+			c.name(way, names, start, high, end, catalogs.Catalogs)
+			named, high = max(named, end), max(high, end)
 		}
 	}
 	return c.places
 }
 
-// nameAfter names the items of c that p contains, from start on, after way, unless they have a
-// better name. The search order of functions must be the same for all lists that share an item.
-func (c *List) nameAfter(way beginning, names []beginning, start int, p part) {
-	all := List{Catalogs: way.lists[0].Catalogs}
-	for _, l := range way.lists[1:] {
+// catalogs returns a list with the catalogs of all lists of a.
+func (a beginning) catalogs() *List {
+	all := &List{Catalogs: a.lists[0].Catalogs}
+	for _, l := range a.lists[1:] {
 		all.absorb(l)
 	}
-	layer, end := way.layer(), start+p.same
-	if f := slices.IndexFunc(c.Items[:end], (*Item).isFunction); f >= 0 && !slices.Equal(c.searched(), all.searched()) {
-		end = f
+	return all
+}
+
+// name names the items of c from one index to another after way, unless they have a better name.
+// The last list of way begins at start.
+func (c *List) name(way beginning, names []beginning, start, from, to int, catalogs []catalog.Listed) {
+	if from >= to {
+		return
 	}
-	for i := start; i < end; i++ {
-		way.late = i < p.first
+	layer, last := way.layer(), way.lists[len(way.lists)-1]
+	for i := from; i < to; i++ {
 		if names[i].lists == nil || way.compare(names[i]) < 0 {
 			names[i] = way
-			c.places[i] = Place{layer, p.List, i - start, all.Catalogs}
+			c.places[i] = Place{layer, last, i - start, catalogs}
 		}
 	}
 }
@@ -113,6 +136,10 @@ type part struct {
 	*List
 	same  int // number of these items
 	first int // index of the first item in the other list that refers to this list
+}
+
+func (p part) compare(o part) int {
+	return cmp.Or(cmp.Compare(len(p.Items), len(o.Items)), cmp.Compare(p.file, o.file))
 }
 
 // parts returns the lists that may be part of c, by the index of their first item in c.
@@ -137,6 +164,9 @@ func (s *Set) parts(c *List, w *report.Warnings) map[int][]part {
 			return
 		}
 		p := part{List: in, first: i}
+		if &in.Items[0] == &c.Items[start] { // a shared slice: see joined
+			p.same = min(len(in.Items), len(c.Items)-start)
+		}
 		for p.same < len(in.Items) && start+p.same < len(c.Items) && in.Items[p.same].same(c.Items[start+p.same]) {
 			p.same++
 		}

@@ -81,6 +81,11 @@ var shapes = []shape{
 		}
 		t.kustomization("", "resources: [r.yaml]\npatches:\n"+b.String())
 	}},
+	{name: "patches-of-a-mapping", most: 15000, fill: func(t tree, n int) {
+		t.text("cm.yaml", configMap("big"))
+		t.kustomizationOf(n, "resources: [cm.yaml]\npatches:\n", "- patch: |\n    apiVersion: v1\n    kind: ConfigMap\n"+
+			"    metadata: {name: big}\n    data: {key-%06d: value-%d}\n")
+	}},
 	{name: "images", fill: func(t tree, n int) {
 		t.deployments(n, "img%05d")
 		t.kustomizationOf(n, "resources: [r.yaml]\nimages:\n", "- {name: img%05d, newTag: \"%d\"}\n")
@@ -100,7 +105,8 @@ var shapes = []shape{
 			n, "    - configMapRef: {name: c%05[1]d}\n")
 		t.kustomizationOf(n, "resources: [r.yaml]\nconfigMapGenerator:\n", "- name: c%05d\n  literals: [a=%d]\n")
 	}},
-	{name: "subjects", fill: func(t tree, n int) {
+	// Each subject is one lookup. Smaller indexes are partly in the cache of the processor.
+	{name: "subjects", most: 90000, fill: func(t tree, n int) {
 		t.write("sa.yaml", "", n, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: sa%05[1]d, namespace: x}\n")
 		t.write("r.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: b}\n"+
 			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\nsubjects:\n",
