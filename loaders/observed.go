@@ -67,11 +67,12 @@ type Observation struct {
 	Came string
 }
 
-// NamesOf returns the names of directory entries, in the given order, as one text for comparison.
+// NamesOf returns the names and types of directory entries, in the given order, as one text for
+// comparison. The type matters because links are not followed.
 func NamesOf(entries []fs.DirEntry) []byte {
 	var names []byte
 	for _, e := range entries {
-		names = append(append(names, e.Name()...), 0)
+		names = append(append(append(names, e.Name()...), 0), e.Type().String()...)
 	}
 	return names
 }

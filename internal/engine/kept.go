@@ -186,6 +186,7 @@ func (r *Run) key(all []*records.Record) krm.Digest {
 	for _, dir := range r.dirs {
 		last := r.state(dir, nil).Last
 		b = append(b, last[:]...)
+		b = fmt.Appendf(b, "%q", r.recordPath(dir)) // has the content of a GitOps object
 	}
 	return krm.DigestOf(b)
 }
