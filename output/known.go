@@ -80,9 +80,6 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 		return false, nil
 	}
 	for dir, records := range have {
-		if o.opts.Again && o.lists().IsSame(dir) {
-			continue
-		}
 		top, err := o.opened()
 		if err != nil || !o.has(top, dir, records) {
 			return false, nil
@@ -138,7 +135,6 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 			o.opts.Known.Add(file, stat, rec)
 		}
 	}
-	o.lists().SetSame(dir)
 	return true
 }
 

@@ -30,7 +30,6 @@ type Listing struct {
 	Writable bool
 
 	stat     filestat.Stat
-	same     bool          // its files match its manifest
 	text     string        // of the manifest
 	textStat filestat.Stat // of the manifest file
 	used     bool          // in this process
@@ -134,17 +133,4 @@ func (l *Listing) Manifest(look func() (filestat.Stat, error), read func() ([]by
 		l.textStat = stat
 	}
 	return l.text, err
-}
-
-// IsSame reports whether an earlier run of this process called SetSame for the current listing of
-// a folder.
-func (ls *Listings) IsSame(dir string) bool {
-	return ls != nil && ls.by[dir] != nil && ls.by[dir].same
-}
-
-// SetSame records that the files in a folder match its manifest.
-func (ls *Listings) SetSame(dir string) {
-	if ls != nil && ls.by[dir] != nil {
-		ls.by[dir].same = true
-	}
 }

@@ -82,17 +82,13 @@ func TestListingIsReadAgainAfterChange(t *testing.T) {
 	if !list().Writable {
 		t.Error("what was found of the folder is not kept")
 	}
-	ls.SetSame("a/b")
-	if !ls.IsSame("a/b") || ls.IsSame("a") {
-		t.Error("it is not known which files are the same")
-	}
 	write(t, filepath.Join(sub, "x"), "22") // the folder's metadata does not show that
 	expect(false, 1)
 	if err := os.Remove(filepath.Join(sub, "x")); err != nil {
 		t.Fatal(err)
 	}
 	expect(true, 0)
-	if ls.IsSame("a/b") || list().Writable {
+	if list().Writable {
 		t.Error("what was found of the folder is kept after a change")
 	}
 	settle()
@@ -118,10 +114,6 @@ func TestNilListingsReadEverything(t *testing.T) {
 		l, err := ls.Of(".", func() ([]fs.DirEntry, error) { return os.ReadDir(dir) })
 		if err != nil || len(l.Entries) != want {
 			t.Errorf("%d files, %v; want %d", len(l.Entries), err, want)
-		}
-		ls.SetSame(".")
-		if ls.IsSame(".") {
-			t.Error("something is known")
 		}
 		write(t, filepath.Join(dir, string(rune('a'+want))), "")
 	}
