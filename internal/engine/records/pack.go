@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,8 +23,13 @@ import (
 // kind is the kind of the cache entries. Its number changes with their format.
 const kind = "roots4"
 
-// maxPacks is the number of packs of a working directory.
-const maxPacks = 64
+// maxPacks is the number of packs of a working directory. maxRoots is the maximum number of roots
+// in a pack besides those of the run that stores it: a directory that existed only for a moment
+// would otherwise stay there for [maxAge] days.
+const (
+	maxPacks = 64
+	maxRoots = 4096
+)
 
 // A pack has the stored records of roots, by their keys.
 type pack map[string]stored
@@ -34,8 +40,8 @@ type stored struct {
 	records []*Record
 }
 
-// maxAge is the number of days that the records of a root are kept if no run stores them again. The
-// root may no longer exist.
+// maxAge is the number of days that the records of a root are kept if no run uses them. The root
+// may no longer exist.
 const maxAge = 30
 
 func today() uint64 { return uint64(time.Now().Unix() / (24 * 60 * 60)) }
@@ -118,7 +124,11 @@ func (rs *Records) keep(reals []string) error {
 	}
 	return inParallel(slices.Collect(maps.Keys(byPack)), func(key krm.Digest) error {
 		p := readPack(rs.cache, key) // another run may have changed it
-		p.expire()
+		for real, s := range p {
+			if slices.ContainsFunc(rs.known[real], func(r *Record) bool { return rs.valid[r] }) {
+				p[real] = stored{today(), s.records}
+			}
+		}
 		for _, real := range byPack[key] {
 			p[real] = stored{today(), rs.known[real]}
 		}
@@ -127,25 +137,39 @@ func (rs *Records) keep(reals []string) error {
 	})
 }
 
-// expire removes old entries.
-func (p pack) expire() {
+// limit removes old entries, and old versions of the GitOps objects among roots, which were just
+// stored.
+func (p pack) limit(roots []string) {
 	maps.DeleteFunc(p, func(_ string, s stored) bool { return s.day+maxAge < today() })
-}
-
-// limit limits the number of versions of the GitOps objects among roots that were just stored.
-func (p pack) limit(reals []string) {
+	stored := map[string]bool{}
+	for _, real := range roots {
+		stored[real] = true
+	}
+	var all []string
 	versions := map[string][]string{}
 	for real := range p {
-		if !filepath.IsAbs(real) {
+		switch {
+		case stored[real]:
+		case filepath.IsAbs(real):
+			all = append(all, real)
+		default:
 			versions[family(real)] = append(versions[family(real)], real)
 		}
 	}
-	for _, real := range reals {
-		list := slices.DeleteFunc(versions[family(real)], func(other string) bool { return slices.Contains(reals, other) })
-		slices.SortFunc(list, func(a, b string) int { return int(p[b].day) - int(p[a].day) })
-		for _, old := range list[min(len(list), maxRecords):] {
-			delete(p, old)
-		}
+	p.keepNewest(all, maxRoots)
+	for _, real := range roots {
+		p.keepNewest(versions[family(real)], maxRecords)
+	}
+}
+
+// keepNewest removes all but the n newest entries of a list of roots.
+func (p pack) keepNewest(list []string, n int) {
+	if len(list) <= n {
+		return
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(p[b].day, p[a].day), strings.Compare(a, b)) })
+	for _, old := range list[n:] {
+		delete(p, old)
 	}
 }
 

@@ -239,6 +239,13 @@ func (rs *Records) Find(dirs []string) []*Record {
 			changed = append(changed, reals[i])
 		}
 	}
+	for _, real := range changed { // keep stores the new metadata
+		r := rs.known[real][0]
+		r.fresh = false
+		for _, f := range r.trace.files {
+			f.fresh = false
+		}
+	}
 	rs.valid = map[*Record]bool{}
 	for _, r := range found {
 		rs.valid[r] = r != nil

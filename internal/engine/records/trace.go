@@ -196,9 +196,9 @@ func (f *file) check(v *view) bool {
 	}
 	switch f.kind {
 	case loaders.SawNothing:
-		return !now.exists()
+		return !now.exists() && !now.failed
 	case loaders.SawNoDir:
-		return now.mode&fs.ModeDir == 0
+		return now.mode&fs.ModeDir == 0 && !now.failed
 	case loaders.SawFolder:
 		return now.mode.IsDir() && now.sum(f.path()) == f.sum
 	case loaders.SawOther:

@@ -2,6 +2,7 @@ package records
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -34,6 +35,7 @@ type look struct {
 	real string // the target of a symbolic link, "" for other files and broken links
 
 	isLink bool
+	failed bool // the lookup failed, so there may be a file
 
 	hashed   bool
 	digest   krm.Digest // zero if the file cannot be read
@@ -99,7 +101,7 @@ func (v *view) look(path string) *look {
 
 func (l *look) find(path string, near *filestat.Looker) {
 	mode, stat, err := near.Lstat(path)
-	if err != nil {
+	if l.failed = isFailure(err); err != nil {
 		return
 	}
 	l.mode, l.stat = mode, stat
@@ -108,12 +110,17 @@ func (l *look) find(path string, near *filestat.Looker) {
 	}
 	l.isLink = true
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	if l.failed = isFailure(err); err != nil {
 		return
 	}
 	if info, err := os.Lstat(real); err == nil {
 		l.real, l.mode, l.stat = real, info.Mode().Type(), filestat.Of(info)
 	}
+}
+
+// isFailure reports whether err is the error of a lookup and does not mean that there is no file.
+func isFailure(err error) bool {
+	return err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
 // batch is the number of files that lookAhead gives to a core at a time.
