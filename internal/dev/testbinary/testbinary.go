@@ -72,19 +72,38 @@ func build(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	if out, err := exec.Command("go", "build", "-o", path, module+dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path+".new", module+dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", dir, err, out)
 	}
-	return path, nil
+	return path, update(path, path+".new")
 }
 
-// Script writes an executable file. The lock prevents a concurrently started process from
+// update makes path a copy of the program at from, unless it is one. The go command changes the
+// times of a program that is up to date, by which krmflow distinguishes programs: the tests of
+// another process would not find the records that they have just stored.
+func update(path, from string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	return errors.Join(writeProgram(path+".tmp", data), os.Rename(path+".tmp", path))
+}
+
+// writeProgram writes an executable file. The lock prevents a concurrently started process from
 // inheriting the open file. The kernel does not execute files that a process has open for writing.
-func Script(t testing.TB, path, text string) {
-	t.Helper()
+func writeProgram(path string, data []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+	return os.WriteFile(path, data, 0o700)
+}
+
+// Script writes an executable file.
+func Script(t testing.TB, path, text string) {
+	t.Helper()
+	if err := writeProgram(path, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 }
