@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/engine/records"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/known"
+	"github.com/krmflow/krmflow/planner"
 )
 
 // The kinds of cache entries for texts of roots and texts of plans. The number in a kind changes
@@ -36,9 +38,10 @@ func (r *Run) Print(w io.Writer, write func(io.Writer) error) error {
 	case r.reusing != nil && r.request.Text:
 		err = r.printList(w, write)
 	case r.reusing != nil && r.request.Key != "":
+		r.logReused()
 		var text bytes.Buffer
-		if err = write(io.MultiWriter(w, &text)); err == nil {
-			err = r.keepText(text.Bytes())
+		if err = write(io.MultiWriter(w, &text)); err == nil || r.request.Noted != nil {
+			err = errors.Join(err, r.keepText(text.Bytes(), err == nil))
 		}
 	default:
 		err = write(w)
@@ -51,15 +54,21 @@ func (r *Run) Print(w io.Writer, write func(io.Writer) error) error {
 
 // printAgain writes the text that an earlier run printed.
 func (r *Run) printAgain(w io.Writer) error {
-	for _, dir := range r.dirs {
-		r.log.Unchanged(dir)
-	}
+	r.logReused()
 	strict := r.e.host.Strict()
 	if strict != nil && r.request.Text {
 		return strict // a render with this error prints nothing either
 	}
 	_, err := w.Write(r.text)
 	return errors.Join(err, strict)
+}
+
+func (r *Run) logReused() {
+	for _, dir := range r.dirs {
+		if r.reusing.used[dir] {
+			r.log.Unchanged(dir)
+		}
+	}
 }
 
 // textOf returns the text that an earlier run rendered a root to, if it is in the cache.
@@ -149,15 +158,26 @@ func (r *Run) recordUnseen() error {
 	})
 }
 
-// keepText stores the text for the Key of the request, if all roots can be recorded.
-func (r *Run) keepText(text []byte) error {
-	var all []*records.Record
-	err := r.remember(func(_ string, record *records.Record) bool {
-		all = append(all, record)
+// keepText records the planned roots. If the text is complete and all roots are recorded, it also
+// stores the text for the Key of the request.
+func (r *Run) keepText(text []byte, complete bool) error {
+	made := map[string]*records.Record{}
+	err := r.remember(func(dir string, record *records.Record) bool {
+		if r.request.Noted != nil && !r.request.Noted(dir, record) {
+			return false
+		}
+		made[dir] = record
 		return true
 	})
-	if err != nil || len(all) != len(r.dirs) ||
-		slices.ContainsFunc(all, func(record *records.Record) bool { return len(record.Functions) > 0 }) {
+	var all []*records.Record
+	for _, dir := range r.dirs {
+		record := cmp.Or(r.reused(dir), made[diag.Redact(dir)])
+		if record == nil || len(record.Functions) > 0 {
+			return err
+		}
+		all = append(all, record)
+	}
+	if err != nil || !complete {
 		return err
 	}
 	sum := r.key(all)
@@ -232,6 +252,15 @@ func (r *Run) LastWrite(file string) *records.LastWrite {
 // Objects returns the object ids of files in the git repository with this top directory, as far
 // as earlier runs have computed them.
 func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }
+
+// Note returns the note of a command about roots, which later runs with the same texts can read.
+func (e *Engine) Note(texts ...string) records.Note { return records.OpenNote(e.cache, texts...) }
+
+// Recalled returns the recorded warnings of reused roots, which the run has printed.
+func (r *Run) Recalled() []planner.Warning {
+	planned, ran := r.reusing.warned(r.dirs, true)
+	return slices.Concat(planned, ran)
+}
 
 // Real returns the path of a directory without symbolic links, or "" if there is none. It looks up
 // each directory once.

@@ -92,25 +92,31 @@ func (r *Run) startReuse(ctx context.Context) []string {
 		return dirs
 	}
 	usable := r.usable
-	if r.request.Reuse == nil && !r.request.Text {
+	if r.request.Key != "" {
 		usable = nil // a text about all roots also tells about those that cannot be planned
 	}
 	rest := r.reusing.find(dirs, r.recordPaths(dirs), usable)
 	defer func() { o.Rendered = r.reusing.rendered() }()
-	if r.request.Key == "" || len(r.reusing.known) < len(dirs) {
+	if r.request.Key == "" {
 		return rest
 	}
 	var all []*records.Record
 	for _, dir := range dirs {
-		all = append(all, r.reusing.known[dir])
-	}
-	if r.text, r.hasText = c.Kept(kindPlan, r.key(all)); r.hasText {
-		for _, dir := range dirs {
-			r.reusing.used[dir] = true
+		if record := r.reusing.known[dir]; record != nil {
+			all = append(all, record)
 		}
-		return nil
 	}
-	return rest
+	if len(all) == len(dirs) {
+		r.text, r.hasText = c.Kept(kindPlan, r.key(all))
+	}
+	return slices.DeleteFunc(rest, func(dir string) bool {
+		record := r.reusing.known[dir]
+		if record == nil || !r.hasText && !r.usable(dir, record) {
+			return false
+		}
+		r.reusing.used[dir] = true
+		return true
+	})
 }
 
 // openRecords opens the records of a run. All rounds of a watch share one set of records.
@@ -347,7 +353,7 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		failed[f.Dir] = f
 	}
 	all := map[string]*records.Record{}
-	called := functionsOf(plan)
+	called := records.Calls(plan)
 	drafts := r.draftsOf(plan)
 	for _, dir := range allOf(plan) {
 		f, fails := failed[dir]
@@ -366,7 +372,7 @@ func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 		}
 		old := *record
 		record.Planned = warningsIn(plan, dir, plan.Warnings[:x.planWarnings])
-		record.Ran = append(warningsIn(plan, dir, plan.Warnings[x.planWarnings:]), ran[dir]...)
+		record.Ran = ran[dir]
 		record.Functions = called[dir]
 		if fails {
 			record.Unavailable = unavailable(f)
@@ -433,34 +439,12 @@ func (r *Run) state(dir string, called []records.Setting) records.State {
 	return r.reusing.records.State(path, called)
 }
 
-// calledBy returns the functions that a root calls, as settings: see functionsOf.
+// calledBy returns the functions that a root calls, as settings: see records.Calls.
 func (r *Run) calledBy(dir string) []records.Setting {
 	if r.called == nil {
-		r.called = functionsOf(r.plan)
+		r.called = records.Calls(r.plan)
 	}
 	return r.called[diag.Redact(dir)]
-}
-
-// functionsOf returns the functions called by each root of a plan, as settings with the id of
-// the step and the digest of the function.
-func functionsOf(plan *planner.Plan) map[string][]records.Setting {
-	called := map[string][]records.Setting{}
-	what := map[*graph.Node]string{}
-	for call, n := range plan.Graph.Calls() {
-		what[n] = call.Function.Name + " " + call.Function.Digest.String()
-		if call.Chart != nil {
-			what[n] += ", chart " + call.Chart.Digest.String()
-		}
-	}
-	if len(what) == 0 {
-		return called
-	}
-	for root, calls := range plan.Graph.RootsOf(func(n *graph.Node) bool { return what[n] != "" }) {
-		for _, n := range calls {
-			called[root.Dir] = append(called[root.Dir], records.Setting{Name: n.ID, Value: what[n]})
-		}
-	}
-	return called
 }
 
 // allOf returns the directories of the roots of a plan, including roots that could not be
@@ -481,23 +465,7 @@ func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []pl
 		return nil
 	}
 	seen, _ := plan.Observed(dir)
-	return plannedIn(seen, warnings)
-}
-
-// plannedIn returns the warnings that concern files read by the layers of a root.
-func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
-	files := map[string]bool{}
-	for _, o := range seen {
-		if o.Kind == loaders.SawFile {
-			files[o.Source.File] = true
-		}
-	}
-	for _, w := range warnings {
-		if files[w.Pos.File] && (w.Also == "" || files[w.Also]) {
-			in = append(in, w)
-		}
-	}
-	return in
+	return records.WarningsIn(seen, warnings)
 }
 
 // rendered returns the directories of the layers of the reused roots.

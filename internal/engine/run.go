@@ -201,7 +201,7 @@ func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[str
 	h := r.e.host
 	progress := r.e.show(r.plan)
 	defer progress.Stop()
-	event, root := o.Event, o.Root
+	event, root, warn := o.Event, o.Root, o.Warn
 	o.Pure, o.KeepGoing, o.Jobs, o.Limit, o.Begin = true, true, r.e.o.Jobs, h.Usage.Jobs(), h.Steps.Begin
 	o.Event = func(e scheduler.Event) {
 		h.Steps.End(e.Node)
@@ -209,6 +209,13 @@ func (r *Run) Preview(ctx context.Context, o scheduler.Options) (answers map[str
 			progress.Fail(e.Node)
 		}
 		event(e)
+	}
+	o.Warn = func(n *graph.Node, warning func() *diag.Error) {
+		if r.reusing != nil {
+			warning = sync.OnceValue(warning)
+			r.reusing.warn(n, warning)
+		}
+		warn(n, warning)
 	}
 	o.Root = func(at graph.Root, list *krm.List) error {
 		h.Usage.Made.Add(int64(list.Size()))

@@ -227,7 +227,7 @@ func (w *Watch) sawPlanned(r *Run) (seen map[string]bool) {
 			continue
 		}
 		if record := w.records.New(list); record != nil {
-			record.Planned = plannedIn(list, plan.Warnings)
+			record.Planned = records.WarningsIn(list, plan.Warnings)
 			w.broken[path] = brokenRoot{record, f}
 			w.keepSources(f, plan.Files())
 		}

@@ -68,21 +68,12 @@ func (r *root) files() []string {
 // planned.
 func rootsOf(p *planner.Plan, made *Preview) []*root {
 	layers := layersOf(p)
-	warnings := map[string]int{} // by file
-	for _, w := range p.Warnings {
-		warnings[w.Pos.File]++
-	}
 	s := &visitor{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
 	all := make([]*root, 0, len(p.Graph.Roots)+len(p.Failed))
 	for i, r := range p.Graph.Roots {
 		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{},
 			makes: map[string]int{}}
 		s.of(root, r.Node, i+1)
-		if len(warnings) > 0 {
-			for _, file := range root.files() {
-				root.warnings += warnings[file]
-			}
-		}
 		if made != nil {
 			root.out = made.Roots[r.Dir]
 		}
@@ -91,7 +82,25 @@ func rootsOf(p *planner.Plan, made *Preview) []*root {
 	for _, f := range p.Failed {
 		all = append(all, &root{dir: f.Dir, failed: f.Errs})
 	}
+	countWarnings(all, p.Warnings)
 	return all
+}
+
+// countWarnings sets the number of warnings that concern files of each root.
+func countWarnings(all []*root, warnings []planner.Warning) {
+	if len(warnings) == 0 {
+		return
+	}
+	number := map[string]int{} // by file
+	for _, w := range warnings {
+		number[w.Pos.File]++
+	}
+	for _, r := range all {
+		r.warnings = 0
+		for _, file := range r.files() {
+			r.warnings += number[file]
+		}
+	}
 }
 
 // layersOf returns the layers of each root by the root's directory.

@@ -31,9 +31,12 @@ type row struct {
 
 func (t *Text) rowOf(r *root) *row {
 	x := &row{parent: path.Dir(r.dir), names: []string{path.Base(r.dir)}, roots: 1, minLayers: len(r.layers), maxLayer: len(r.layers),
-		changes: maps.Clone(r.changes), denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: map[string]bool{}}
-	for _, err := range r.failed {
-		x.mistakes[err.Error()] = true
+		changes: r.changes, denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings}
+	if len(r.failed) > 0 {
+		x.mistakes = map[string]bool{}
+		for _, err := range r.failed {
+			x.mistakes[err.Error()] = true
+		}
 	}
 	x.functions = len(r.calls) - x.charts
 	if r.out != nil {
@@ -150,14 +153,17 @@ func (t *Text) alike() (rows []*row) {
 	like := map[string]*row{}
 	for _, r := range t.roots {
 		x := t.rowOf(r)
-		key := fmt.Sprint(x.parent, x.cells()[1:], counts(x.changes), "\n", x.notes(t))
+		key := strings.Join(append(x.cells()[1:], x.parent, counts(x.changes), x.notes(t)), "\n")
 		if same := like[key]; same != nil {
 			same.names = append(same.names, x.names...)
 			same.add(x)
 			continue
 		}
-		like[key] = x
-		rows = append(rows, x)
+		own := &row{}
+		own.add(x)
+		own.parent, own.names = x.parent, x.names
+		like[key] = own
+		rows = append(rows, own)
 	}
 	return rows
 }

@@ -39,11 +39,17 @@ type Text struct {
 	made  *Preview
 	style Style
 	roots []*root
+	files map[string]bool // all files of the roots, by name
+	wrong map[string]bool // see HasMistakes
 }
 
 // NewText returns the text of a plan. made is nil if nothing has run.
 func NewText(p *planner.Plan, made *Preview, style Style) *Text {
-	return &Text{p: p, made: made, style: style, roots: rootsOf(p, made)}
+	t := &Text{p: p, made: made, style: style, roots: rootsOf(p, made), files: map[string]bool{}}
+	for _, src := range p.Files() {
+		t.files[src.File] = true
+	}
+	return t
 }
 
 // WriteRoots writes the blocks or the table of the roots.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/cli/terminal"
-	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // totals writes the remotes, the catalogs and the totals of all roots.
@@ -23,10 +22,10 @@ func (t *Text) totals() {
 	}
 	resources, unknown := 0, 0
 	var changes Changes
-	distinct := map[*layers.Layer]bool{}
+	distinct := map[string]bool{} // layers by file
 	for _, r := range t.roots {
 		for _, l := range r.layers {
-			distinct[l] = true
+			distinct[l.File] = true
 		}
 		if r.out == nil {
 			unknown++
@@ -37,7 +36,7 @@ func (t *Text) totals() {
 			changes.add(c)
 		}
 	}
-	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(distinct), "layer"), diag.Count(len(t.p.Files()), "file")}
+	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(distinct), "layer"), diag.Count(len(t.files), "file")}
 	if unknown < len(t.roots) {
 		list = append(list, diag.Count(resources, "resource"))
 	}

@@ -48,6 +48,7 @@ type planning struct {
 	folder  sink.FolderFlags // form of the folder of --against
 	valid   validation.Flags
 	check   *validation.Run // nil without validation
+	parts   *parts          // nil if no root is left out
 }
 
 // Command returns the plan command.
@@ -156,12 +157,21 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan lists the failed roots
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
 		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.Color.On(os.Stdout), c.leftOut)
+		if c.output == "text" && c.detail != "steps" && len(roots) > 1 {
+			e, err := c.Engine(cmd)
+			if err != nil {
+				return err
+			}
+			c.parts = newParts(e, roots, args, &q)
+		}
 	}
 	run, err := c.Plan(cmd, q)
 	if err != nil {
 		return err
 	}
-	return run.Print(c.Stdout, func(w io.Writer) error { return c.print(cmd, args, run, w) })
+	err = run.Print(c.Stdout, func(w io.Writer) error { return c.print(cmd, args, run, w) })
+	c.parts.save()
+	return err
 }
 
 // print writes the plan of a run to w.
@@ -185,7 +195,7 @@ func (c *planning) print(cmd *cobra.Command, args []string, run *engine.Run, w i
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), cmp.Or(denied, c.StrictError()))
 	shown := *plan
-	shown.Warnings = c.Reported(plan.Warnings)
+	shown.Warnings = c.Reported(withRecalled(plan.Warnings, run.Recalled()))
 	plan = &shown
 	if c.diff == "" && c.output == "text" && c.detail != "steps" {
 		return c.writeText(w, plan, made, err)
@@ -264,7 +274,8 @@ func (c *planning) preview(cmd *cobra.Command, run *engine.Run) (made *planview.
 	if made, mistakes, err = preview.Run(ctx, run, o); made != nil {
 		made.Missing = c.missing
 	}
-	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
+	recalled := run.Recalled()
+	c.Log.Planned(&planner.Plan{Warnings: withRecalled(plan.Warnings[before:], recalled)[len(recalled):], MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err
 }
 
@@ -283,6 +294,7 @@ func write(w io.Writer, form func(io.Writer) error) error {
 func (c *planning) writeText(w io.Writer, plan *planner.Plan, made *planview.Preview, wrong error) error {
 	text := planview.NewText(plan, made, planview.Style{
 		Width: terminal.Width(os.Stdout), Color: c.Color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.leftOut, Kinds: c.kinds})
+	c.parts.complete(text)
 	if err := write(w, text.WriteRoots); err != nil {
 		return err
 	}

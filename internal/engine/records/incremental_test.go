@@ -134,7 +134,8 @@ func TestIncrementalMatchesCleanRender(t *testing.T) {
 			t.Fatalf("round %d, after %q:\n%q\nwant %q", round, edits[max(0, len(edits)-4):], got, want)
 		}
 		root := fmt.Sprintf("l%d", w.rnd.IntN(treetest.Layers))
-		for _, command := range [][]string{{"build", root}, {"plan", root}, {"build", root}} {
+		for _, command := range [][]string{{"build", root}, {"plan", root}, {"build", root}, {"plan", "-R", "."},
+			{"plan", "-R", ".", "--detail=roots"}} {
 			stdout, log, code := w.run(false, command...)
 			wantOut, wantLog, wantCode := w.run(false, append(command, "--no-cache")...)
 			got, want := messages(log), messages(wantLog)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/sys/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -42,6 +43,28 @@ func TrustedCatalogs(o *planner.Options) (text string, ok bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// Calls returns the functions that each root of a plan calls, by the name of the root: as settings
+// with the id of the step and the digest of the function.
+func Calls(plan *planner.Plan) map[string][]Setting {
+	called := map[string][]Setting{}
+	what := map[*graph.Node]string{}
+	for call, n := range plan.Graph.Calls() {
+		what[n] = call.Function.Name + " " + call.Function.Digest.String()
+		if call.Chart != nil {
+			what[n] += ", chart " + call.Chart.Digest.String()
+		}
+	}
+	if len(what) == 0 {
+		return called
+	}
+	for root, calls := range plan.Graph.RootsOf(func(n *graph.Node) bool { return what[n] != "" }) {
+		for _, n := range calls {
+			called[root.Dir] = append(called[root.Dir], Setting{Name: n.ID, Value: what[n]})
+		}
+	}
+	return called
 }
 
 // Executable returns a text that distinguishes this program from others of the same version,

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -121,6 +122,23 @@ func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, 
 		t.files = append(t.files, f)
 	}
 	return t, same
+}
+
+// WarningsIn returns the warnings that concern files read by the layers of a root, which made these
+// observations.
+func WarningsIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
+	files := map[string]bool{}
+	for _, o := range seen {
+		if o.Kind == loaders.SawFile {
+			files[o.Source.File] = true
+		}
+	}
+	for _, w := range warnings {
+		if files[w.Pos.File] && (w.Also == "" || files[w.Also]) {
+			in = append(in, w)
+		}
+	}
+	return in
 }
 
 // in reports whether path is a direct entry of dir. Both must be clean.

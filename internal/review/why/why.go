@@ -32,6 +32,7 @@ type Reasons struct {
 	plan   *planner.Plan
 	cwd    string
 	states map[string]records.State // by directory of the root
+	reused []string                 // directories of the roots that are not planned again
 	of     []Reason                 // by node
 }
 
@@ -41,7 +42,11 @@ func New(run *engine.Run) *Reasons {
 	plan, scope := run.Plan(), run.Scope()
 	r := &Reasons{plan: plan, cwd: scope.Plan.Cwd, states: map[string]records.State{}, of: make([]Reason, len(plan.Graph.Nodes))}
 	for _, root := range scope.Roots {
-		r.states[diag.Redact(root.Dir)] = run.Known(root.Dir).State()
+		known := run.Known(root.Dir)
+		r.states[diag.Redact(root.Dir)] = known.State()
+		if known.Record != nil {
+			r.reused = append(r.reused, diag.Redact(root.Dir))
+		}
 	}
 	files, settings := map[string]records.Change{}, map[string]records.Change{}
 	for _, s := range r.states {
@@ -250,8 +255,7 @@ func (r *Reasons) Text(id graph.NodeID) string {
 func (r *Reasons) Since() *planview.Since {
 	s := &planview.Since{Steps: make([]string, len(r.of))}
 	changed := make([]bool, len(r.of)) // nodes of the roots to render and their inputs
-	for _, root := range r.plan.Graph.Roots {
-		state := r.states[root.Dir]
+	count := func(state records.State) {
 		switch {
 		case !state.Known:
 			s.New++
@@ -260,6 +264,13 @@ func (r *Reasons) Since() *planview.Since {
 		default:
 			s.Unchanged++
 		}
+	}
+	for _, dir := range r.reused {
+		count(r.states[dir])
+	}
+	for _, root := range r.plan.Graph.Roots {
+		state := r.states[root.Dir]
+		count(state)
 		changed[root.Node] = changed[root.Node] || !state.Known || len(state.Changes) > 0 || state.Calls
 	}
 	if s.Changed+s.Unchanged == 0 {

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/engine"
+	"github.com/krmflow/krmflow/internal/engine/records"
+	"github.com/krmflow/krmflow/internal/planview"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+)
+
+// parts lets a plan as text leave out the roots that are unchanged since the last plan of the same
+// directories. The text takes their lines from that plan. A nil *parts leaves out no root.
+type parts struct {
+	dirs    []string // all roots
+	objects engine.Objects
+	note    records.Note
+	last    func() *planview.Summaries
+
+	reused map[string]bool       // the roots that are left out
+	inputs map[string]krm.Digest // of these, and of the planned roots
+	noted  bool                  // there are planned roots with a record
+	text   *planview.Text        // nil before the text is made
+}
+
+// newParts adds callbacks to the request of a plan.
+func newParts(e *engine.Engine, roots render.Roots, args []string, q *engine.Request) *parts {
+	wd, _ := os.Getwd()
+	p := &parts{objects: e.GitOps(nil), note: e.Note(append([]string{"plan", wd}, args...)...), reused: map[string]bool{},
+		inputs: map[string]krm.Digest{}}
+	for _, r := range roots {
+		p.dirs = append(p.dirs, diag.Redact(r.Dir))
+	}
+	p.last = sync.OnceValue(func() *planview.Summaries { return planview.ReadSummaries(p.note.Load()) })
+	q.Reuse, q.Noted = p.reuse, p.add
+	return p
+}
+
+// varies reports whether the plan of a root depends on more than the inputs in its record, or the
+// text shows remote content of the root.
+func (p *parts) varies(name string, r *records.Record) bool { return p.objects.Has(name) || r.Remote() }
+
+func (p *parts) reuse(dir string, r *records.Record) bool {
+	name := diag.Redact(dir)
+	if p.varies(name, r) || !p.last().Has(name, r.Inputs()) {
+		return false
+	}
+	p.reused[name], p.inputs[name] = true, r.Inputs()
+	return true
+}
+
+func (p *parts) add(name string, r *records.Record) bool {
+	if p.text == nil || p.text.HasMistakes(name) {
+		return false
+	}
+	p.noted = true
+	if !p.varies(name, r) {
+		p.inputs[name] = r.Inputs()
+	}
+	return true
+}
+
+// complete adds the roots that were left out to a text.
+func (p *parts) complete(text *planview.Text) {
+	if p == nil {
+		return
+	}
+	if p.text = text; len(p.reused) > 0 {
+		text.Add(p.last(), p.dirs, p.reused)
+	}
+}
+
+// save stores what the text shows for the next plan.
+func (p *parts) save() {
+	if p != nil && p.noted {
+		p.note.Save(p.text.Summarise(p.inputs).Bytes())
+	}
+}
+
+// withRecalled returns the warnings in recalled, and those in list that are not among them.
+func withRecalled(list, recalled []planner.Warning) []planner.Warning {
+	if len(recalled) == 0 {
+		return list
+	}
+	told := map[string]bool{}
+	for _, w := range recalled {
+		told[w.String()] = true
+	}
+	return slices.Concat(recalled, slices.DeleteFunc(slices.Clone(list), func(w planner.Warning) bool { return told[w.String()] }))
+}
