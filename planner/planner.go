@@ -105,6 +105,12 @@ func WarningOf(e *diag.Error) Warning {
 	return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e), e.Also}
 }
 
+// Compare orders warnings by file, line, field and text.
+func (w Warning) Compare(o Warning) int {
+	return cmp.Or(cmp.Compare(w.Pos.File, o.Pos.File), cmp.Compare(w.Pos.Line, o.Pos.Line), cmp.Compare(w.Field, o.Field),
+		cmp.Compare(w.Msg, o.Msg))
+}
+
 // Message returns the warning in the form of a displayed message.
 func (w Warning) Message() *diag.Error {
 	return &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
@@ -30,8 +29,7 @@ const (
 // and [Request.Key]. Nothing is stored for other requests, or if write returns an error.
 //
 // After the text, Print returns an error if there were warnings and --strict is set.
-func (r *Run) Print(w io.Writer, write func(io.Writer) error) error {
-	var err error
+func (r *Run) Print(w io.Writer, write func(io.Writer) error) (err error) {
 	switch {
 	case r.hasText:
 		return r.printAgain(w)
@@ -256,11 +254,10 @@ func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cac
 // Note returns the note of a command about roots, which later runs with the same texts can read.
 func (e *Engine) Note(texts ...string) records.Note { return records.OpenNote(e.cache, texts...) }
 
-// Recalled returns the recorded warnings of reused roots, which the run has printed.
-func (r *Run) Recalled() []planner.Warning {
-	planned, ran := r.reusing.warned(r.dirs, true)
-	return slices.Concat(planned, ran)
-}
+// Recalled returns the recorded warnings of the reused roots, from planning and from their steps.
+// Those from planning have been printed. For a request with a Key, those of steps have not, unless
+// its text was known: the caller prints them together with the warnings of other steps.
+func (r *Run) Recalled() (planned, ran []planner.Warning) { return r.reusing.warned(r.dirs, true) }
 
 // Real returns the path of a directory without symbolic links, or "" if there is none. It looks up
 // each directory once.

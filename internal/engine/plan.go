@@ -332,12 +332,14 @@ func (r *Run) logPlanned() {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	r.log.Planned(&all)
-	if r.request.Key != "" { // a preview prints them all at once
+	switch {
+	case r.request.Key == "":
+		for _, w := range ran {
+			r.log.Warn(w)
+		}
+	case r.hasText: // all at once and sorted, as a preview prints them
+		slices.SortStableFunc(ran, planner.Warning.Compare)
 		r.log.Planned(&planner.Plan{Warnings: ran})
-		return
-	}
-	for _, w := range ran {
-		r.log.Warn(w)
 	}
 }
 

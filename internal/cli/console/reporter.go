@@ -30,13 +30,21 @@ type Reporter struct {
 	Source func(file string) *yaml.Source
 }
 
-// PrintEach prints each of the errors that err joins. Long messages are truncated. In text
-// form, more than three errors that differ only in their places are merged into one.
+// PrintEach prints each of the errors that err joins. It prints equal errors once: a Component can
+// fail in several roots in the same way. Long messages are truncated. In text form, more than three
+// errors that differ only in their places are merged into one.
 func (r Reporter) PrintEach(err error) {
 	errs := slices.Collect(diag.Each(err))
 	for _, err := range errs {
 		r.found(err)
 	}
+	seen := map[string]bool{}
+	errs = slices.DeleteFunc(errs, func(err error) (again bool) {
+		e := atPlace(err)
+		text := fmt.Sprint(e.Pos, e.Field, e.Msg, e.Hints)
+		again, seen[text] = seen[text], true
+		return again
+	})
 	if !r.JSON {
 		errs = alike(errs)
 	}

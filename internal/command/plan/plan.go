@@ -195,7 +195,7 @@ func (c *planning) print(cmd *cobra.Command, args []string, run *engine.Run, w i
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), cmp.Or(denied, c.StrictError()))
 	shown := *plan
-	shown.Warnings = c.Reported(withRecalled(plan.Warnings, run.Recalled()))
+	shown.Warnings = c.Reported(withRecalled(plan.Warnings, slices.Concat(run.Recalled())))
 	plan = &shown
 	if c.diff == "" && c.output == "text" && c.detail != "steps" {
 		return c.writeText(w, plan, made, err)
@@ -274,8 +274,9 @@ func (c *planning) preview(cmd *cobra.Command, run *engine.Run) (made *planview.
 	if made, mistakes, err = preview.Run(ctx, run, o); made != nil {
 		made.Missing = c.missing
 	}
-	recalled := run.Recalled()
-	c.Log.Planned(&planner.Plan{Warnings: withRecalled(plan.Warnings[before:], recalled)[len(recalled):], MoreWarnings: plan.MoreWarnings - more})
+	_, ran := run.Recalled()
+	warnings := slices.SortedStableFunc(slices.Values(withRecalled(plan.Warnings[before:], ran)), planner.Warning.Compare)
+	c.Log.Planned(&planner.Plan{Warnings: warnings, MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err
 }
 
