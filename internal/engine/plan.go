@@ -47,9 +47,9 @@ type Request struct {
 	Text bool
 	// Key makes [Run.Print] reuse a text about all roots. It identifies the text by everything that
 	// affects it other than the roots: the command and the output format. If the text is not known,
-	// the roots for which Reuse returns true are not planned. Noted is called with the record of each
-	// other root after the text was written, even if that failed. It reports whether the root's steps
-	// have run as far as the command runs them. It may be nil.
+	// the roots for which Reuse returns true are not planned. Noted is called with the record of
+	// each other root after the text was written, even if that failed. It reports whether all steps
+	// of the root that the command runs have succeeded. It may be nil.
 	Key   string
 	Noted func(dir string, r *records.Record) bool
 	// Observe records the files that layers have accessed: see [planner.Plan.Observed]. This

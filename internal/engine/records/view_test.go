@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// TestFailedLookupIsNotAbsence checks a file that was missing and cannot be looked up now. All users
-// get this error for a long name; a directory without permissions would not stop root.
+// TestFailedLookupIsNotAbsence checks a file that was missing and cannot be looked up now. A long
+// name is an error for all users; root can look up names in a directory without permissions.
 func TestFailedLookupIsNotAbsence(t *testing.T) {
 	top := t.TempDir()
 	for name, want := range map[string]bool{"missing": true, strings.Repeat("x", 300): false} {
