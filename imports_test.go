@@ -135,8 +135,8 @@ var imports = map[string][]string{
 	"internal/engine/limits":   {"diag", "graph", "loaders", "scheduler"},
 	"internal/engine/lockfile": {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/engine/profile":  {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
-	"internal/engine/records": {"cache", "catalog", "diag", "graph", "internal/sys/filestat", "krm", "loaders", "loaders/remote", "output/known",
-		"planner", "planner/roots", "reference"},
+	"internal/engine/records": {"cache", "catalog", "diag", "graph", "internal/sys/filestat", "krm", "loaders", "loaders/remote",
+		"output/known", "planner", "planner/roots", "reference"},
 	"internal/engine/shard": {"diag", "gitops", "krm/yaml", "loaders", "planner/layerfile", "render"},
 	"internal/engine/sink":  plus(values, "internal/sys/swap", "loaders", "output", "output/names", "render"),
 
