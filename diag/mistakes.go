@@ -87,7 +87,13 @@ func each(err error, yield func(error) bool) bool {
 type Mistakes struct {
 	kept []error
 	more int
+	// apart is the number of errors that another Mistakes has kept: see [Mistakes.Apart].
+	apart int
 }
+
+// Apart returns an empty Mistakes that is full when m and it have kept [MaxMistakes] together. The
+// caller adds it to m later.
+func (m *Mistakes) Apart() Mistakes { return Mistakes{apart: m.apart + len(m.kept)} }
 
 // Add adds err, or each error joined in it. A [MoreError] adds its number.
 func (m *Mistakes) Add(err error) {
@@ -119,7 +125,7 @@ func (m *Mistakes) AddOnce(other Mistakes) {
 }
 
 // Full reports whether m would only count a further error. Callers can then skip formatting it.
-func (m *Mistakes) Full() bool { return len(m.kept) >= MaxMistakes }
+func (m *Mistakes) Full() bool { return m.apart+len(m.kept) >= MaxMistakes }
 
 // Len returns the number of all errors, including those that are only counted.
 func (m *Mistakes) Len() int { return len(m.kept) + m.more }
@@ -127,7 +133,7 @@ func (m *Mistakes) Len() int { return len(m.kept) + m.more }
 // Since returns the errors added after Len was n.
 func (m *Mistakes) Since(n int) Mistakes {
 	late := slices.Clone(m.kept[min(n, len(m.kept)):])
-	return Mistakes{late, m.Len() - n - len(late)}
+	return Mistakes{kept: late, more: m.Len() - n - len(late)}
 }
 
 // Errors returns the kept errors, followed by a [MoreError] if m has counted more.

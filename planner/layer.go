@@ -105,14 +105,18 @@ func (b *build) layer(dir *loaders.Dir, origin place.Place, parent *layerState, 
 		return nil
 	}
 	b.c.plan.Compiled++
-	before, outer := b.Errs.Len(), b.charts
-	b.charts.inherit = false
+	// An error that the root already has is an error of this layer as well.
+	known, outer := b.Errs, b.charts
+	b.Errs, b.charts.inherit = known.Apart(), false
 	b.use = &ownschema.Use{Outer: b.use}
 	l := b.compile(dir, k, key, parent)
 	l.use, b.use = *b.use, b.use.Outer
 	l.charts = b.charts
 	b.charts.inherit = b.charts.inherit || outer.inherit
-	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
+	errs := b.Errs
+	b.Errs = known
+	b.Errs.AddOnce(errs)
+	l.failed = errs.Len()+k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
 	l.after = b.schemaState
 	if parent == nil {
 		if l.after.schemaChosen && !key.schemaChosen {
@@ -122,7 +126,7 @@ func (b *build) layer(dir *loaders.Dir, origin place.Place, parent *layerState, 
 		key.charts = l.charts.key()
 		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
-		l.errs.AddOnce(b.Errs.Since(before))
+		l.errs.AddOnce(errs)
 	}
 	b.use.Add(l.use)
 	return l

@@ -100,7 +100,8 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	b.entered[dir.Real] = true
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
-	before := b.Errs.Len()
+	known := b.Errs // an error that the root already has is an error of this list as well
+	b.Errs = known.Apart()
 	b.files.Reads(src.File, src.File)
 	f := b.readFile(dir, src)
 	dir.Close() // imports may be deeply nested
@@ -111,12 +112,13 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 		front, back = b.override(l, f, front, back)
 		l.Items = l.joined(front, f.own, back)
 		b.uniqueItems(l, f)
-		if b.Errs.Len() == before {
+		if b.Errs.Len() == 0 {
 			l.Items = b.reorder(f, l.Items)
 		}
 	}
-	l.Failed = b.Errs.Len() > before || !complete
-	l.errs = b.Errs.Since(before)
+	l.Failed = b.Errs.Len() > 0 || !complete
+	l.errs, b.Errs = b.Errs, known
+	b.Errs.AddOnce(l.errs)
 	b.lists[dir.Key()] = l
 	return l
 }
