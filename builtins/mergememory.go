@@ -49,7 +49,8 @@ func memoryOf(list *krm.List, i int) *mergeMemory {
 }
 
 // A knownList is a long well-formed list with an index of its items. A merge without a patch leaves
-// them unchanged, except a few: a string that lost its quotes in a merge gets them in the next one.
+// them unchanged, except the items in loose: a string that lost its quotes in one merge gets them
+// back in the next one.
 type knownList struct {
 	kinds *schema.Schema
 	node  schema.Node
@@ -344,8 +345,8 @@ func (memory *mergeMemory) isFlat(v yaml.Value) bool {
 
 func isFlatField(v yaml.Value) bool { return v.IsScalar() && v.SetAgain().Same(v) }
 
-// addScalars is [merger.mergeMap] for a long mapping and a patch that only adds a few scalars. ok
-// is false for all others.
+// addScalars does the work of [merger.mergeMap] for a long mapping and a patch that only adds a few
+// scalars. For all others, ok is false.
 func (memory *mergeMemory) addScalars(dest, patch yaml.Value) (v yaml.Value, ok bool) {
 	if patch.Len() > fewItems || !memory.isFlat(dest) {
 		return v, false

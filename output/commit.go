@@ -289,9 +289,9 @@ func (o *Dir) linkSame(stage *os.Root, texts map[string]string, part string) err
 	return inParallel(maps.Keys(same), func(dir string) error { return o.linkFolder(stage, dir, same[dir], kept[dir]) })
 }
 
-// inParallel calls f for each element of list, several at a time, until an error. It is for calls
-// that create or examine files in different folders: in a serial loop, they would be the largest
-// part of a run that more cores cannot shorten.
+// inParallel calls f for each element of list, several at a time, until an error. Use it for files
+// in different folders. In a serial loop, they would be the largest part of a run that more cores
+// cannot shorten.
 func inParallel(list iter.Seq[string], f func(string) error) error {
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(4)

@@ -189,7 +189,7 @@ func TestOutputJournalSteps(t *testing.T) {
 		journalOf(t, staged, out)
 		steps := []func() error{
 			func() error { return os.Remove(filepath.Join(out, "v1_configmap_old.yaml")) },
-			func() error { return os.MkdirAll(filepath.Join(journal, "gone/deep"), 0o755) },
+			func() error { return os.MkdirAll(filepath.Join(journal, staleName, "gone/deep"), 0o755) },
 			func() error { return os.Remove(filepath.Join(out, "gone/deep/v1_configmap_x.yaml")) },
 			func() error { return os.Remove(filepath.Join(out, "gone/deep", manifest.Name)) },
 			func() error { return os.Remove(filepath.Join(out, "gone/deep")) },
@@ -226,6 +226,17 @@ func TestOutputJournalSteps(t *testing.T) {
 		if done == len(steps) {
 			return
 		}
+	}
+}
+
+// TestOutputJournalReplacesFolder completes a journal with a file in the place of a removed folder.
+func TestOutputJournalReplacesFolder(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	write(t, filepath.Join(out, "mine.txt"), "mine") // the folder is not exchanged
+	writeOut(t, out, Options{Force: true}, map[string]*krm.List{"v1_configmap_x.yaml": krm.NewList(configMap("y", "1"))})
+	writeOut(t, out, Options{Force: true, Prune: true}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"))})
+	if got := tree(t, out); !strings.Contains(got["v1_configmap_x.yaml"], "name: x") || len(got) != 2 {
+		t.Errorf("%q", got)
 	}
 }
 

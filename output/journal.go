@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -20,6 +21,9 @@ import (
 // output, its nextName file lists the files that remain, and the manifests in the output list the
 // files that were there before.
 const journalName = ".krmflow-journal"
+
+// staleName is the folder of a journal with a folder for each folder of the output that is removed.
+const staleName = manifest.Reserved + "stale"
 
 // nextName is the file of a journal with the manifests of all roots. It is removed last. Journals
 // of earlier versions have their only manifest under the name of the new one instead.
@@ -154,13 +158,13 @@ func inJournal(journal *os.Root, dir string, files []string) []string {
 }
 
 // removeStale removes the files and manifests of old that are not in next, and the folders that
-// become empty. The journal gets these folders first: without their manifests, nothing in the
-// output tells the next run that they are krmflow's.
+// become empty. The journal lists these folders first: without a manifest, the next run cannot
+// recognise them.
 func removeStale(out, journal *os.Root, old, next *manifest.Manifest) error {
 	stay := next.Folders()
 	for dir := range old.Folders() {
 		if !stay[dir] {
-			if err := journal.MkdirAll(dir, 0o777); err != nil {
+			if err := journal.MkdirAll(path.Join(staleName, dir), 0o777); err != nil {
 				return err
 			}
 		}
@@ -187,12 +191,15 @@ func removeStale(out, journal *os.Root, old, next *manifest.Manifest) error {
 		}
 	}
 	var folders []string
-	err := fs.WalkDir(journal.FS(), ".", func(dir string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && dir != "." {
+	err := fs.WalkDir(journal.FS(), staleName, func(name string, e fs.DirEntry, err error) error {
+		if dir, ok := strings.CutPrefix(name, staleName+"/"); ok && err == nil && e.IsDir() {
 			folders = append(folders, dir)
 		}
 		return err
 	})
+	if notExist(err) { // no folder is removed
+		err = nil
+	}
 	for _, dir := range slices.Backward(folders) { // children before their parents
 		if !stay[dir] && checkPlain(out, dir) == nil {
 			out.Remove(dir) // fails for a folder with foreign files, which must stay

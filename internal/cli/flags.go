@@ -164,6 +164,9 @@ func (f *Flags) Reported(list []planner.Warning) (reported []planner.Warning) {
 	return reported
 }
 
+// Findings returns a text that is equal for runs that report the same findings.
+func (f *Flags) Findings() string { return f.rules.String() }
+
 // chooseFindings sets the rules that decide which findings are reported.
 func (f *Flags) chooseFindings() (err error) {
 	rules := new(findings.Rules)

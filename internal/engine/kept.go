@@ -204,7 +204,7 @@ func (r *Run) key(all []*records.Record) krm.Digest {
 	for _, dir := range r.dirs {
 		last := r.state(dir, nil).Last
 		b = append(b, last[:]...)
-		b = fmt.Appendf(b, "%q", r.recordPath(dir)) // has the content of a GitOps object
+		b = fmt.Appendf(b, "%q", r.recordPath(dir)) // includes the digest of a GitOps object
 	}
 	return krm.DigestOf(b)
 }
@@ -251,7 +251,7 @@ func (r *Run) LastWrite(file string) *records.LastWrite {
 // as earlier runs have computed them.
 func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cache, top) }
 
-// Note returns the note of a command about roots, which later runs with the same texts can read.
+// Note returns the note identified by texts. Later runs with the same texts can read it.
 func (e *Engine) Note(texts ...string) records.Note { return records.OpenNote(e.cache, texts...) }
 
 // Recalled returns the recorded warnings of the reused roots, from planning and from their steps.

@@ -46,10 +46,10 @@ type Request struct {
 	// Text makes [Run.Print] reuse the list of the only root as YAML.
 	Text bool
 	// Key makes [Run.Print] reuse a text about all roots. It identifies the text by everything that
-	// affects it other than the roots: the command and the output format. If the text is not known,
-	// the roots for which Reuse returns true are not planned. Noted is called with the record of
-	// each other root after the text was written, even if that failed. It reports whether all steps
-	// of the root that the command runs have succeeded. It may be nil.
+	// affects it other than the roots: the command and the output format. If the text is not
+	// cached, the roots for which Reuse returns true are not planned. After the text was written,
+	// or could not be written, Noted is called with the record of every planned root. It reports
+	// whether all steps that the command needs have run. It may be nil.
 	Key   string
 	Noted func(dir string, r *records.Record) bool
 	// Observe records the files that layers have accessed: see [planner.Plan.Observed]. This

@@ -93,7 +93,7 @@ func (r *Run) startReuse(ctx context.Context) []string {
 	}
 	usable := r.usable
 	if r.request.Key != "" {
-		usable = nil // a text about all roots also tells about those that cannot be planned
+		usable = nil // a text about all roots also lists those that cannot be planned
 	}
 	rest := r.reusing.find(dirs, r.recordPaths(dirs), usable)
 	defer func() { o.Rendered = r.reusing.rendered() }()
@@ -341,11 +341,10 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 // of a root differs from its record.
 func (x *Run) remember(made func(dir string, r *records.Record) bool) error {
 	r, plan := x.reusing, x.plan
-	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
+	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan ||
+		hasOthers(plan) || // a later run would not print these warnings
+		errors.Is(plan.Err(), diag.ErrLimit) { // a later run with fewer roots would not reach the limit
 		return nil
-	}
-	if hasOthers(plan) {
-		return nil // a later run would not print these warnings
 	}
 	ran := r.byRoot(plan)
 	failed := map[string]planner.RootError{}

@@ -12,8 +12,8 @@ import (
 	"github.com/krmflow/krmflow/planner/layers"
 )
 
-// Summaries has the facts that a [Text] shows about roots, so that a later plan need not contain
-// roots that are unchanged. The zero Summaries is empty. It must not be used concurrently.
+// Summaries are the facts that a [Text] shows about roots. They are stored, so that a later plan
+// can skip unchanged roots. The zero Summaries is empty. It must not be used concurrently.
 type Summaries struct {
 	roots map[string]*summary
 }
@@ -101,9 +101,9 @@ func (s *Summaries) Has(dir string, inputs krm.Digest) bool {
 	return have != nil && have.inputs == inputs
 }
 
-// Summarise returns summaries of the roots in inputs: the inputs of roots, by directory. It leaves
-// out roots whose output is not known, and those that call functions or may use a catalog: what a
-// text shows about them depends on more than their inputs.
+// Summarise returns summaries of the roots in inputs, which has digests of inputs by directory. It
+// skips roots whose output is not known. It also skips roots with functions or catalogs, because
+// the text about them depends on more than their inputs.
 func (t *Text) Summarise(inputs map[string]krm.Digest) *Summaries {
 	s := &Summaries{map[string]*summary{}}
 	for _, r := range t.roots {
@@ -139,7 +139,7 @@ func (s *Summaries) Bytes() []byte {
 		at := reflect.ValueOf(of).Pointer()
 		i, ok := known[at]
 		if !ok {
-			i = index(counted, fmt.Sprint(of), func() { e.Counts = append(e.Counts, of) })
+			i = index(counted, fmt.Sprintf("%#v", of), func() { e.Counts = append(e.Counts, of) })
 			known[at] = i
 		}
 		return i
@@ -183,8 +183,8 @@ func index(table map[string]int, key string, add func()) int {
 	return i
 }
 
-// Add adds the roots in reused, which have summaries, to a text of the other roots. dirs are all
-// roots, in order.
+// Add adds the roots in reused, which are in s, to a text of the other roots. dirs has all roots in
+// order.
 func (t *Text) Add(s *Summaries, dirs []string, reused map[string]bool) {
 	planned, failed := map[string]*root{}, []*root(nil)
 	for _, r := range t.roots {

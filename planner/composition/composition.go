@@ -57,7 +57,7 @@ type Set struct {
 	files        Reader
 	unrestricted bool
 	lists        map[loaders.DirKey]*List
-	entered      map[string]bool // real paths of the directories of lists, and of incomplete ones
+	entered      map[string]bool // real paths of the directories of lists, and of lists under construction
 }
 
 // NewSet returns an empty Set. With unrestricted, overrides may name files outside the directory

@@ -83,10 +83,10 @@ func (s *Set) Places(c *List, w *report.Warnings) []Place {
 				complete[end] = append(slices.Clip(before), p.List)
 			}
 		}
-		// Items that an earlier part names need no look at a later one, which is no better: in a
+		// Skip items that an earlier part has named, because a later part is never better. In a
 		// chain of imports, each part contains all earlier parts.
 		slices.SortFunc(parts[start], part.compare)
-		named, low, high := start, start, start // late names end at named, other names are from low to high
+		named, low, high := start, start, start // late names end at named; the others are in [low, high)
 		for _, p := range parts[start] {
 			way := beginning{lists: append(slices.Clip(before), p.List)}
 			catalogs := way.catalogs()

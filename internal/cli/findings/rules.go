@@ -4,6 +4,7 @@ package findings
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -24,6 +25,15 @@ type Rules struct {
 	mu    sync.Mutex
 	files map[string][]string
 	seen  map[entry]bool // the reported findings
+}
+
+// String describes the levels and the baseline. Rules with equal texts report the same findings.
+func (r *Rules) String() string {
+	text := fmt.Sprintf("levels %#v", r.Levels)
+	if r.Known != nil {
+		text += fmt.Sprintf(" baseline %q %#v", r.Known.paths.folder, r.Known.known)
+	}
+	return text
 }
 
 // ParseLevels returns the levels in settings of the form CODE=LEVEL.

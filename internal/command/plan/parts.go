@@ -14,17 +14,17 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// parts lets a plan as text leave out the roots that are unchanged since the last plan of the same
-// directories. The text takes their lines from that plan. A nil *parts leaves out no root.
+// parts reuses the lines of roots that are unchanged since the last plan of the same directories as
+// text. A nil *parts reuses nothing.
 type parts struct {
 	dirs    []string // all roots
 	objects engine.Objects
 	note    records.Note
 	last    func() *planview.Summaries
 
-	reused map[string]bool       // the roots that are left out
-	inputs map[string]krm.Digest // of these, and of the planned roots
-	noted  bool                  // there are planned roots with a record
+	reused map[string]bool       // the roots that are not planned
+	inputs map[string]krm.Digest // by root, reused and planned
+	noted  bool                  // a planned root has a record
 	text   *planview.Text        // nil before the text is made
 }
 
@@ -41,8 +41,8 @@ func newParts(e *engine.Engine, roots render.Roots, args []string, q *engine.Req
 	return p
 }
 
-// varies reports whether the plan of a root depends on more than the inputs in its record, or the
-// text shows remote content of the root.
+// varies reports whether a root must be planned each time, because its lines depend on more than the
+// inputs in its record, or because the text shows its remote content.
 func (p *parts) varies(name string, r *records.Record) bool { return p.objects.Has(name) || r.Remote() }
 
 func (p *parts) reuse(dir string, r *records.Record) bool {
@@ -65,7 +65,7 @@ func (p *parts) add(name string, r *records.Record) bool {
 	return true
 }
 
-// complete adds the roots that were left out to a text.
+// complete adds the reused roots to a text.
 func (p *parts) complete(text *planview.Text) {
 	if p == nil {
 		return
@@ -75,21 +75,21 @@ func (p *parts) complete(text *planview.Text) {
 	}
 }
 
-// save stores what the text shows for the next plan.
+// save stores the summaries of all roots for the next plan.
 func (p *parts) save() {
 	if p != nil && p.noted {
 		p.note.Save(p.text.Summarise(p.inputs).Bytes())
 	}
 }
 
-// withRecalled returns the warnings in recalled, and those in list that are not among them.
+// withRecalled returns recalled, followed by the other warnings in list.
 func withRecalled(list, recalled []planner.Warning) []planner.Warning {
 	if len(recalled) == 0 {
 		return list
 	}
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, w := range recalled {
-		told[w.String()] = true
+		seen[w.String()] = true
 	}
-	return slices.Concat(recalled, slices.DeleteFunc(slices.Clone(list), func(w planner.Warning) bool { return told[w.String()] }))
+	return slices.Concat(recalled, slices.DeleteFunc(slices.Clone(list), func(w planner.Warning) bool { return seen[w.String()] }))
 }

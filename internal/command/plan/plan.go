@@ -48,7 +48,7 @@ type planning struct {
 	folder  sink.FolderFlags // form of the folder of --against
 	valid   validation.Flags
 	check   *validation.Run // nil without validation
-	parts   *parts          // nil if no root is left out
+	parts   *parts          // nil if all roots are planned
 }
 
 // Command returns the plan command.
@@ -156,7 +156,8 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	c.leftOut, c.kinds = leftOut, roots.Kinds()
 	q := engine.Request{Roots: roots, KeepGoing: c.output != "dot"} // the plan lists the failed roots
 	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
-		q.Key = fmt.Sprintf("plan %s %s %d %t %d", c.output, c.detail, terminal.Width(os.Stdout), c.Color.On(os.Stdout), c.leftOut)
+		q.Key = fmt.Sprintf("plan %s %s %d %t %d %s", c.output, c.detail, terminal.Width(os.Stdout), c.Color.On(os.Stdout), c.leftOut,
+			c.Findings())
 		if c.output == "text" && c.detail != "steps" && len(roots) > 1 {
 			e, err := c.Engine(cmd)
 			if err != nil {

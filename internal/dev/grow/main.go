@@ -2,7 +2,7 @@
 // in three sizes and built several times in turn. Grow prints the CPU time of each size and the
 // exponent of the growth between the two largest ones: 1 for linear growth, 2 for quadratic growth.
 //
-// Garbage collections do not count. A small tree ends before the first collection, and a medium
+// Garbage collections are excluded. A small tree ends before the first collection, and a medium
 // tree has few, so their time grows faster than the tree although the work of the program does
 // not. A quadratic step still shows in the time of the program, even if all it does is allocate.
 //

@@ -78,9 +78,9 @@ func build(dir string) (string, error) {
 	return path, update(path, path+".new")
 }
 
-// update makes path a copy of the program at from, unless it is one. The go command changes the
-// times of a program that is up to date, by which krmflow distinguishes programs: the tests of
-// another process would not find the records that they have just stored.
+// update makes path a copy of the program at from, unless their contents are equal. The go command
+// changes the times of a program that is up to date, by which krmflow distinguishes programs: the
+// tests of another process would not find the records that they have just stored.
 func update(path, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

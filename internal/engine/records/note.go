@@ -7,8 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A Note is data of a command about roots in the cache. The data must tell for which inputs of the
-// roots it is valid: see [Record.Inputs].
+// A Note is data of a command in the cache. It must contain the inputs of roots for which it is
+// valid: see [Record.Inputs].
 type Note struct {
 	open func() *cache.Cache
 	key  krm.Digest

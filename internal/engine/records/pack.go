@@ -24,8 +24,8 @@ import (
 const kind = "roots4"
 
 // maxPacks is the number of packs of a working directory. maxRoots is the maximum number of roots
-// in a pack besides those of the run that stores it: a directory that existed only for a moment
-// would otherwise stay there for [maxAge] days.
+// in a pack besides those of the run that stores it. Without this limit, the records of temporary
+// directories would stay for [maxAge] days.
 const (
 	maxPacks = 64
 	maxRoots = 4096
@@ -137,8 +137,8 @@ func (rs *Records) keep(reals []string) error {
 	})
 }
 
-// limit removes old entries, and old versions of the GitOps objects among roots, which were just
-// stored.
+// limit removes expired entries, and old versions of the GitOps objects in roots, the roots that
+// were just stored.
 func (p pack) limit(roots []string) {
 	maps.DeleteFunc(p, func(_ string, s stored) bool { return s.day+maxAge < today() })
 	stored := map[string]bool{}

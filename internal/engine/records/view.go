@@ -118,7 +118,7 @@ func (l *look) find(path string, near *filestat.Looker) {
 	}
 }
 
-// isFailure reports whether err is the error of a lookup and does not mean that there is no file.
+// isFailure reports whether a lookup failed for a reason other than a missing file.
 func isFailure(err error) bool {
 	return err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

@@ -52,7 +52,7 @@ func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader 
 	return a
 }
 
-// start starts f as a walker. It reports false if there is a walker for each core.
+// start starts f as a walker. It reports false if all jobs have a walker.
 func (a *Reader) start(f func()) bool {
 	if a.spare.Add(-1) < 0 {
 		a.spare.Add(1)
@@ -143,7 +143,7 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	}
 }
 
-// startPart starts a walker for a part of a list. It reports false if there is one for each core.
+// startPart starts a walker for a part of a list. It reports false if all jobs have one.
 func (w *walk) startPart(dir *loaders.Dir, part []string, depth int) bool {
 	dir.Close() // the copy opens its own files
 	own := *dir
