@@ -41,8 +41,8 @@ func newParts(e *engine.Engine, roots render.Roots, args []string, q *engine.Req
 	return p
 }
 
-// varies reports whether a root must be planned each time, because its lines depend on more than the
-// inputs in its record, or because the text shows its remote content.
+// varies reports whether a root must be planned each time, because its lines depend on more than
+// the inputs in its record, or because the text shows its remote content.
 func (p *parts) varies(name string, r *records.Record) bool { return p.objects.Has(name) || r.Remote() }
 
 func (p *parts) reuse(dir string, r *records.Record) bool {
