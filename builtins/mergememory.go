@@ -132,13 +132,19 @@ func (memory *mergeMemory) learn(m *merger, v yaml.Value, n schema.Node) *knownL
 	for i, id := range ids {
 		k.index[id] = i
 	}
-	if len(memory.lists) < maxKnown {
-		memory.lists = append(memory.lists, k)
-	} else {
-		memory.lists[memory.next] = k
-		memory.next = (memory.next + 1) % maxKnown
-	}
+	memory.lists = addKnown(memory.lists, k, &memory.next)
 	return k
+}
+
+// addKnown adds x to a list of at most maxKnown elements. If the list is full, x replaces the
+// element with the index next.
+func addKnown[T any](list []T, x T, next *int) []T {
+	if len(list) < maxKnown {
+		return append(list, x)
+	}
+	list[*next] = x
+	*next = (*next + 1) % maxKnown
+	return list
 }
 
 // settled reports whether a merge without a patch leaves an item unchanged.
@@ -334,12 +340,7 @@ func (memory *mergeMemory) isFlat(v yaml.Value) bool {
 			return false
 		}
 	}
-	if len(memory.flat) < maxKnown {
-		memory.flat = append(memory.flat, v)
-	} else {
-		memory.flat[memory.nextFlat] = v
-		memory.nextFlat = (memory.nextFlat + 1) % maxKnown
-	}
+	memory.flat = addKnown(memory.flat, v, &memory.nextFlat)
 	return true
 }
 

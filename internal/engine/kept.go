@@ -255,8 +255,8 @@ func (e *Engine) Objects(top string) *records.IDs { return records.OpenIDs(e.cac
 func (e *Engine) Note(texts ...string) records.Note { return records.OpenNote(e.cache, texts...) }
 
 // Recalled returns the recorded warnings of the reused roots, from planning and from their steps.
-// Those from planning have been printed. For a request with a Key, those of steps have not, unless
-// its text was known: the caller prints them together with the warnings of other steps.
+// The run has printed the planning warnings. If the request has a Key and its text was not cached,
+// the caller must print the step warnings, together with the step warnings of the planned roots.
 func (r *Run) Recalled() (planned, ran []planner.Warning) { return r.reusing.warned(r.dirs, true) }
 
 // Real returns the path of a directory without symbolic links, or "" if there is none. It looks up

@@ -24,8 +24,8 @@ import (
 const kind = "roots4"
 
 // maxPacks is the number of packs of a working directory. maxRoots is the maximum number of roots
-// in a pack besides those of the run that stores it. Without this limit, the records of temporary
-// directories would stay for [maxAge] days.
+// in a pack, not counting the roots of the run that stores the pack. Without this limit, records of
+// temporary directories would stay for [maxAge] days.
 const (
 	maxPacks = 64
 	maxRoots = 4096

@@ -60,13 +60,19 @@ func TestPackIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsedRecordsAreKept stores a root in a pack whose other root is old, but used by the same run.
-func TestUsedRecordsAreKept(t *testing.T) {
+func openCache(t *testing.T) *cache.Cache {
+	t.Helper()
 	c, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestUsedRecordsAreKept stores a root in a pack whose other root is old, but used by the same run.
+func TestUsedRecordsAreKept(t *testing.T) {
+	c := openCache(t)
 	top := t.TempDir()
 	names := []string{filepath.Join(top, "a"), filepath.Join(top, "b"), filepath.Join(top, "gone")}
 	for _, name := range names[:2] {
@@ -99,11 +105,7 @@ func TestUsedRecordsAreKept(t *testing.T) {
 // TestNewMetadataIsStoredOnce checks a file that was written again with the same content: only the
 // first search afterwards stores its record.
 func TestNewMetadataIsStoredOnce(t *testing.T) {
-	c, err := cache.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := openCache(t)
 	top := t.TempDir()
 	name := filepath.Join(top, "x")
 	if err := os.WriteFile(name, []byte("x"), 0o666); err != nil {
